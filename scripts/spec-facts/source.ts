@@ -24,7 +24,7 @@ export class SpecSource {
     return { url, value };
   }
 
-  /** Returns the value that a reference leads to, or the value itself when it is no reference. */
+  /** Returns the value that a reference leads to, or the value itself when it is not a reference. */
   follow(located: Located): Located {
     const { url, value } = located;
     const reference = isObject(value) ? value['$ref'] : undefined;

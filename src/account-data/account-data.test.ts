@@ -46,7 +46,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(codeOf(await get('/rooms/!other/account_data/org.example.x')), [404, 'M_NOT_FOUND']);
     });
 
-    it('account data is deleted by DELETE and by an empty object, and returned empty by incremental syncs only', async () => {
+    it('DELETE and an empty object delete account data, which only incremental syncs then return, as an empty object', async () => {
       await start();
       const unstable = '/_matrix/client/unstable/org.matrix.msc3391/user/@alice:test';
       const deletions = [

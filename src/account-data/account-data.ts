@@ -86,7 +86,7 @@ export class AccountData {
     else await this.set(key, content);
   }
 
-  /** Stores an empty object, which incremental syncs return: clients learn from it that the data is gone. */
+  /** Stores an empty object. Incremental syncs return it, so that clients learn that the data was deleted. */
   #delete(key: AccountDataKey): Promise<void> {
     return this.update(key, (content) => (content === undefined || isDeleted(content) ? undefined : {}));
   }
@@ -109,7 +109,7 @@ export class AccountData {
   }
 
   /**
-   * Sets content of any type, also of server-controlled ones.
+   * Sets content of any type, including server-controlled types.
    * @throws MatrixError M_INVALID_PARAM for an invalid type
    */
   async set(key: AccountDataKey, content: JsonObject): Promise<void> {

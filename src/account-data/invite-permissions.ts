@@ -5,8 +5,8 @@ import { type InviteDecision, type InviteRules, readInviteRules } from './invite
 import { ParsedAccountData } from './parsed-account-data.ts';
 
 /**
- * Types of account data with invite permissions: that of the specification, its unstable form (MSC4380), and
- * that of MSC4155, which has lists.
+ * Types of account data with invite permissions: the type of the specification, the same type with its unstable name
+ * (MSC4380), and the type of MSC4155, which has lists.
  */
 const types = [
   'm.invite_permission_config',

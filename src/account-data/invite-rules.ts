@@ -14,8 +14,8 @@ export type InviteDecision = 'allow' | 'ignore' | 'block';
 export type InviteRules = (inviter: string) => InviteDecision | undefined;
 
 /**
- * Maximum number of globs that are applied from one list, and of their characters in all lists: matching takes up
- * to one step for each character of the glob and of the user id, on the event loop.
+ * Maximum number of globs that are applied from one list, and of their characters in all lists: matching takes up to
+ * one step for each pair of a character of the glob and a character of the user id, on the event loop.
  */
 const [maxGlobs, maxGlobLength] = [500, 32 * 1024];
 

@@ -47,7 +47,7 @@ export interface AccountChecks {
 
 /** A registration whose stages are completed, before its user id is known. */
 export interface PendingRegistration {
-  /** The user name that the client asks for. */
+  /** The user name that the client requests. */
   readonly username: string | undefined;
   /** The results of the completed stages, by type. */
   readonly stages: JsonObject;

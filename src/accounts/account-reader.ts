@@ -10,7 +10,7 @@ export class AccountReader {
     this.#database = database;
   }
 
-  /** Returns an account, also a deactivated one; `undefined` when this server has no such account. */
+  /** Returns an account, which may be deactivated; `undefined` when this server has no account with the id. */
   getUser(userId: string): Promise<User | undefined> {
     return readUser(this.#database.reader<AccountTables>(), userId);
   }

@@ -33,7 +33,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     };
 
-    it('POST /account/deactivate deletes all tokens, devices and addresses, and keeps the user name taken', async () => {
+    it('POST /account/deactivate deletes all tokens, devices and addresses, and does not free the user name', async () => {
       await start();
       const changes: AccountChange[] = [];
       server.slice.accounts.accountStream.subscribe((change) => changes.push(change));

@@ -67,7 +67,7 @@ export interface AccountsDeps {
   readonly devices: Devices;
   readonly sessions: Sessions;
   readonly authSessions: AuthSessions;
-  /** Asked before an account is deactivated. */
+  /** Runs before an account is deactivated. */
   readonly checkDeactivation?: AccountChecks['deactivation'];
 }
 
@@ -187,7 +187,7 @@ export class Accounts extends AccountReader {
   }
 
   /**
-   * Deactivates an account for good: it cannot be logged in to, and its user id stays taken.
+   * Deactivates an account permanently: no client can log in to it, and its user id stays reserved.
    * @throws MatrixError M_NOT_FOUND, and the errors of the check
    */
   async deactivate(userId: string, { erase, byAdmin, afterCheck }: Deactivation): Promise<void> {

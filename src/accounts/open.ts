@@ -77,7 +77,7 @@ export interface AccountExtensions {
   /** Flows, besides the password, by which a logged-in user can confirm an action. */
   readonly confirmation?: (userId: string) => Promise<Flows>;
   readonly loginTypes?: readonly LoginType[];
-  /** Asks an authentication service about access tokens; absent when this server issues them. */
+  /** Introspects access tokens at an authentication service; absent when this server issues them. */
   readonly introspection?: TokenIntrospection | undefined;
   /** Confirms actions of sessions that cannot use interactive authentication. */
   readonly externalConfirmation?: ExternalConfirmation | undefined;

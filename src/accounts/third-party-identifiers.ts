@@ -41,8 +41,9 @@ export interface ThirdPartyIdentifiers {
   /** Ends the validations of an address inside the caller's transaction, so that none can be used again. */
   endValidations(writer: AnyWriter, address: ValidatedAddress): Promise<void>;
   /**
-   * Asks identity servers to forget the addresses that the user has published there.
-   * @param server the identity server to ask; by default all servers at which the user is known to have published addresses
+   * Requests that identity servers forget the addresses that the user has published there.
+   * @param server the identity server to which the request is sent; by default all servers at which the user is known to
+   * have published addresses
    * @returns whether all addresses have been forgotten
    */
   unpublishAll(userId: string, server: string | undefined): Promise<boolean>;

@@ -3,7 +3,7 @@ import { checkedRoutes, type Route, type RouteContract } from '../kernel/http/in
 import type { UsageLimit } from './usage-limit.ts';
 
 /**
- * Operations that are refused to users beyond the limit, as at the reference server: syncing, and sending events. These
+ * Operations that are refused to users beyond the limit, as in the reference server: syncing, and sending events. These
  * users can still read rooms, log out and deactivate their accounts.
  */
 export const limitedOperations: ReadonlySet<string> = new Set([

@@ -33,8 +33,8 @@ export interface ActiveUsers {
 const hour = 3_600_000;
 
 /**
- * Opens the count and the limit of monthly active users. Must be called before accounts are opened, which take the checks,
- * and before jobs are started.
+ * Opens the count and the limit of monthly active users. Must be called before accounts, which take the checks, are
+ * opened, and before jobs are started.
  * @returns `undefined` when the options enable neither
  */
 export async function openActiveUsers(

@@ -72,7 +72,7 @@ describe('UsageLimit', () => {
     monthly.add('@alice:test', undefined);
     const flushed = monthly.flush();
     limit.record({ userId: '@bob:test' });
-    // The rows of both accounts are deleted in this moment.
+    // The accounts are deactivated at this moment, which deletes their rows.
     for (const userId of ['@alice:test', '@bob:test']) limit.forget(userId);
     account.resolve({ userId: '@bob:test' });
     writing.resolve();

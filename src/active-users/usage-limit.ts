@@ -42,10 +42,10 @@ const isCountable = (user: User | undefined): user is User =>
 const reservedLifetime = 60_000;
 
 /**
- * Counts the users who were active in the last 30 days, and refuses others when their number has reached `max_mau_value`.
- * The rules are those of the reference server: users on trial and users of the type `support` are neither counted nor
- * refused; guests are not counted; users of application services are counted beyond the limit, too, and refused only with
- * `track_appservice_user_ips`; users who are counted already are never refused.
+ * Counts the users who were active in the last 30 days, and refuses others when their number has reached
+ * `max_mau_value`. The rules are those of the reference server: users on trial and users of the type `support` are
+ * neither counted nor refused; guests are not counted; users of application services are counted even beyond the limit,
+ * and refused only with `track_appservice_user_ips`; users who are counted already are never refused.
  */
 export class UsageLimit {
   readonly #deps: UsageLimitDeps;

@@ -70,7 +70,7 @@ export async function openAppservices(deps: AppservicesDeps): Promise<Appservice
     pingRoute({ registry, client: requests.client, clock, onAnswer }),
   ];
   if (registry.isEmpty) {
-    // A service that is registered later receives only what happens from then on.
+    // A service that is registered later receives only the later events and other changes.
     await forgetCursor(deps.database, followerName);
     const doNothing = () => undefined;
     return {

@@ -37,7 +37,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       confirmsLoginTokens: true,
       locking: true,
       suspension: false,
-      delayedEvents: 100,
+      maxDelayedEvents: 100,
       ...served,
     };
     server = await AccountsServer.start(open, {

@@ -25,7 +25,7 @@ export interface ServedFeatures {
   /** Administrators may suspend accounts through the client API. */
   readonly suspension: boolean;
   /** Maximum number of scheduled delayed events of one user. */
-  readonly delayedEvents: number;
+  readonly maxDelayedEvents: number;
 }
 
 /**
@@ -60,10 +60,10 @@ export function capabilitiesOf(
 /** Returns the limits of delayed events; empty when they are disabled. Source: MSC4140. */
 function delayedEventLimits(
   { max_event_delay_duration: maxDelay }: CapabilityOptions,
-  { delayedEvents }: ServedFeatures,
+  { maxDelayedEvents }: ServedFeatures,
 ): JsonObject {
   if (maxDelay === null) return {};
-  const limits = { max_delay_ms: maxDelay, max_scheduled: delayedEvents };
+  const limits = { max_delay_ms: maxDelay, max_scheduled: maxDelayedEvents };
   return { 'm.delayed_events': limits, 'org.matrix.msc4140.delayed_events': limits };
 }
 

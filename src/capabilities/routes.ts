@@ -5,7 +5,10 @@ import { type CapabilityOptions, capabilitiesOf, type ServedFeatures } from './c
 import { type FeatureOptions, specVersions, unstableFeatures } from './versions.ts';
 import { clientWellKnown, serverWellKnown, supportWellKnown, type WellKnownOptions } from './well-known.ts';
 
-/** Returns the metadata of the authorization server; given only when there is one. */
+/**
+ * Returns the metadata of the authorization server. The function itself is absent on servers without an authorization
+ * server.
+ */
 export type AuthMetadata = () => Promise<JsonObject>;
 
 export interface CapabilityRoutesDeps {

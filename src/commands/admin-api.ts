@@ -17,10 +17,18 @@ export interface AdminAnswer {
 export interface AdminApi {
   /** The address as it was given on the command line, for messages. */
   readonly address: string;
-  /** @returns the JSON of the response @throws CommandFailure if the server refuses or cannot be reached */
+  /**
+   * Sends a request that must succeed.
+   * @returns the JSON of the response
+   * @throws CommandFailure if the server refuses the request or cannot be reached
+   */
   call(method: AdminMethod, path: string, body?: object): Promise<Readonly<Record<string, unknown>>>;
-  /** @returns the response, whatever its status is @throws CommandFailure if the server cannot be reached */
-  ask(method: AdminMethod, path: string, body?: object): Promise<AdminAnswer>;
+  /**
+   * Sends a request.
+   * @returns the response, whatever its status is
+   * @throws CommandFailure if the server cannot be reached
+   */
+  send(method: AdminMethod, path: string, body?: object): Promise<AdminAnswer>;
   /** Returns the same server with an access token. */
   withToken(token: string): AdminApi;
 }
@@ -28,16 +36,16 @@ export interface AdminApi {
 /** @param token an access token, sent with every request */
 export function adminApiAt({ address, certificate }: ServerAddress, token?: string): AdminApi {
   const client = clientFor(address, certificate);
-  const ask: AdminApi['ask'] = async (method, path, body) => {
+  const send: AdminApi['send'] = async (method, path, body) => {
     const { statusCode: status, text } = await exchange(client, address, { method, path, token, body });
     return { status, body: parse(text) ?? {}, text };
   };
   return {
     address,
-    ask,
+    send,
     withToken: (other) => adminApiAt({ address, ...(certificate !== undefined && { certificate }) }, other),
     async call(method, path, body) {
-      const answer = await ask(method, path, body);
+      const answer = await send(method, path, body);
       if (answer.status >= 200 && answer.status < 300) return answer.body;
       throw new CommandFailure(`${address} answered ${answer.status}: ${reasonOf(answer)}`);
     },

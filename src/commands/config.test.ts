@@ -79,7 +79,7 @@ turn_shared_secret: {hunter2: hunter2}
     assert.match(stderr, /The configuration cannot be used: 11 errors, 0 warnings/);
   });
 
-  it('check says what was found and what is allowed', () => {
+  it('check names the found value and the allowed values', () => {
     const { stderr } = run((context) => checkConfiguration({ files: [write(mistakes)] }, context));
     assert.match(
       stderr,

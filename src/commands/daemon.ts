@@ -12,8 +12,8 @@ const logFile = 'homeserver.log';
 
 /**
  * Runs the same command again, detached from the terminal, and waits until that process serves.
- * @param usesConsole whether the log configuration writes to standard output or standard error, which then go to
- * `homeserver.log`; otherwise that file is not created, and errors of the start are printed here
+ * @param usesConsole whether the log configuration writes to standard output or standard error, which are then written
+ * to `homeserver.log`; otherwise that file is not created, and errors of the start are printed here
  * @throws CommandFailure if that process exits before it serves
  */
 export async function daemonize({ usesConsole }: { readonly usesConsole: boolean }): Promise<void> {

@@ -50,7 +50,7 @@ function addServe(program: Command): void {
       '-D, --daemonize',
       'detach from the terminal and run in the background; logs go to homeserver.log unless log_config sends them elsewhere',
     )
-    .option('--print-pidfile', 'print the path of the pid file before going to the background')
+    .option('--print-pidfile', 'print the path of the pid file before detaching from the terminal')
     .option('--manhole <port>', 'open a debugging console on this port of the loopback address', parsePort)
     .addHelpText(
       'after',
@@ -110,12 +110,12 @@ function addBackup(program: Command): void {
     .argument('[directory]', 'an empty or new directory; it will hold all secrets of the server')
     .option(
       '--store <address>',
-      'add the backup to a store, to which only what has changed is sent: a directory, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME',
+      'add the backup to a store, to which only changed pieces are sent: a directory, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME',
     )
     .option('--keep <number>', 'delete all but the newest backups of the store', parseCount)
     .option(
       '--verify',
-      'also read what the store has of the last backup, and send again what is missing or damaged',
+      'also read the pieces of the last backup in the store, and send missing and damaged pieces again',
     )
     .addHelpText(
       'after',
@@ -130,20 +130,20 @@ S3-compatible storage are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.`,
 
 function addRestore(program: Command): void {
   withConfig(addCommand(program, 'restore'))
-    .description('Put a backup back. The server must be stopped.')
+    .description('Restore a backup. The server must be stopped.')
     .argument('[directory]', 'the directory of a backup')
     .option('--store <address>', 'fetch the backup from a store into the directory first')
     .option('--at <name>', 'the name of the backup in the store; by default the newest')
     .option('--overwrite', 'replace an existing database and configuration; they are kept under other names')
     .option(
       '--database-only',
-      'prepare a database that was restored with other tools, so that clients can go on; needs no directory',
+      'prepare a database that was restored with other tools, so that clients can continue; needs no directory',
     )
     .addHelpText(
       'after',
       `
-Without -c the files of the configuration and the keys are put where they were. With -c they are not, and that
-configuration says where the database and the media go. A PostgreSQL database must be empty.`,
+Without -c, the configuration and the keys are restored to their original paths. With -c they are not restored, and the
+given configuration determines the paths of the database and the media. A PostgreSQL database must be empty.`,
     )
     .action(async (directory: string | undefined, options: RestoreOptions) =>
       (await import('./backup/restore.ts')).restore(directory, options),
@@ -155,13 +155,13 @@ function addDatabase(program: Command): void {
   withConfig(addCommand(database, 'move'))
     .description('Move everything to another database: from SQLite to PostgreSQL, or back.')
     .requiredOption('--to <file>', 'a configuration file with the option "database" for the new database')
-    .option('--overwrite', 'replace what an earlier move has left in the new database')
+    .option('--overwrite', 'replace the contents that an earlier move has left in the new database')
     .addHelpText(
       'after',
       `
 Call it first while the server runs: it copies everything. Then stop the server and call it again: it compares all rows,
-copies what has changed since, and marks the old database as moved, so that no server starts on it. It may be interrupted at
-any time and called again.`,
+copies the changes since the first call, and marks the old database as moved, so that no server starts on it. The command
+may be interrupted at any time and called again.`,
     )
     .action(async (options: MoveFlags) => (await import('./database/move.ts')).moveToDatabase(options));
   withConfig(addCommand(database, 'split'))
@@ -169,9 +169,9 @@ any time and called again.`,
     .addHelpText(
       'after',
       `
-Give the new configuration, in which "databases" has the data store main in the present database and the data store state in
-an empty one. Call it first while the server runs, then again when it is stopped, and start the server with the new
-configuration. The command may be interrupted at any time and called again.`,
+Give the new configuration, in which "databases" assigns the data store main to the current database, and the data store
+state to an empty database. Call it first while the server runs, then again when it is stopped, and start the server with
+the new configuration. The command may be interrupted at any time and called again.`,
     )
     .action(async (options: ConfigFlags) =>
       (await import('./database/split.ts')).splitConfiguredDatabase(options),
@@ -183,8 +183,8 @@ configuration. The command may be interrupted at any time and called again.`,
     .addHelpText(
       'after',
       `
-Give the configuration with two databases. It may be interrupted at any time and called again. Afterwards name only the database
-of the data store main in the configuration, with the option "database".`,
+Give the configuration with two databases. The command may be interrupted at any time and called again. Afterwards name only
+the database of the data store main in the configuration, with the option "database".`,
     )
     .action(async (options: ConfigFlags) =>
       (await import('./database/join.ts')).joinConfiguredDatabases(options),
@@ -206,7 +206,7 @@ of the data store main in the configuration, with the option "database".`,
       'after',
       `
 A running server does the same in small steps once an hour. SQLite files of early versions need this command once; it writes
-the file again, for which the disk needs twice its size. It may be interrupted at any time and called again.`,
+the file again, for which the disk needs twice its size. The command may be interrupted at any time and called again.`,
     )
     .action(async (options: ConfigFlags) => (await import('./database/compact.ts')).compactDatabase(options));
 }
@@ -222,8 +222,8 @@ function addDoctor(program: Command): void {
     .addHelpText(
       'after',
       `
-Changes nothing, and works while the server runs and while it does not. Each finding says what mends it. Exits with 1 if there
-are errors.`,
+Changes nothing, and works while the server runs and while it does not. Each problem is printed with its solution. Exits
+with 1 if there are errors.`,
     )
     .action(async (options: DoctorFlags) => (await import('./doctor/doctor.ts')).doctor(options));
 }

@@ -37,8 +37,8 @@ export async function registerUser(url: string | undefined, options: RegisterUse
 
 /**
  * Checks the name before the password is asked for. Where registration by clients is closed, the server does not say
- * whether a name is available: then the rules of the configuration decide whether it is valid, and the profile of the user
- * whether it is taken.
+ * whether a name is available: then the rules of the configuration decide whether the name is valid, and a profile of
+ * the user shows that it is taken.
  * @throws CommandFailure when the name is taken or not valid
  */
 async function checkName(
@@ -46,14 +46,14 @@ async function checkName(
   name: string,
   configuration: HearthConfiguration | undefined,
 ): Promise<void> {
-  const available = await api.ask(
+  const available = await api.send(
     'GET',
     `/_matrix/client/v3/register/available?username=${encodeURIComponent(name)}`,
   );
   if (available.status === 400) throw new CommandFailure(`the user name ${name}: ${reasonOf(available)}`);
   if (available.status === 200 || configuration === undefined) return;
   const userId = encodeURIComponent(validUserId(name, configuration));
-  const { status } = await api.ask('GET', `/_matrix/client/v3/profile/${userId}`);
+  const { status } = await api.send('GET', `/_matrix/client/v3/profile/${userId}`);
   if (status === 200) throw new CommandFailure(`the user name ${name} is taken`);
 }
 

@@ -9,8 +9,8 @@ import type { SliceManifest } from '../kernel/slices/index.ts';
 import { slices } from '../slices.ts';
 
 /**
- * Returns all checks of the database: for damage of the SQLite file, the checks that slices declare, for rows of rooms and
- * devices that do not exist, and for numbers that the server would assign a second time (`numberChecks`).
+ * Returns all checks of the database: those that slices declare, and checks for damage of the SQLite file, for rows of
+ * rooms and devices that do not exist, and for numbers that the server would assign a second time (`numberChecks`).
  */
 export const databaseChecks = (kind: DatabaseKind): DatabaseCheck[] => [
   ...(kind === 'sqlite' ? [sqliteFileCheck] : []),

@@ -11,7 +11,7 @@ export async function startErrorReports(kernel: Kernel, opened: OpenedSlices): P
   if (sentry.dsn === null || loggedErrors === undefined) return;
   const { ErrorReports } = await import('../kernel/error-reports/index.ts');
   const project = parseDsn(sentry.dsn);
-  // Does not happen: the rules of the configuration refuse an invalid DSN.
+  // Never true: the rules of the configuration refuse an invalid DSN.
   if (project === undefined) return;
   const { name, version } = ownSoftware();
   const http = openHttpToConfiguredServers(kernel, 'error_report_connection_pools', { maxPools: 1 });

@@ -194,7 +194,7 @@ export function databaseOptionsOf({ databaseOptions: given, configuration }: Env
   return given ?? databaseOptions(dataStoreEntries(configuration.database).main);
 }
 
-/** Returns the server name of the configuration. @throws Error when it is no valid server name */
+/** Returns the server name of the configuration. @throws Error when it is not a valid server name */
 export function serverNameOf({ server }: HearthConfiguration): ServerName {
   const { server_name: name } = server;
   if (!isServerName(name)) throw new Error(`server_name: '${name}' is not a server name`);

@@ -9,7 +9,7 @@ import type { OpenedThirdPartyIds } from './third-party-ids.ts';
 import type { Users } from './users.ts';
 
 /**
- * Loads the modules of the configuration, before the slices that ask them.
+ * Loads the modules of the configuration, before the slices that call them.
  * @returns `undefined` where none is configured: then the code for modules is not loaded either
  */
 export async function startModules(

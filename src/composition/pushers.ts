@@ -21,7 +21,7 @@ interface Deps {
   readonly federation: Federation;
 }
 
-/** Opens the list of pushers, before accounts, which subscribe new users. */
+/** Opens the list of pushers. Must be called before accounts are opened, because accounts subscribe new users. */
 export function openPusherList(
   kernel: Kernel,
   { thirdPartyIds: { addresses } }: OpenedThirdPartyIds,
@@ -33,7 +33,7 @@ export function openPusherList(
       : Promise.resolve(),
   );
   if (subscribesNewUsers(kernel)) {
-    addresses.onGivenToNewUser((writer, userId, address) =>
+    addresses.onAddedToNewUser((writer, userId, address) =>
       subscribeNewUser(pushers, writer, userId, address),
     );
   }

@@ -8,7 +8,8 @@ const retryInterval = 1_000;
 
 /**
  * A reader process that closes its reader and opens a new one, with empty caches, when facts were lost or another main
- * process has taken over. Until the new one is open, the old one answers as of the last fact that it received.
+ * process has taken over. Until the new one is open, the old one answers requests with the data up to the last fact
+ * that it received.
  */
 export class RestartingReader {
   readonly #environment: Environment;

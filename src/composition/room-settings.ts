@@ -46,7 +46,7 @@ export async function transferSettings(
   if (refusal) throw refusal;
 }
 
-/** Returns `m.direct` with the new room; `undefined` when the old room is no direct chat. */
+/** Returns `m.direct` with the new room; `undefined` when the old room is not a direct chat. */
 function withDirectRoom(content: JsonObject, from: string, to: string): JsonObject | undefined {
   const concerns = (rooms: JsonValue | undefined): rooms is JsonValue[] =>
     Array.isArray(rooms) && rooms.includes(from) && !rooms.includes(to);

@@ -74,7 +74,7 @@ function ownRoutes(
       {
         serverName,
         webClientLocation: web_client_location ?? undefined,
-        // The page is public, so it does not reveal in which folder the program is.
+        // The page is public, so it does not reveal the folder of the program.
         command: basename(ownCommand),
         openRegistration: configuration.accounts.enable_registration,
         needsToken: configuration.accounts.registration_requires_token,

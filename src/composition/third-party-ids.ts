@@ -17,7 +17,7 @@ export interface OpenedThirdPartyIds {
 }
 
 /**
- * Opens mail, and the addresses of accounts, before accounts, which use them.
+ * Opens mail, and the addresses of accounts. Must be called before accounts, which use them, are opened.
  * @param templates of mails and of the pages to which their links lead
  * @param extensions rules of modules
  */

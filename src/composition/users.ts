@@ -257,7 +257,7 @@ function routesOfCapabilities(
     confirmsLoginTokens: configuration.accounts.login_via_existing_session.require_ui_auth,
     locking: true,
     suspension: true,
-    delayedEvents: maxScheduled,
+    maxDelayedEvents: maxScheduled,
   };
   const { accounts, oauth, profiles, rooms, server } = configuration;
   const features = { qr_code_login: oauth.oauth2.enabled && service === undefined };

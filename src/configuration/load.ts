@@ -23,7 +23,7 @@ import { configurationRules } from './rules.ts';
 export interface LoadConfigurationOptions {
   /** Environment variables, for cache factors. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Given when the server is about to start: creates missing key and secret files. */
+  /** Set when the server is about to start: creates missing key and secret files. */
   readonly createMissing?: { readonly randomness: Randomness };
 }
 

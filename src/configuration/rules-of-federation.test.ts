@@ -22,7 +22,7 @@ const cases: RuleCase[] = [
     valid: 'federation_verify_certificates: false\ntrusted_key_servers: []',
   },
   {
-    rule: 'gives a notice about the use of the public key server',
+    rule: 'reports the use of the public key server as a notice',
     invalid: 'pid_file: null',
     kind: 'notice',
     path: 'trusted_key_servers',
@@ -43,7 +43,7 @@ const cases: RuleCase[] = [
     invalid: 'https_proxy: "http://proxy:3128"\nip_range_blacklist: [10.0.0.0/8]',
     kind: 'warning',
     path: 'ip_range_blacklist',
-    message: /has no effect on requests that go through a proxy/,
+    message: /has no effect on requests through a proxy/,
     valid: 'ip_range_blacklist: [10.0.0.0/8]',
   },
   {
@@ -59,7 +59,7 @@ const cases: RuleCase[] = [
 describe('configuration rules of federation', () => {
   testRules(cases);
 
-  it('prints no notice about the public key server when suppress_key_server_warning is set [option: suppress_key_server_warning]', () => {
+  it('reports no notice about the public key server when suppress_key_server_warning is set [option: suppress_key_server_warning]', () => {
     const remarks = (document: string) =>
       problemsOf(document, 'notice').filter(({ path }) => path === 'trusted_key_servers');
     assert.equal(remarks('pid_file: null').length, 1);

@@ -9,7 +9,7 @@ const cases: RuleCase[] = [
     invalid: 'oauth2: {enabled: true}\nproto_authentication_service: {enabled: true, secret: s}',
     kind: 'error',
     path: 'oauth2.enabled',
-    message: /excludes proto_authentication_service/,
+    message: /cannot be combined with proto_authentication_service/,
     valid: 'oauth2: {enabled: true}',
   },
   {

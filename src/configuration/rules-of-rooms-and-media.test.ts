@@ -40,7 +40,7 @@ const cases: RuleCase[] = [
       'https_proxy: "http://proxy:3128"\nurl_preview_enabled: true\nurl_preview_ip_range_blacklist: [10.0.0.0/8]',
     kind: 'warning',
     path: 'url_preview_ip_range_blacklist',
-    message: /has no effect on requests that go through a proxy/,
+    message: /has no effect on requests through a proxy/,
     valid: 'url_preview_enabled: true\nurl_preview_ip_range_blacklist: [10.0.0.0/8]',
   },
   {

@@ -55,7 +55,7 @@ const avatars: Rule<HearthConfiguration> = ({ profiles, media }, view) => {
 const proxiedPreviews: Rule<HearthConfiguration> = ({ outbound, urlPreviews }, view) => {
   const proxied = (outbound.http_proxy ?? outbound.https_proxy) !== null;
   if (proxied && urlPreviews.url_preview_enabled) {
-    view.warn('url_preview_ip_range_blacklist', 'has no effect on requests that go through a proxy');
+    view.warn('url_preview_ip_range_blacklist', 'has no effect on requests through a proxy');
   }
 };
 
@@ -70,14 +70,13 @@ const oneAuthorizationServer: Rule<HearthConfiguration> = ({ accounts, oauth }, 
   if (oauth.oauth2.enabled && accounts.proto_authentication_service.enabled) {
     view.error(
       'oauth2.enabled',
-      'excludes proto_authentication_service.enabled: there is one authorization server',
+      'cannot be combined with proto_authentication_service.enabled: clients use only one authorization server',
     );
   }
 };
 
 /**
- * Points out options that give work of the main process to workers: Hearth has no workers, so this work
- * would not be done at all.
+ * Reports options that leave work of the main process to workers: Hearth has no workers, so the work would not be done.
  */
 const workOfWorkers: Rule<HearthConfiguration> = ({ http, media }, view) => {
   if (!media.enable_media_repo) {

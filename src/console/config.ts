@@ -9,7 +9,7 @@ export const consoleSection = section({
       object({
         enabled: option(boolean(), {
           description:
-            'Serves the console at `/_server/admin/ui`, on listeners with the resource `client`. Its pages contain no data; what they show comes from the admin API, which only administrators can use.',
+            'Serves the console at `/_server/admin/ui`, on listeners with the resource `client`. Its pages contain no data; they read all data from the admin API, which only administrators can use.',
           default: true,
         }),
       }),

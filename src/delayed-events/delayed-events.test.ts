@@ -19,7 +19,7 @@ interface Answer {
   readonly retryAfter?: string;
 }
 
-/** Sends a request in the form of an MSC, which the specification does not have. */
+/** Sends a request that an MSC defines, and the specification does not. */
 async function call(
   server: TestServer,
   user: TestUser | undefined,
@@ -285,7 +285,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   /** Returns the answers of a server with these options to requests for delayed events. */
-  const trial = async (
+  const answersOf = async (
     config: ConfigurationOverrides,
     requests: readonly ('schedule' | 'by its own path' | 'list')[],
     delay: number,
@@ -310,25 +310,31 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   it('rejects delays longer than the operator allows [option: max_event_delay_duration]', async () => {
-    const ask = async (longest: number | null, delay: number) => {
-      const [first, own] = await trial(delays(longest), ['schedule', 'by its own path'], delay);
+    const outcomes = async (longest: number | null, delay: number) => {
+      const [first, own] = await answersOf(delays(longest), ['schedule', 'by its own path'], delay);
       const { errcode, ...rest } = first!.body;
       const details = ['errcode', 'max_delay'].map((key) => rest[`org.matrix.msc4140.${key}`]);
       return [first!.status, errcode, ...details, own!.status, own!.body['errcode']];
     };
     const refused = [403, 'M_FORBIDDEN'];
-    assert.deepEqual(await ask(null, 1_000), [
+    assert.deepEqual(await outcomes(null, 1_000), [
       ...[400, 'M_UNKNOWN', 'M_MAX_DELAY_UNSUPPORTED', undefined],
       ...refused,
     ]);
-    assert.deepEqual(await ask(5_000, 5_001), [400, 'M_UNKNOWN', 'M_MAX_DELAY_EXCEEDED', 5_000, ...refused]);
-    assert.deepEqual(await ask(5_000, 5_000), [200, undefined, undefined, undefined, 200, undefined]);
+    assert.deepEqual(await outcomes(5_000, 5_001), [
+      400,
+      'M_UNKNOWN',
+      'M_MAX_DELAY_EXCEEDED',
+      5_000,
+      ...refused,
+    ]);
+    assert.deepEqual(await outcomes(5_000, 5_000), [200, undefined, undefined, undefined, 200, undefined]);
   });
 
   it('limits the rate of requests that manage delayed events [option: rc_delayed_event_mgmt]', async () => {
     const rc_delayed_event_mgmt = { per_second: 0.001, burst_count: 1 };
     const config = { ...delays(day), rateLimits: { rc_delayed_event_mgmt } };
-    const answers = await trial(config, ['schedule', 'schedule', 'list', 'list'], 1_000);
+    const answers = await answersOf(config, ['schedule', 'schedule', 'list', 'list'], 1_000);
     assert.deepEqual(
       answers.map(({ status }) => status),
       [200, 200, 200, 429],

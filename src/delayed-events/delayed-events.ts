@@ -98,7 +98,7 @@ export class DelayedEvents implements DelayedSending {
       throw badJson('Invalid characters in a room id, type or state key');
     }
     const request = requestOf(sender, event);
-    // Scheduling counts for the rate limit like sending.
+    // Scheduling an event counts towards the rate limit of sending.
     rooms.throttle.message(sender);
     await this.#checkCount(userId);
     const delayId = randomString(randomness, idLength);

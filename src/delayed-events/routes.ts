@@ -112,7 +112,7 @@ const limitKey = ({ userId, deviceId = '' }: Requester) => `${userId} ${deviceId
 
 const isAction = (text: string): text is Action => ['send', 'cancel', 'restart'].includes(text);
 
-/** Returns the list in the shapes of the first revision and of later ones. */
+/** Returns the list with the members of the first revision of MSC4140 and with those of later revisions. */
 function listJson(all: readonly DelayedEvent[], status: 'scheduled' | 'finalised' | undefined): JsonObject {
   const scheduled = all.filter(({ finalised }) => !finalised).map(delayedEventJson);
   const ended = all.filter(({ finalised }) => finalised);

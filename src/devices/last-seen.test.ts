@@ -69,7 +69,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('forgets the activity of a deactivated user, also where a write of it has begun', async () => {
+    it('forgets the activity of a deactivated user, also when a write of the activity has begun', async () => {
       for (const [isErased, left] of [
         [true, [0]],
         [false, [1_700_000_000_000]],

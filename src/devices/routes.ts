@@ -71,7 +71,10 @@ function updateRoute(devices: Devices): Route {
   );
 }
 
-/** A device of another user is refused after the confirmation, so that a stolen token does not find out device ids. */
+/**
+ * A device of another user is refused after the confirmation, so that a stolen token does not reveal which device ids
+ * exist.
+ */
 function deleteRoutes(devices: Devices, reauthentication: Reauthentication): Route[] {
   const auth = Type.Optional(Type.Unknown());
   return [

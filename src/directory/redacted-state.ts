@@ -1,9 +1,9 @@
 import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
 
 /**
- * Collects state events that were redacted. A redaction is no state change, because the state map still has the id of
- * the redacted event, so followers of state changes do not see it. Redactions are collected as they come, and
- * looked up in `take`.
+ * Collects state events that were redacted. A redaction is not a state change, because the state map still has the id
+ * of the redacted event, so followers of state changes do not see it. Redactions are collected as they arrive; `take`
+ * reads the redacted events.
  */
 export class RedactedState {
   readonly #engine: RoomReader;

@@ -76,7 +76,7 @@ export class RoomEventFilter extends EventFilter {
   }
 
   /** Whether `relatedBy` selects events. */
-  get asksForRelations(): boolean {
+  get selectsByRelations(): boolean {
     return this.relatedBy.senders !== undefined || this.relatedBy.relTypes !== undefined;
   }
 

@@ -127,8 +127,7 @@ export class IdentityServers {
   }
 
   /**
-   * Asks an identity server to remove the association of an address with a user, in the name of this
-   * homeserver.
+   * Requests that an identity server removes the association of an address with a user, in the name of this homeserver.
    * Source: identity service API, `POST /3pid/unbind`.
    * @param sign makes the `Authorization` header
    * @returns whether the identity server has removed it; false also when it cannot be reached

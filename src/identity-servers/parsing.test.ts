@@ -33,7 +33,7 @@ describe('responses of identity servers', () => {
     assert.deepEqual(keys[1], { publicKey: `00${key.slice(2)}`, validityUrl: undefined });
   });
 
-  it('takes a key of an identity server as valid only over HTTPS and only with the JSON value true', async () => {
+  it('accepts a key of an identity server only after a response over HTTPS with the JSON value true', async () => {
     const requestedUrls: string[] = [];
     const servers = new IdentityServers({
       async fetch(url) {

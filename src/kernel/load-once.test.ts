@@ -40,7 +40,7 @@ describe('LoadOnce', () => {
     assert.deepEqual([await once.run('a', load), await once.run('a', load)], [1, 2]);
   });
 
-  it('rejects for all waiting callers when a load fails, and loads again for the next caller', async () => {
+  it('rejects all waiting callers when the load fails, and loads again for the next caller', async () => {
     const once = new LoadOnce<string, string>();
     const { loads, load } = openSource();
     const both = Promise.allSettled([once.run('a', load), once.run('a', load)]);

@@ -52,7 +52,7 @@ describe('LoadTogether', () => {
     assert.deepEqual(loads, [['one'], ['one']]);
   });
 
-  it('rejects for all waiting callers when a load fails, and loads again for the next caller', async () => {
+  it('rejects all waiting callers when the load fails, and loads again for the next caller', async () => {
     const { together } = lengths();
     const both = await Promise.allSettled([together.get('error'), together.get('one')]);
     assert.deepEqual(

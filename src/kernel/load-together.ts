@@ -41,7 +41,7 @@ export class LoadTogether<K, V> {
 
   #begin(): Load<K, V> {
     const keys = new Set<K>();
-    // A tick that is scheduled in the reaction to a promise runs after the reactions that are queued, which request further keys.
+    // `process.nextTick` inside a promise reaction runs after all queued reactions, which request further keys.
     const collected = new Promise<void>((resolve) => process.nextTick(resolve));
     const result = collected.then(() => {
       if (this.#next?.keys === keys) this.#next = undefined;

@@ -1,5 +1,5 @@
 /**
- * Calls `work` for each item, for `max` of them at the same time. After a failure no further items are begun.
+ * Calls `work` for each item, for `max` of them at the same time. After a failure it calls `work` for no further items.
  * @returns the results in the order of the items
  * @throws what `work` throws first
  */

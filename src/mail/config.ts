@@ -7,7 +7,8 @@ const placeholders = new Set(['app', 'person', 'room', 'server_name']);
 /** Options for mail, and for the templates of mails and pages. */
 export const mailSection = section({
   title: 'Email',
-  description: 'How mail is sent and what it says. Without the option `email` the server sends no mail.',
+  description:
+    'How mail is sent, and the texts of mails. Without the option `email` the server sends no mail.',
   options: {
     email: emailOption,
     templates: option(

@@ -29,7 +29,7 @@ export class MailFailure extends Error {
     const error = cause as SmtpError;
     super(explain(error, delivery), { cause });
     const { code, responseCode = 0 } = error;
-    // 503 (bad sequence of commands) is no judgement of this mail.
+    // 503 (bad sequence of commands) does not mean that this mail is refused.
     const isRejection = responseCode >= 500 && responseCode < 600 && responseCode !== 503;
     this.isPermanent = isRejection && (code === 'EENVELOPE' || code === 'EMESSAGE');
   }

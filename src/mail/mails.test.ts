@@ -103,9 +103,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.deepEqual(await jobs.list({ kind: 'mail/send' }), []);
   });
 
-  it('does not try again when the mail server rejects the mail for good', async () => {
+  it('does not try again when the mail server rejects the mail permanently', async () => {
     const { clock, jobs, schedule } = await setUp();
-    server!.afterData = 'reject for good';
+    server!.afterData = 'reject permanently';
     await schedule();
     await jobs.settled();
     clock.advance(86_400_000);

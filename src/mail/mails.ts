@@ -76,7 +76,7 @@ const rememberedMails = 1_000;
 
 /**
  * Sends all mail of the server. A mail is scheduled in the transaction of its cause and sent by a job, which is retried
- * until the mail server accepts the mail, rejects it for good, or the mail expires.
+ * until the mail server accepts the mail, rejects it permanently, or the mail expires.
  */
 export class Mails {
   readonly options: EmailOptions;

@@ -160,7 +160,7 @@ describe('Smtp', () => {
     const unknown = await failure(smtp().send({ ...mail, to: 'nobody@example.org' }));
     assert.match(unknown.message, /rejected the sender or the recipient.* It answered: 550 No such mailbox/);
     assert.equal(unknown.isPermanent, true);
-    server.afterData = 'reject for good';
+    server.afterData = 'reject permanently';
     const spam = await failure(smtp().send(mail));
     assert.deepEqual([spam.isPermanent, /It answered: 554 This is spam/.test(spam.message)], [true, true]);
     server.afterData = 'reject';

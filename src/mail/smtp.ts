@@ -12,7 +12,7 @@ export interface RenderedMail {
   readonly text: string;
   /** Without angle brackets; the same for all attempts to send the mail, so that receivers recognize duplicates. */
   readonly messageId: string;
-  /** Images of the HTML part by their names in it. */
+  /** Images that the HTML part shows; it refers to them by `cid`. */
   readonly images?: readonly {
     readonly cid: string;
     readonly contentType: string;

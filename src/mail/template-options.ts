@@ -17,11 +17,11 @@ export const templateOptions = {
   registration_template_html: file('the HTML part of the mail to a new user', 'registration.html'),
   registration_template_text: file('the text part of the mail to a new user', 'registration.txt'),
   registration_template_success_html: file(
-    'the page that tells a new user that the address is valid',
+    'the page that confirms to a new user that the address is valid',
     'registration_success.html',
   ),
   registration_template_failure_html: file(
-    'the page that tells a new user why the link is not valid',
+    'the page that explains to a new user why the link is not valid',
     'registration_failure.html',
   ),
   password_reset_template_html: file('the HTML part of the mail for a password reset', 'password_reset.html'),
@@ -31,7 +31,7 @@ export const templateOptions = {
     'password_reset_success.html',
   ),
   password_reset_template_failure_html: file(
-    'the page that tells why the link for a password reset is not valid',
+    'the page that explains why the link for a password reset is not valid',
     'password_reset_failure.html',
   ),
   add_threepid_template_html: file(
@@ -47,7 +47,7 @@ export const templateOptions = {
     'add_threepid_success.html',
   ),
   add_threepid_template_failure_html: file(
-    'the page that tells why the link that validates an address before it is added is not valid',
+    'the page that explains why the link that validates an address before it is added is not valid',
     'add_threepid_failure.html',
   ),
   already_in_use_template_html: file(

@@ -11,7 +11,7 @@ const replacements: readonly (readonly [begin: string, replacement: string])[] =
   ['synapse_auto_accept_invite.', 'nothing; users accept invites themselves'],
   ['synapse_auto_compressor.', 'nothing; state is stored in a compressed form anyway'],
   ['mjolnir.', 'mjolnir as a bot, which needs no module'],
-  ['synapse_http_antispam.', 'a module in JavaScript that asks the same service'],
+  ['synapse_http_antispam.', 'a module in JavaScript that sends its requests to the same service'],
   ['synapse_simple_antispam.', 'contrib/modules/invite-policy.ts'],
 ];
 

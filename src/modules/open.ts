@@ -14,7 +14,7 @@ import { AccountChanges } from './accounts/account-changes.ts';
 import { moduleAccountChecks, throwDenial, unlessNone } from './accounts/account-checks.ts';
 import { moduleAccountNames } from './accounts/account-names.ts';
 import { refusingExpired } from './accounts/expired-accounts.ts';
-import { firstDenial } from './calls/ask.ts';
+import { firstDenial } from './calls/call-all.ts';
 import { ModuleCalls, type ModuleCallsDeps } from './calls/module-calls.ts';
 import { ModuleHeap } from './calls/module-heap.ts';
 import { addressInviteCheck } from './checks/address-invites.ts';
@@ -56,11 +56,11 @@ export interface ModulesOptions {
   readonly mappings: ReadonlyMap<string, ConfiguredModule>;
 }
 
-/** The loaded modules, with what they add to the server. */
+/** The loaded modules, with their additions to the server. */
 export type ModulesSlice = Awaited<ReturnType<typeof openModules>>;
 
 /**
- * Loads the modules of the configuration, one after the other, before the slices that ask them.
+ * Loads the modules of the configuration, one after the other, before the slices that call them.
  * @throws StartFailure when one cannot be loaded
  */
 export async function openModules(deps: ModulesDeps, options: ModulesOptions) {

@@ -54,7 +54,7 @@ export interface ThirdPartyIdRoutesDeps extends Pick<ThirdPartyIdsDeps, 'options
 const phoneTokenLifetime = 3_600_000;
 
 /**
- * Opens the mail addresses and phone numbers of accounts. Must be called before accounts are opened, which use them.
+ * Opens the mail addresses and phone numbers of accounts. Must be called before accounts, which use them, are opened.
  * @returns among others the stages of interactive authentication that this server supports
  */
 export function openThirdPartyIds(deps: ThirdPartyIdsDeps) {

@@ -61,7 +61,7 @@ const userCount = 150;
 /** Number of entries that a collection may have, by the estimate of `largeCollections`. */
 const maxEntries = 128;
 
-/** Collections that grow with the users or rooms in use although they are no caches, each with what bounds it. */
+/** Collections that grow with the users or rooms in use although they are not caches, each with what bounds it. */
 const exceptions: Readonly<Record<string, string>> = {
   'cachedKeys in a closure':
     'JSON texts of short keys; no more are added after a maximum number (canonical-json.ts)',

@@ -34,7 +34,7 @@ export type Kind =
   | 'name'
   | 'edit'
   | 'late'
-  // The following marks are no events of the room, but activity at the end of the scenario.
+  // The following marks are not events of the room, but activity at the end of the scenario.
   | 'typing'
   | 'receipt'
   | 'presence'

@@ -34,8 +34,8 @@ export const isExemptFromConsent = ({ appservice, userType }: User): boolean =>
   appservice !== undefined || exemptTypes.has(userType);
 
 /**
- * Returns the routes; those that send events refuse users who have not agreed to the current version of the
- * policy. Application services and their users are exempt, as at the reference server.
+ * Returns the routes; those that send events refuse users who have not agreed to the current version of the policy.
+ * Application services and their users are exempt, as in the reference server.
  * Source: client-server API, `M_CONSENT_NOT_GIVEN`; interface document, "user_consent".
  * @param message the option `block_events_error`
  */
@@ -75,8 +75,8 @@ export async function requireConsent(
 }
 
 /**
- * Returns the user whose consent is needed: the administrator where one acts as another user; `undefined` for application
- * services.
+ * Returns the user whose consent is needed: the administrator who acts as another user, or else the user; `undefined`
+ * for application services.
  */
 const checkedUser = ({ userId, administrator, appservice }: Requester) =>
   appservice === undefined ? (administrator ?? userId) : undefined;

@@ -18,7 +18,7 @@ type Options = Pick<AccountOptions, 'user_consent' | 'server_name'>;
 
 const path = '/_proto/consent';
 
-/** The language that is used when no language that the browser asks for has the template. */
+/** The language of the policy when the browser accepts no language that has the template. */
 const defaultLanguage = 'en';
 
 const versionForm = /^[\w.-]{1,64}$/;
@@ -116,7 +116,9 @@ function languagesIn(folder: string): Map<string, Pages | undefined> {
 const openPages = (folder: string, language: string) =>
   new Pages(new Templates({ folders: [join(folder, language), pageTemplates] }));
 
-/** Returns the languages of an `Accept-Language` header in their order, each also without its region, and each once. */
+/**
+ * Returns the languages of an `Accept-Language` header in their order, without duplicates: `de-AT` is followed by `de`.
+ */
 function acceptedLanguages(accepted: string | string[] | undefined): Set<string> {
   const wanted = String(accepted ?? '')
     .split(',')

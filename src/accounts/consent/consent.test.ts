@@ -164,7 +164,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await alice.createRoom();
     });
 
-    it('looks for the policy in a language once, however often the browser names that language', async () => {
+    it('looks up the templates of a language once, however often the Accept-Language header contains the language', async () => {
       await start({});
       const lookups = mock.method(fs, 'existsSync');
       syncBuiltinESMExports();

@@ -56,7 +56,7 @@ export interface SessionOwner {
 /** Number of new sessions after which sessions that are too old or too many are deleted. */
 const sessionsPerCleanup = 100;
 
-/** Milliseconds since the last deletion after which a new session causes the next one. */
+/** Milliseconds after a deletion of old sessions after which a new session causes the next deletion. */
 const cleanupInterval = 3_600_000;
 
 /** Maximum bytes of the stored parameters of a user's request, and of a registration. */
@@ -73,7 +73,7 @@ export class AuthSessions {
   #begunSinceCleanup = 0;
   /** Does one piece of work at a time on each session, by session id. */
   readonly #perSession = new KeyedMutex();
-  /** For stages with `store`: lets one result at a time be stored for each type of stage, by the type. */
+  /** Stores the results of each type of stage one at a time, for stages with `store`; by the type. */
   readonly #storing = new KeyedMutex();
 
   constructor(deps: AuthSessionsDeps) {

@@ -185,7 +185,7 @@ export class InteractiveAuth {
     return { ...next, isStored: true };
   }
 
-  /** Returns the response that asks for the remaining stages, after storing a new session. */
+  /** Returns the response that lists the remaining stages, after storing a new session. */
   async #challenge(
     request: InteractiveAuthRequest,
     progress: AuthSession,

@@ -7,7 +7,7 @@ import type { Flows } from './stage.ts';
 
 /** An action to confirm, and whether an earlier confirmation suffices. */
 export interface AccountConfirmation extends Confirmation {
-  /** Asks the user even within `ui_auth.session_timeout`. */
+  /** Whether the user must confirm even within `ui_auth.session_timeout`. */
   readonly always?: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface ExternalConfirmation {
   ): Promise<{ readonly result: T } | undefined>;
 }
 
-/** Asks a logged-in user to authenticate again, by their password or another login type. */
+/** Requires a logged-in user to authenticate again, by a password or another login type. */
 export class Reauthenticator implements Reauthentication {
   readonly #interactiveAuth: InteractiveAuth;
   readonly #sessions: Sessions;

@@ -10,7 +10,7 @@ const maxPerOwner = 100;
 /** Maximum number of users and addresses whose sessions are counted. */
 const ownersInMemory = 10_000;
 
-/** Bounds the sessions of interactive authentication, since they can be begun without an account. */
+/** Bounds the sessions of interactive authentication, since clients can start them without an account. */
 export class SessionBounds {
   readonly #limiter: Limiter;
   /** Owner to the hashes of the ids of the sessions, oldest first. */

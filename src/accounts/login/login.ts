@@ -48,8 +48,8 @@ export interface AuthenticatedUser {
 }
 
 /**
- * Runs in the transaction that opens a new session on a device that exists, before the session is opened. Deletes what a slice
- * has stored about the earlier session of the device.
+ * Runs in the transaction that opens a new session on a device that exists, before the session is opened. Deletes the
+ * data that a slice has stored about the earlier session of the device.
  */
 export type BeforeReopening = (
   writer: AnyWriter,
@@ -62,7 +62,7 @@ export interface LoginDeps {
   readonly sessions: Sessions;
   readonly limits: AccountLimits['login'];
   readonly types: readonly LoginType[];
-  /** Asked after the user is authenticated. */
+  /** Runs after the user is authenticated. */
   readonly check?: AccountChecks['login'];
   /** Deletes what slices have stored about the earlier session when a device logs in again. */
   readonly beforeReopening?: readonly BeforeReopening[] | undefined;
@@ -111,8 +111,8 @@ export class Login {
   }
 
   /**
-   * Asks modules and the limit of monthly active users whether an authenticated user may open a session. Not needed before
-   * `login`, which asks them itself.
+   * Checks with modules and the limit of monthly active users whether an authenticated user may open a session. Not
+   * needed before `login`, which runs these checks itself.
    * @throws MatrixError when the login is refused
    */
   async check(login: AuthenticatedLogin): Promise<void> {

@@ -55,7 +55,8 @@ export const callOptions = {
     default: '1h',
   }),
   turn_allow_guests: option(boolean(), {
-    description: 'Returns TURN credentials to guests too. Without them, their calls often fail.',
+    description:
+      'Issues TURN credentials to guests, too. Calls of guests without these credentials often fail.',
     default: true,
   }),
   proto_rtc: option(

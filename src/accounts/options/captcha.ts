@@ -8,7 +8,7 @@ export const captchaOptions = {
     default: false,
   }),
   recaptcha_public_key: option(nullable(string({ minLength: 1 })), {
-    description: 'The public key that the CAPTCHA service issued for this site.',
+    description: 'The public key that the CAPTCHA service has assigned to this site.',
     default: null,
   }),
   recaptcha_public_key_path: option(nullable(string({ minLength: 1 })), {
@@ -18,7 +18,7 @@ export const captchaOptions = {
     fileFor: 'recaptcha_public_key',
   }),
   recaptcha_private_key: option(nullable(string({ minLength: 1 })), {
-    description: 'The private key that the CAPTCHA service issued for this site.',
+    description: 'The private key that the CAPTCHA service has assigned to this site.',
     default: null,
     secret: true,
   }),

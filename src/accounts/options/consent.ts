@@ -48,7 +48,7 @@ const consent = object({
 /** Options about users' consent to a policy. */
 export const consentOptions = {
   user_consent: option(nullable(consent), {
-    description: 'A policy that users are asked to agree to. Null asks for none.',
+    description: 'A policy to which users must agree. Null means that there is none.',
     default: null,
   }),
 };

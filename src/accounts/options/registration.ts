@@ -65,7 +65,7 @@ export const registrationOptions = {
   }),
   registration_shared_secret: option(nullable(string({ minLength: 1 })), {
     description:
-      'A secret that allows programs to create accounts, also of administrators, even when registration is off. After it is replaced, programs must fetch new nonces.',
+      'A secret that allows programs to create accounts, including those of administrators, even when registration is off. After it is replaced, programs must fetch new nonces.',
     default: null,
     secret: true,
   }),
@@ -118,7 +118,7 @@ export const registrationOptions = {
   }),
   next_link_domain_whitelist: option(nullable(list(string({ minLength: 1 }))), {
     description:
-      'The domains to which `next_link` of a validation request may lead, also when another service validates the address. Null allows all, an empty list none.',
+      'The domains to which `next_link` of a validation request may lead, even when another service validates the address. Null allows all, an empty list none.',
     default: null,
   }),
   user_types: option(

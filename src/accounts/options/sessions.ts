@@ -95,7 +95,7 @@ export const sessionOptions = {
       }),
       pepper: option(nullable(string()), {
         description:
-          'A secret that goes into every password hash. After it is changed, no stored password matches.',
+          'A secret that is included in every password hash. After it is changed, no stored password matches.',
         default: null,
         secret: true,
       }),

@@ -105,7 +105,7 @@ function loginBody({ username, password, login_token: token }: LoginFields): Jso
 }
 
 /**
- * Returns values of the page: whether it asks for a password, and the links to identity providers and to a new
+ * Returns values of the page: whether it has a field for a password, and the links to identity providers and to a new
  * password.
  */
 function waysToLogIn(

@@ -136,7 +136,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(devices.length, 1);
     });
 
-    it('asks for the registration token, and shows errors beside the field', async () => {
+    it('shows a field for the registration token, and errors beside the field', async () => {
       await start({
         options: {
           registration_requires_token: true,

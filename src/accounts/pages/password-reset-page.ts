@@ -74,7 +74,7 @@ export function passwordResetRoutes(deps: PasswordResetPageDeps, options: Option
           if (!(error instanceof MatrixError)) throw error;
           return show({ email, error: error.message }, error.status);
         }
-        const { session } = await begin(passwordChange, password, ip);
+        const { session } = await startReset(passwordChange, password, ip);
         const stage = stageOf(session, ip, 'password_reset/continue');
         const sent = await stagePages.submit(stage, { email: email.trim() });
         return sent ?? redirect(continuation(session, 'password_reset/'), 303);
@@ -88,7 +88,7 @@ export function passwordResetRoutes(deps: PasswordResetPageDeps, options: Option
         query: Type.Object({ session: Type.String({ maxLength: 255 }) }),
       },
       async ({ query: { session }, ip }): Promise<Reply> => {
-        const challenge = await carryOut(passwordChange, session, ip);
+        const challenge = await completeReset(passwordChange, session, ip);
         if (challenge !== undefined) return stagePages.show(stageOf(session, ip));
         return pages.page('password_reset_done.html', { server_name: options.server_name });
       },
@@ -113,8 +113,12 @@ export function passwordResetRoutes(deps: PasswordResetPageDeps, options: Option
 const continuation = (session: string, folder = '') =>
   `${folder}continue?session=${encodeURIComponent(session)}`;
 
-/** Begins a reset, whose session contains the new password. */
-async function begin(passwordChange: PasswordChange, password: string, ip: string): Promise<ChallengeBody> {
+/** Starts a reset, whose session contains the new password. */
+async function startReset(
+  passwordChange: PasswordChange,
+  password: string,
+  ip: string,
+): Promise<ChallengeBody> {
   try {
     await passwordChange.resetByAddress({ body: { new_password: password, logout_devices: true }, ip });
   } catch (error) {
@@ -125,7 +129,7 @@ async function begin(passwordChange: PasswordChange, password: string, ip: strin
 }
 
 /** Sets the password of a session whose address is validated. @returns the challenge if a stage remains */
-async function carryOut(
+async function completeReset(
   passwordChange: PasswordChange,
   session: string,
   ip: string,

@@ -44,7 +44,7 @@ export interface ContinuedRegistration {
   readonly ip: string;
 }
 
-/** URL of the page that continues a registration, relative to its own. */
+/** URL of the page that continues a registration, relative to the URL of that page itself. */
 const continuation = ({ session, withMail }: Omit<ContinuedRegistration, 'ip'>) =>
   `${formUrl(withMail)}${withMail ? '&' : '?'}session=${encodeURIComponent(session)}`;
 
@@ -71,7 +71,7 @@ export class RegistrationPages {
     return this.#form({ token });
   }
 
-  /** Begins a registration. @param back page of this server to which the user continues afterwards */
+  /** Begins a registration. @param back page of this server to which the user is redirected afterwards */
   async begin(form: RegistrationForm, ip: string, back?: string): Promise<Reply> {
     const { username, password, token } = form;
     const email = this.#offersMail ? form.email.trim() : '';
@@ -132,7 +132,7 @@ export class RegistrationPages {
     return redirect(continuation({ session, withMail }), 303);
   }
 
-  /** Carries out the registration if it is complete. @returns the account, or what remains */
+  /** Carries out the registration if it is complete. @returns the account, or the remaining stages */
   async #remaining(session: string, ip: string): Promise<RegistrationResult | ChallengeBody> {
     try {
       return await this.#deps.registration.register({ auth: { session } }, { ip });
@@ -152,7 +152,9 @@ export class RegistrationPages {
     });
   }
 
-  /** Whether the form has a field for an optional mail address. A required address is asked for on a page of its own. */
+  /**
+   * Whether the form has a field for an optional mail address. A page of its own has the field for a required address.
+   */
   get #offersMail(): boolean {
     const isRequired = this.#options.registrations_require_3pid.includes('email');
     return !isRequired && this.#deps.registration.offers(mailStage);

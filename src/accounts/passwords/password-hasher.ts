@@ -72,5 +72,5 @@ export class PasswordHasher {
 /** Returns the bcrypt part of a stored hash. The version 2y is another name of 2b. */
 const bcryptOf = (passwordHash: string) => passwordHash.replace(digestSuffix, '').replace(/^\$2y\$/, '$2b$');
 
-/** Returns the binary logarithm of the number of rounds of a stored hash; 0 when it is no bcrypt hash. */
+/** Returns the binary logarithm of the number of rounds of a stored hash; 0 when it is not a bcrypt hash. */
 const roundsOf = (passwordHash: string) => Number(/^\$2[aby]\$(\d\d)\$/.exec(passwordHash)?.[1] ?? 0);

@@ -34,7 +34,7 @@ export interface NewRegistrationToken extends Partial<TokenLimits> {
 const tokenForm = /^[A-Za-z0-9._~-]{1,64}$/;
 const tokenCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~-';
 
-/** Length of a generated token when the administrator gives none, and maximum length. */
+/** Length of a generated token when the administrator chooses none, and maximum length. */
 const [defaultLength, maxLength] = [16, 64];
 
 /** Maximum number of random tokens that are tried until one is free: short tokens may be taken. */
@@ -47,7 +47,7 @@ const invalidToken = () => new MatrixError(401, 'M_UNAUTHORIZED', 'Invalid regis
 
 /**
  * Tokens that administrators give to the users who may register. A use is reserved when a session of interactive
- * authentication completes the stage of the token, counted when the account is created, and given back when the session
+ * authentication completes the stage of the token, counted when the account is created, and released when the session
  * ends. Source: client-server API, "Token-authenticated registration".
  */
 export class RegistrationTokens {

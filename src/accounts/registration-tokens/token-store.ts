@@ -99,7 +99,7 @@ export async function reservedToken(
   return row?.registration_token ?? undefined;
 }
 
-/** Reserves a use of a token for a session; null gives the use back. */
+/** Reserves a use of a token for a session; null releases the use. */
 export async function reserveToken(
   writer: Writer<AccountTables>,
   idHash: string,

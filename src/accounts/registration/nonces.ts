@@ -9,9 +9,8 @@ const [randomLength, keyLength] = [32, 32];
 const form = /^([A-Za-z0-9]+\.(\d{1,16}))\.([\w-]+)$/;
 
 /**
- * Issues nonces that are valid once and for a limited time. Issued nonces are not stored, because a MAC
- * proves that they were issued: so requests without the secret neither take memory nor displace the nonces of
- * others.
+ * Issues nonces that are valid once and for a limited time. Issued nonces are not stored, because a MAC proves that
+ * they were issued: clients that do not know the registration secret take no memory, and displace no nonces of others.
  */
 export class Nonces {
   readonly #clock: Clock;

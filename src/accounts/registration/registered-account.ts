@@ -17,6 +17,6 @@ export interface OpenedSession extends IssuedTokens {
 
 export interface RegistrationResult {
   readonly userId: UserId;
-  /** `undefined` when the client wanted no session (`inhibit_login`). */
+  /** `undefined` when the client requested no session (`inhibit_login`). */
   readonly session: OpenedSession | undefined;
 }

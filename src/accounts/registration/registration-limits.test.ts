@@ -10,12 +10,12 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('limits of registration', () => {
     it('GET /register/available responds 429 M_LIMIT_EXCEEDED to a client address that tries many names', async () => {
       await server.start();
-      const ask = (name: string) => server.accounts.call('GET', `/register/available?username=${name}`);
+      const check = (name: string) => server.accounts.call('GET', `/register/available?username=${name}`);
       const answers = [];
-      for (let index = 0; index < 12; index++) answers.push((await ask(`name${index}`)).status);
+      for (let index = 0; index < 12; index++) answers.push((await check(`name${index}`)).status);
       assert.deepEqual(answers, [...Array(10).fill(200), 429, 429]);
       server.accounts.clock.advance(1_000);
-      assert.equal((await ask('later')).status, 200);
+      assert.equal((await check('later')).status, 200);
     });
 
     it('POST /register limits attempts with taken user names by client address', async () => {
@@ -27,15 +27,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       await server.refuses(429, 'M_LIMIT_EXCEEDED', { username: 'free' });
     });
 
-    it('POST /register responds 429 M_LIMIT_EXCEEDED to a client address that asks for many challenges', async () => {
+    it('POST /register responds 429 M_LIMIT_EXCEEDED to a client address that requests many challenges', async () => {
       await server.start();
-      const ask = async (body: Record<string, unknown> = {}) => (await server.register(body)).status;
-      for (let index = 0; index < 50; index++) assert.equal(await ask({ auth: null }), 401);
+      const statusOf = async (body: Record<string, unknown> = {}) => (await server.register(body)).status;
+      for (let index = 0; index < 50; index++) assert.equal(await statusOf({ auth: null }), 401);
       await server.refuses(429, 'M_LIMIT_EXCEEDED', {});
       await server.refuses(429, 'M_LIMIT_EXCEEDED', { auth: { ...dummy, session: 'unknown' } });
-      assert.equal(await ask({ username: 'alice', password: 'password', auth: dummy }), 200);
+      assert.equal(await statusOf({ username: 'alice', password: 'password', auth: dummy }), 200);
       server.accounts.clock.advance(2_000);
-      assert.equal(await ask(), 401);
+      assert.equal(await statusOf(), 401);
     });
 
     it('POST /register stores only known fields of a request, and no more than 4 kB', async () => {

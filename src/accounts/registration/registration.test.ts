@@ -30,7 +30,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
     });
 
-    it('POST /register ignores an access token that comes with it', async () => {
+    it('POST /register ignores an access token in the request', async () => {
       await server.start();
       const { token } = await server.accounts.register('alice');
       for (const [index, sent] of [token, 'stale'].entries()) {
@@ -174,7 +174,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(answers.map((answer) => answer.status).sort(), [200, 400, 400]);
     });
 
-    it('gives new users the default user type [option: user_types.default_user_type]', async () => {
+    it('assigns the default user type to new users [option: user_types.default_user_type]', async () => {
       await server.start({ options: { user_types: { default_user_type: 'human', extra_user_types: [] } } });
       const { userId } = await server.accounts.register('alice');
       assert.equal((await server.accounts.slice.accounts.getUser(userId))?.userType, 'human');

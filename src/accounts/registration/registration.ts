@@ -67,9 +67,9 @@ export interface RegistrationDeps {
   readonly thirdPartyIds: ThirdPartyIdentifiers;
   /** Set while the server is disabled (`hs_disabled`). */
   readonly disabledError?: (() => MatrixError) | undefined;
-  /** Asked before clients create an account. */
+  /** Runs before clients create an account. */
   readonly check?: AccountChecks['registration'];
-  /** Asked before logins create an account. */
+  /** Runs before logins create an account. */
   readonly checkNewAccount?: AccountChecks['newAccount'];
   /** Chooses names of the accounts that clients register. */
   readonly names?: AccountNames | undefined;

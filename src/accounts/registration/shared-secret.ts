@@ -26,7 +26,7 @@ type Options = Pick<AccountOptions, 'registration_shared_secret' | 'user_types' 
 const nonceLifetime = 60_000;
 
 /**
- * Creates accounts, also of administrators, for programs that know `registration_shared_secret`. The secret
+ * Creates accounts, including those of administrators, for programs that know `registration_shared_secret`. The secret
  * itself is never sent: a MAC proves that the program knows it.
  */
 export class SharedSecretRegistration {

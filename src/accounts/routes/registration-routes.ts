@@ -66,7 +66,11 @@ export function registrationRoutes(registration: Registration): Route[] {
 function registerForService(registration: Registration, body: JsonObject, requester: Requester | undefined) {
   if (!requester) throw new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');
   if (requester.appservice === undefined) {
-    throw new MatrixError(401, 'M_UNKNOWN_TOKEN', 'The access token is not that of an application service');
+    throw new MatrixError(
+      401,
+      'M_UNKNOWN_TOKEN',
+      'The access token does not belong to an application service',
+    );
   }
   return registration.registerForService(body, requester.appservice);
 }

@@ -162,9 +162,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         await server.register('alice', { refresh_token: true }),
         await server.register('bob', { refresh_token: true }),
       ];
-      const statuses = async (count: number, ask: () => ReturnType<typeof refresh>) => {
+      const statuses = async (count: number, exchange: () => ReturnType<typeof refresh>) => {
         const found = [];
-        for (let index = 0; index < count; index++) found.push((await ask()).status);
+        for (let index = 0; index < count; index++) found.push((await exchange()).status);
         return found;
       };
       const expected = (status: number) => [...Array(20).fill(status), 429];

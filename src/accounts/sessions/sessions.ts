@@ -187,7 +187,10 @@ export class Sessions implements DeviceCleanup {
     });
   }
 
-  /** Returns the owner of an access token or refresh token, also of one that has expired; `undefined` when it is unknown. */
+  /**
+   * Returns the owner of an access token or refresh token, which may have expired; `undefined` when the token is
+   * unknown.
+   */
   async ownerOf(secret: string): Promise<TokenOwner | undefined> {
     const { database, tokenKey } = this.#deps;
     const reader = database.reader<AccountTables>();

@@ -8,7 +8,7 @@ export interface IntrospectedToken {
   readonly usableUntil: number;
 }
 
-/** Asks an authentication service about access tokens, in place of the database. */
+/** Introspects access tokens at an authentication service, instead of looking them up in the database. */
 export interface TokenIntrospection {
   /**
    * @param ip address of the client

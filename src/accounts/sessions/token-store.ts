@@ -186,8 +186,8 @@ export async function deleteTokensOfDevices(
 }
 
 /**
- * Deletes the tokens of a user, also those without a device, except an access token and the refresh token
- * that was issued with it, and the tokens by which administrators act as the user.
+ * Deletes the tokens of a user, including tokens without a device. Keeps the tokens by which administrators act as the
+ * user, and, if given, an access token with the refresh token that was issued with it.
  */
 export async function deleteTokensOfUser(
   writer: Writer<AccountTables>,

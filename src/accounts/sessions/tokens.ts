@@ -23,8 +23,8 @@ export function newToken(randomness: Randomness, kind: 'hat' | 'hgt' | 'hrt', gu
 }
 
 /**
- * Returns the hash that is stored of an access token: a MAC for a token of a guest, so that all guests are
- * logged out when an operator replaces `macaroon_secret_key`; a digest for other tokens.
+ * Returns the hash under which an access token is stored: a MAC for a token of a guest, so that all guests are logged
+ * out when an operator replaces `macaroon_secret_key`; a digest for other tokens.
  */
 export function hashAccessToken(secret: string, guestKey: Uint8Array): string {
   if (!secret.startsWith('hgt_')) return hashToken(secret);

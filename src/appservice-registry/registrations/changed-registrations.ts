@@ -21,7 +21,7 @@ export function reportChangedRegistrations(
   if (services.length === 0) return;
   log.warn(
     { services },
-    'The registration files of application services have changed, which needs a restart to take effect',
+    'The registration files of application services have changed: restart the server to apply the changes',
   );
 }
 

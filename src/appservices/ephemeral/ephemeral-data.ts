@@ -122,7 +122,7 @@ export class EphemeralData {
   /** Adds an item for the services of a room. @returns the ids of the services that receive it */
   async #add(roomId: string, subject: string, data: JsonObject): Promise<readonly string[]> {
     const { rooms, caughtUp } = this.#deps;
-    // Waits, so that a service receives what happens in a room just after its user has joined.
+    // Waits, so that a service receives the ephemeral data of a room that follows the join of its user.
     if (rooms.isChanging(roomId)) await caughtUp();
     const receivingServices = (await rooms.servicesOf(roomId)).filter(
       ({ registration }) => registration.receivesEphemeral,

@@ -4,7 +4,7 @@ import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { Networks, type NetworksDeps } from './networks.ts';
 
-it('Networks asks a failing service for a protocol once for concurrent requests, and again after 30 seconds', async () => {
+it('Networks requests a protocol from a failing service once for concurrent callers, and again after 30 seconds', async () => {
   const clock = manualClock();
   let requestCount = 0;
   let answer: { status: number; json: unknown } | undefined;

@@ -47,7 +47,7 @@ export class DeviceListChanges {
     const joined = [...(await userRooms.of(userId))].flatMap(([roomId, { membership }]) =>
       membership === 'join' ? [roomId] : [],
     );
-    // Rooms in the cache first, and no more than needed, since the other rooms have to be loaded.
+    // Begins with the rooms in the cache, and reads no more rooms than needed, since the other rooms have to be loaded.
     for (const roomId of [...joined.filter(isCached), ...joined.filter((id) => !isCached(id))]) {
       if (receivers.size === this.#receiverCount) break;
       for (const service of await rooms.servicesOf(roomId))

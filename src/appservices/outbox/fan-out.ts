@@ -25,8 +25,8 @@ export interface FanOutDeps extends StoredFactsDeps, DeviceListChangesDeps {
 }
 
 /**
- * Writes an entry into the outbox for each fact (an event or another change) that a service has to receive. Entries and progress are written in one
- * transaction, so that a crash neither loses nor doubles an entry.
+ * Writes an entry into the outbox for each fact (an event or another change) that a service has to receive. Entries and
+ * progress are written in one transaction, so that a crash neither loses nor doubles an entry.
  */
 export class FanOut {
   readonly #deps: FanOutDeps;

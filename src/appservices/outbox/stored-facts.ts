@@ -14,7 +14,10 @@ export interface StoredFactsDeps {
 /** Number of events read at a time. */
 const pageSize = 500;
 
-/** Reads the facts (changes that services may have to receive) in `(after, upTo]` from the database, after a restart. Changes of keys are not stored. */
+/**
+ * Reads the facts (changes that services may have to receive) in `(after, upTo]` from the database, after a restart.
+ * Facts about changes of keys are not stored.
+ */
 export async function* storedFacts(
   { engine, devices, queues, users }: StoredFactsDeps,
   after: number,

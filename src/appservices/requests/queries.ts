@@ -13,8 +13,9 @@ export interface QueriesDeps {
 const timeout = 10_000;
 
 /**
- * Asks services for users and aliases that are in their namespaces and do not exist: a service that knows them creates them before
- * it answers. Source: application service API, "Querying".
+ * Queries services for users and aliases that are in their namespaces and do not exist: a service that knows them
+ * creates them before it answers.
+ * Source: application service API, "Querying".
  */
 export class Queries {
   readonly #deps: QueriesDeps;
@@ -24,17 +25,17 @@ export class Queries {
     this.#deps = deps;
   }
 
-  /** Asks services for an alias. @returns whether a service has created its room */
+  /** Queries services for an alias. @returns whether a service has created its room */
   aliasExists(alias: string): Promise<boolean> {
-    return this.#ask(`rooms/${encodeURIComponent(alias)}`, ({ aliases }) => aliases.has(alias));
+    return this.#query(`rooms/${encodeURIComponent(alias)}`, ({ aliases }) => aliases.has(alias));
   }
 
-  /** Asks services for a user. @returns whether a service has created the user */
+  /** Queries services for a user. @returns whether a service has created the user */
   userExists(userId: string): Promise<boolean> {
-    return this.#ask(`users/${encodeURIComponent(userId)}`, (service) => service.mayActAs(userId));
+    return this.#query(`users/${encodeURIComponent(userId)}`, (service) => service.mayActAs(userId));
   }
 
-  #ask(path: string, isInterested: (service: Appservice) => boolean): Promise<boolean> {
+  #query(path: string, isInterested: (service: Appservice) => boolean): Promise<boolean> {
     const interestedServices = this.#deps.services.filter(
       (service) => service.registration.url !== undefined && isInterested(service),
     );

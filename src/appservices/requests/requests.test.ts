@@ -49,7 +49,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     const pathsOf = (service: ApplicationService) => service.requests.map(({ path }) => path);
 
-    it('asks the service for an alias that does not exist, and returns the room that the service creates', async () => {
+    it('queries the service for an alias that does not exist, and returns the room that the service creates', async () => {
       const alias = '#irc_tea:test';
       let roomId = '';
       irc.respond = async ({ path }) => {
@@ -75,7 +75,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       irc.respond = () => undefined;
     });
 
-    it('asks the service for a user who does not exist, when a profile is requested and after an invite', async () => {
+    it('queries the service for a user who does not exist, when a profile is requested and after an invite', async () => {
       irc.respond = async ({ method, path }) => {
         const name = /^\/_matrix\/app\/v1\/users\/%40(irc_(?:pia|quin))%3Atest$/.exec(path)?.[1];
         if (name === undefined)

@@ -26,7 +26,10 @@ export class NoUrl extends Error {}
 
 export interface ServiceClientDeps {
   readonly http: Pick<OutboundHttp, 'fetch'> | undefined;
-  /** The spelling of paths (`/_matrix` or `/_proto`, for instance) that each service knows, by its id; updated when a request succeeds with another one. */
+  /**
+   * The spelling of paths (`/_matrix` or `/_proto`, for instance) that each service knows, by the id of the service;
+   * updated when a request succeeds with another spelling.
+   */
   readonly spellings: Map<string, Spelling>;
   /** Called to store the spelling of paths that a service knows. */
   readonly onSpelling: (serviceId: string, spelling: Spelling) => void;

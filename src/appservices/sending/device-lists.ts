@@ -83,7 +83,7 @@ async function usersSharingRooms(
   for (let start = 0; start < userIds.length; start += batchSize) {
     const joined = await engine.userRooms.joinedIds(userIds.slice(start, start + batchSize));
     for (const [userId, roomIds] of joined) {
-      // Rooms in the cache first, since the other rooms have to be loaded.
+      // Begins with the rooms in the cache, since the other rooms have to be loaded.
       const isCached = (roomId: string) => receivedRooms.has(roomId) || rooms.isCached(roomId);
       const uncachedRooms = roomIds.filter((roomId) => !isCached(roomId));
       for (const roomId of [...roomIds.filter(isCached), ...uncachedRooms]) {

@@ -71,7 +71,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   } as unknown as Appservice;
   const failure = new Error('the database is overloaded');
 
-  /** Opens a queue with an entry for a to-device message; each failing call fails once. */
+  /** Opens a queue with an entry for a to-device message; the step `failing` fails once. */
   async function openWithMessage(
     failing: 'acknowledge' | 'before the commit' | 'after the commit' | 'read',
     answers = [200],

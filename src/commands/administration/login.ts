@@ -67,7 +67,7 @@ export async function logInWithPassword(
   } finally {
     prompt.close();
   }
-  const answer = await api.ask('POST', '/_matrix/client/v3/login', {
+  const answer = await api.send('POST', '/_matrix/client/v3/login', {
     type: 'm.login.password',
     identifier: { type: 'm.id.user', user: credentials.name },
     password: credentials.password,
@@ -90,7 +90,7 @@ export async function logInWithPassword(
   return { userId, accessToken: token, isOwnSession: true };
 }
 
-const endSession = (api: AdminApi) => api.ask('POST', '/_matrix/client/v3/logout', {});
+const endSession = (api: AdminApi) => api.send('POST', '/_matrix/client/v3/logout', {});
 
 /** Returns the login of an existing session. @throws CommandFailure when its user is not an administrator */
 async function loginOfToken(token: string, apiWith: (token: string) => AdminApi): Promise<StoredLogin> {
@@ -100,10 +100,12 @@ async function loginOfToken(token: string, apiWith: (token: string) => AdminApi)
   return { userId, accessToken: token };
 }
 
-/** @throws CommandFailure when the user is not an administrator, or the server does not say whether the user is one */
+/**
+ * @throws CommandFailure when the user is not an administrator, or the server does not answer whether the user is one
+ */
 async function requireAdministrator(api: AdminApi, userId: string): Promise<void> {
   const path = `/_synapse/admin/v1/users/${encodeURIComponent(userId)}/admin`;
-  const answer = await api.ask('GET', path);
+  const answer = await api.send('GET', path);
   if (answer.status === 200) return;
   throw answer.status === 403 ? notAdministrator(userId) : refusalOf(api, answer);
 }

@@ -8,7 +8,7 @@ import { CommandFailure } from '../failure.ts';
 export interface StoredLogin {
   readonly userId: string;
   readonly accessToken: string;
-  /** Whether `hearth login` has begun the session with a password. Other sessions belong to other clients. */
+  /** Whether `hearth login` created the session. Otherwise the session belongs to another client. */
   readonly isOwnSession?: boolean;
 }
 

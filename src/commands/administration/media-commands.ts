@@ -180,7 +180,7 @@ export async function purgeRemoteMedia(
   const answer = await session
     .call('POST', `/_synapse/admin/v1/purge_media_cache?before_ts=${time}`, {})
     .finally(() => progress.end());
-  const text = `Deleted the copies of ${String(answer['deleted'])} remote files; they are fetched again when someone asks for them.`;
+  const text = `Deleted the copies of ${String(answer['deleted'])} remote files; they are fetched again when a user requests them.`;
   writeDone(outputOf(flags), text, answer);
 }
 

@@ -75,7 +75,7 @@ function addUsers(program: Command, tools: ProgramTools): void {
     .option('--reverse', 'in the opposite order')
     .action(async (flags: UserListFlags) => (await load()).listUsers(flags));
   add(userCommand, 'show', tools)
-    .description('Show everything that is known about a user.')
+    .description('Show the details of a user.')
     .argument(...userArgument)
     .action(async (name: string, flags: AdministrationFlags) => (await load()).showUser(name, flags));
   add(userCommand, 'create', tools)
@@ -190,7 +190,7 @@ function addRooms(program: Command, tools: ProgramTools): void {
     .option(...yes)
     .action(async (room: string, flags: PurgeHistoryFlags) => (await load()).purgeHistory(room, flags));
   add(roomCommand, 'make-admin', tools)
-    .description('Give a user, by default yourself, all rights in a room. A local member must have them.')
+    .description('Grant a user, by default yourself, all rights in a room. A local member must have them.')
     .argument(...roomArgument)
     .argument('[user]', 'ann, or @ann:example.org')
     .action(async (room: string, user: string | undefined, flags: AdministrationFlags) =>
@@ -203,9 +203,9 @@ function addMedia(media: Command, tools: ProgramTools): void {
   const load = () => import('./media-commands.ts');
   const mediaArgument = ['media', 'addresses of files: mxc://example.org/id'] as const;
   add(media, 'list', tools)
-    .description('List what a user has uploaded, or what was sent in a room.')
+    .description('List the uploads of a user, or the media to which the events of a room link.')
     .option('--user <user>', 'ann, or @ann:example.org')
-    .option('--room <room>', "'!id' or '#alias'; encrypted messages are not seen")
+    .option('--room <room>', "'!id' or '#alias'; media in encrypted messages is not found")
     .action(async (flags: MediaSelection) => (await load()).listMedia(flags));
   add(media, 'quarantine', tools)
     .description('Keep files from being downloaded: given ones, or all of a user or a room.')

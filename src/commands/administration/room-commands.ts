@@ -151,7 +151,7 @@ export async function purgeHistory(name: string, flags: PurgeHistoryFlags): Prom
   writeDone(outputOf(flags), `Deleted the history of ${roomId} before ${flags.before}.`, done);
 }
 
-/** `hearth room make-admin`: gives all rights in a room to a user, by default the caller. */
+/** `hearth room make-admin`: grants a user, by default the caller, all rights in a room. */
 export async function makeRoomAdmin(
   name: string,
   user: string | undefined,

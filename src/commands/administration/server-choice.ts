@@ -34,7 +34,7 @@ export function serverOf(flags: AdministrationFlags, logins: StoredLogins): Serv
 
 /** Returns the user of an access token. @throws CommandFailure when it is not valid */
 export async function userOfToken(api: AdminApi): Promise<string> {
-  const answer = await api.ask('GET', '/_matrix/client/v3/account/whoami');
+  const answer = await api.send('GET', '/_matrix/client/v3/account/whoami');
   if (answer.status === 200) return String(answer.body['user_id']);
   throw refusalOf(api, answer);
 }

@@ -51,12 +51,12 @@ function sessionOf(api: AdminApi, userId: string): Session {
     userId,
     serverName: userId.slice(userId.indexOf(':') + 1),
     async call(method, path, body) {
-      const answer = await api.ask(method, path, body);
+      const answer = await api.send(method, path, body);
       if (answer.status >= 200 && answer.status < 300) return answer.body;
       throw refusalOf(api, answer);
     },
     async find(path) {
-      const answer = await api.ask('GET', path);
+      const answer = await api.send('GET', path);
       if (answer.status === 200) return answer.body;
       if (answer.status === 404 && answer.body['errcode'] === 'M_NOT_FOUND') return undefined;
       throw refusalOf(api, answer);

@@ -1,7 +1,7 @@
 import { parseDuration } from '../../kernel/config/index.ts';
 import { CommandFailure } from '../failure.ts';
 
-/** A date with or without a time of day and its time zone, which are groups. */
+/** A date with or without a time of day and a time zone. The groups are the time of day and the time zone. */
 const dateForm = /^\d{4}-\d\d-\d\d(?:(T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:\d\d)?)?$/;
 
 /**

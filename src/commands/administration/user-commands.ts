@@ -39,7 +39,7 @@ export async function listUsers(flags: UserListFlags): Promise<void> {
     name: flags.name,
     admins: flags.admins ? 'true' : undefined,
     deactivated: flags.deactivated ? 'true' : undefined,
-    // Locked users are left out unless they are asked for.
+    // The API omits locked users unless the query includes them.
     locked: 'true',
     guests: flags.guests === false ? 'false' : undefined,
     order_by: flags.orderBy,

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { HearthConfiguration } from '../../configuration.ts';
-import { askServer, controlPathOf, NoServer } from '../../kernel/control/index.ts';
+import { controlPathOf, NoServer, sendCommand } from '../../kernel/control/index.ts';
 import {
   type CopyProgress,
   copySqliteFile,
@@ -81,7 +81,9 @@ async function requireCurrent(options: DatabaseOptions): Promise<void> {
   }
 }
 
-/** Asks the running server to copy its database; copies it in this process when no server runs. */
+/**
+ * Sends the running server the command to copy its database; copies the database in this process when no server runs.
+ */
 async function copySqlite(source: string, target: string): Promise<void> {
   if (!existsSync(source)) throw new CommandFailure(`there is no database ${source}`);
   const show = ({ copied, total }: Partial<CopyProgress>) => {
@@ -90,7 +92,7 @@ async function copySqlite(source: string, target: string): Promise<void> {
     }
   };
   try {
-    await askServer(controlPathOf(source), 'copy-database', { target }, show).catch((error: unknown) => {
+    await sendCommand(controlPathOf(source), 'copy-database', { target }, show).catch((error: unknown) => {
       if (error instanceof NoServer) return copySqliteFile({ source, target }, show);
       throw error;
     });

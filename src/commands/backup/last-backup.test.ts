@@ -16,7 +16,7 @@ import { describe, it } from 'node:test';
 import type { HearthConfiguration } from '../../configuration.ts';
 import { lastBackup, lastBackupFile, makeForServer, noteBackup } from './last-backup.ts';
 
-/** Only root may give a directory to another user. */
+/** Only root may change the owner of a directory. */
 const skip = process.getuid?.() === 0 ? false : 'only root changes owners';
 
 describe('makeForServer', { skip }, () => {
@@ -38,7 +38,7 @@ describe('makeForServer', { skip }, () => {
     }
   });
 
-  it('changes the owner of new directories to the owner of their parent directory also for a relative path', () => {
+  it('changes the owner of directories with a relative path to the owner of the directory that contains them', () => {
     const [previous, folder] = [process.cwd(), mkdtempSync(join(tmpdir(), 'hearth-owner-'))];
     try {
       chownSync(folder, 65_534, 65_534);

@@ -31,7 +31,7 @@ export interface RestoreOptions extends ConfigFlags {
   readonly at?: string;
 }
 
-/** `hearth restore`: puts a backup back and prepares the database to continue after it. The server must be stopped. */
+/** `hearth restore`: restores a backup and prepares the database to continue after it. The server must be stopped. */
 export async function restore(source: string | undefined, options: RestoreOptions): Promise<void> {
   if (options.databaseOnly) return finishOnly(source, options);
   if (source === undefined) throw new CommandFailure('give the directory of a backup');
@@ -117,7 +117,7 @@ function readValues(paths: readonly string[]): HearthConfiguration {
   return readConfiguration(paths, { environment: process.env }).values;
 }
 
-/** Puts the files of the configuration where they were; equal ones stay. */
+/** Restores the files of the configuration at their paths. Files with equal contents stay. */
 async function restoreConfiguration(
   directory: string,
   manifest: BackupManifest,
@@ -136,7 +136,7 @@ async function restoreConfiguration(
   }
 }
 
-/** Puts the signing key where another configuration expects it. An existing key stays. */
+/** Writes the signing key to the path that another configuration names. An existing key stays. */
 async function restoreSigningKey(
   directory: string,
   { signingKey }: BackupManifest,

@@ -53,7 +53,7 @@ const countRows = (tables: readonly MovedTable[]) => tables.reduce((sum, { rows 
 function copied(target: DatabaseOptions, tables: readonly MovedTable[]): string {
   return (
     `${countRows(tables)} rows were copied to ${describeDatabase(target)} while the server runs.\n` +
-    'Stop the server and call the same command again: it copies what has changed since, and checks everything.\n'
+    'Stop the server and call the same command again: it copies the changes since this call, and compares all rows.\n'
   );
 }
 

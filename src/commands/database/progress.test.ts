@@ -11,7 +11,7 @@ describe('ProgressLine', () => {
     return { clock, written, line };
   };
 
-  it('writes the percentage, the table and an estimate of the remaining time every 30 seconds where the output is no terminal', () => {
+  it('writes the percentage, the table and an estimate of the remaining time every 30 seconds where the output is not a terminal', () => {
     const { clock, written, line } = progressLine(false);
     line.show('events', 0, 1_000);
     clock.advance(20_000);

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 
-/** Milliseconds between two lines where the output is no terminal. */
+/** Milliseconds between two lines where the output is not a terminal. */
 const lineInterval = 30_000;
 
 /** Milliseconds between two changes of the line on a terminal. */

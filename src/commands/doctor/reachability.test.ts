@@ -98,7 +98,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
         const sameHost = { options: { public_baseurl: 'https://example.org/' } };
         subject.network.answers.set(forClients, { status: 404 });
-        assertFound(await findings(sameHost), 'well-known-client', 'note', /which is right here/);
+        assertFound(await findings(sameHost), 'well-known-client', 'note', /which is the right server/);
       });
 
       it('reports certificates for another name, without an intermediate or self-signed, and ports that do not answer', async (context) => {

@@ -52,10 +52,7 @@ describe('openManhole', () => {
     return text;
   }
 
-  /**
-   * Logs in with the library's client at a port.
-   * @returns the text that the prompt writes, and the host key
-   */
+  /** Logs in at a port with the SSH client of `ssh2`. @returns the output of the console, and the host key */
   function sshClient(address: string, given = login, input = 'answer + 1\n.exit\n') {
     const { promise, resolve, reject } = Promise.withResolvers<{ text: string; hostKey: Buffer }>();
     const client = new ssh2.Client();
@@ -149,7 +146,7 @@ describe('openManhole', () => {
     assert.match((await open({ http: { listeners } }))!, /^127\.0\.0\.1:\d+$/);
   });
 
-  it('uses the host key of the configuration, whose halves must belong together [option: manhole_settings.ssh_priv_key_path, manhole_settings.ssh_pub_key_path]', async () => {
+  it('uses the configured host key, and rejects a public key that does not belong to the private key [option: manhole_settings.ssh_priv_key_path, manhole_settings.ssh_pub_key_path]', async () => {
     const keys = ['one', 'other'].map((name) => {
       const pair = ssh2.utils.generateKeyPairSync('ed25519');
       const path = join(folder, name);
@@ -203,13 +200,14 @@ describe('openManhole', () => {
     const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
     const log = createLogger({ level: 'info', destination });
     await open(withSettings({}), log);
-    const known = (what: RegExp) => lines.filter(({ msg }) => what.test(msg)).map(({ level }) => level);
-    assert.deepEqual(known(/publicly known password/), ['warn']);
-    assert.deepEqual(known(/publicly known host key/), ['warn']);
+    const levelsOf = (message: RegExp) =>
+      lines.filter(({ msg }) => message.test(msg)).map(({ level }) => level);
+    assert.deepEqual(levelsOf(/publicly known password/), ['warn']);
+    assert.deepEqual(levelsOf(/publicly known host key/), ['warn']);
     await manhole!.close();
     lines.length = 0;
     const listeners = [{ port: 0, type: 'manhole' as const, bind_addresses: ['0.0.0.0'] }];
     await open({ http: { listeners } }, log);
-    assert.deepEqual(known(/publicly known password/), ['error']);
+    assert.deepEqual(levelsOf(/publicly known password/), ['error']);
   });
 });

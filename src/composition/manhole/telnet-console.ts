@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline/promises';
 import type { LoginAttempts } from './login-attempts.ts';
 
-/** Asks a telnet client for its user name and password. @returns whether the login is admitted */
+/** Prompts a telnet client for its user name and password. @returns whether the login is admitted */
 export async function telnetLogin(socket: Socket, attempts: LoginAttempts): Promise<boolean> {
   const lines = createInterface({ input: socket, output: socket });
   try {
@@ -12,7 +12,7 @@ export async function telnetLogin(socket: Socket, attempts: LoginAttempts): Prom
     if (attempts.isAdmitted({ username, password }, socket.remoteAddress ?? '')) return true;
     socket.end('Refused.\r\n');
   } catch {
-    // The connection was closed before it answered.
+    // The connection was closed before the client answered.
     socket.destroy();
   }
   return false;

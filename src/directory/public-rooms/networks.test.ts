@@ -86,7 +86,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await stats.stop();
     });
 
-    it('lists current rooms after a restart before their rows were written', async () => {
+    it('lists after a restart the rooms whose rows were not written before it', async () => {
       const { fixture, stats, make } = await opened();
       await stats.stop();
       const roomId = await make('Late', { visibility: 'public' });

@@ -311,15 +311,15 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await withLists({ alias_creation_rules: rules }, async (lists, alice) => {
         const mallory = await lists.server.register('mallory');
         const roomId = await lists.room(alice, { room_alias_name: 'team_1' });
-        const name = (user: TestUser, alias: string, room = roomId) =>
+        const createAlias = (user: TestUser, alias: string, room = roomId) =>
           lists.server.api('PUT', `${v3}/directory/room/${encodeURIComponent(alias)}`, {
             token: user.token,
             body: { room_id: room },
           });
-        assert.equal((await name(alice, '#team_2:test')).status, 200);
-        assert.equal((await name(alice, '#other:test')).body['errcode'], 'M_FORBIDDEN');
+        assert.equal((await createAlias(alice, '#team_2:test')).status, 200);
+        assert.equal((await createAlias(alice, '#other:test')).body['errcode'], 'M_FORBIDDEN');
         const own = await lists.room(mallory, {});
-        assert.equal((await name(mallory, '#team_3:test', own)).body['errcode'], 'M_FORBIDDEN');
+        assert.equal((await createAlias(mallory, '#team_3:test', own)).body['errcode'], 'M_FORBIDDEN');
         const refused = await lists.server.api('POST', `${v3}/createRoom`, {
           token: alice.token,
           body: { room_alias_name: 'other' },

@@ -27,7 +27,7 @@ export class Publication {
    */
   async set(requester: Requester, roomId: string, publish: boolean): Promise<void> {
     const head = await this.#head(roomId);
-    if (!(await this.#mayName(head, requester.userId))) {
+    if (!(await this.#maySetCanonicalAlias(head, requester.userId))) {
       if (!requester.isAdmin)
         throw forbidden('You do not have permission to change the visibility of this room');
       useAdministratorRight();
@@ -57,7 +57,7 @@ export class Publication {
     return head;
   }
 
-  async #mayName(head: RoomHead, userId: string): Promise<boolean> {
+  async #maySetCanonicalAlias(head: RoomHead, userId: string): Promise<boolean> {
     if (head.membership(userId) !== 'join') return false;
     const [create, levels] = await Promise.all(
       ['m.room.create', 'm.room.power_levels'].map(async (type) => {

@@ -79,7 +79,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     );
   });
 
-  it('changedListedRooms returns new and renamed rooms, but no room whose members only have changed', async () => {
+  it('changedListedRooms returns new and renamed rooms, and no room in which only the members have changed', async () => {
     const database = await open([...rooms, ...directoryMigrations]);
     const write = async (...changed: Room[]) => {
       const rows = await changedListedRooms(database, changed.map(listedRoom));

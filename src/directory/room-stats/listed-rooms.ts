@@ -31,10 +31,10 @@ const sortedFlags = ['federatable', 'guest_can_join'] as const;
 /** Maximum characters of a sorted text, because PostgreSQL limits the length of values in an index. */
 const maxSorted = 200;
 
-/** Selects the rooms of `room_stats` without a row. */
+/** Condition that selects the rooms of `room_stats` without a row in `listed_rooms`. */
 const lacksRow = 'not exists (select 1 from listed_rooms l where l.room_id = room_stats.room_id)';
 
-/** Selects the rows without a room. */
+/** Condition that selects the rows of `listed_rooms` without a room in `room_stats`. */
 const lacksRoom = 'not exists (select 1 from room_stats r where r.room_id = listed_rooms.room_id)';
 
 /** Number of rooms that the migration reads and writes at once. */
@@ -55,7 +55,7 @@ export const listedRoom = (room: Room): ListedRow => ({
   search_text: `${room.name ?? ''}\n${localpartOf(room.canonical_alias ?? '')}`.toLowerCase().toWellFormed(),
 });
 
-/** Returns the rows that differ from those in the database. */
+/** Returns those of the given rows that are missing or different in the database. */
 export async function changedListedRooms(
   database: Database,
   rows: readonly ListedRow[],
@@ -91,8 +91,8 @@ export async function writeListedRooms(
 }
 
 /**
- * Each order of a list of rooms has an index. Those of values that do not change with the members are on a table of their
- * own, because PostgreSQL writes the entries of a changed row in all indexes of its table.
+ * Creates an index for each order in which lists of rooms are sorted. Values that do not change when users join or
+ * leave have a table of their own: when a row changes, PostgreSQL writes an entry in each index of its table.
  */
 export const listedRoomsMigration: Migration = {
   name: 'directory/0005-listed-rooms',
@@ -108,7 +108,7 @@ export const listedRoomsMigration: Migration = {
   },
 };
 
-/** The lists of rooms read both tables. */
+/** Checks that `room_stats` and `listed_rooms` have the same rooms, because lists of rooms read both tables. */
 export const listedRoomChecks: readonly DatabaseCheck[] = [
   rowsCheck({
     problem: 'rows of listed_rooms for rooms that room_stats does not have',
@@ -117,7 +117,7 @@ export const listedRoomChecks: readonly DatabaseCheck[] = [
   }),
   {
     ...rowsCheck({
-      problem: 'rooms that lists in the order of texts and searches do not contain',
+      problem: 'rooms without a row of listed_rooms, which searches and lists sorted by a text leave out',
       select: `select room_id as subject from room_stats where ${lacksRow}`,
     }),
     mend: (writer) => addMissingRooms(writerFor<DirectoryTables>(writer)),
@@ -158,5 +158,5 @@ const sortable = (text: string | null): string => {
   return start.toWellFormed();
 };
 
-/** Returns the localpart; empty for a text that is no alias. */
+/** Returns the localpart; empty for a text that is not an alias. */
 const localpartOf = (alias: string): string => parseRoomAlias(alias)?.localpart ?? '';

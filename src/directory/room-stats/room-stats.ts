@@ -31,11 +31,11 @@ const maxChangedServers = 100;
 interface RoomChange {
   /** The servers whose members have changed; `all` when members of any server may have changed. */
   readonly servers: ReadonlySet<string> | 'all';
-  /** Whether other state than members may have changed. */
-  readonly isDescribedAnew: boolean;
+  /** Whether state other than memberships may have changed, for instance the name. */
+  readonly hasNewDescription: boolean;
 }
 
-const anyChange: RoomChange = { servers: 'all', isDescribedAnew: true };
+const anyChange: RoomChange = { servers: 'all', hasNewDescription: true };
 
 /**
  * Updates one row per room, so that room lists need not read the state of each. Changes during a write are
@@ -125,12 +125,12 @@ export class RoomStats {
     const { engine, database, serverName } = this.#deps;
     const newRows = new Map<string, (ServerChanges & { readonly row: RoomRow }) | undefined>();
     const described: RoomRow[] = [];
-    for (const [roomId, { servers: changed, isDescribedAnew }] of rooms) {
+    for (const [roomId, { servers: changed, hasNewDescription }] of rooms) {
       const head = await engine.heads.get(roomId);
       const row = head && roomStatsRow(await describeRoomInDetail(engine, head, serverName));
       const servers = head && (await serverChanges(database, head, changed === 'all' ? undefined : changed));
       newRows.set(roomId, row && servers && { row, ...servers });
-      if (row && isDescribedAnew) described.push(row);
+      if (row && hasNewDescription) described.push(row);
     }
     const listed = await changedListedRooms(database, described.map(listedRoom));
     await database.transaction<DirectoryTables, void>(async (writer) => {
@@ -149,7 +149,7 @@ function changeOf(changes: readonly StateChange[]): RoomChange {
   const members = changes.filter(({ type }) => type === 'm.room.member');
   return {
     servers: boundedServers(new Set(members.map(({ stateKey }) => serverOfUser(stateKey)))),
-    isDescribedAnew: changes.some(({ type }) => type !== 'm.room.member' && isDescriptive(type)),
+    hasNewDescription: changes.some(({ type }) => type !== 'm.room.member' && isDescriptive(type)),
   };
 }
 
@@ -157,7 +157,7 @@ function combined(before: RoomChange, change: RoomChange): RoomChange {
   const isAll = before.servers === 'all' || change.servers === 'all';
   return {
     servers: isAll ? 'all' : boundedServers(before.servers.union(change.servers)),
-    isDescribedAnew: before.isDescribedAnew || change.isDescribedAnew,
+    hasNewDescription: before.hasNewDescription || change.hasNewDescription,
   };
 }
 

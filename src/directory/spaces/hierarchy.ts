@@ -12,7 +12,7 @@ export interface HierarchyRequest {
   readonly limit?: number | undefined;
   readonly maxDepth?: number | undefined;
   readonly from?: string | undefined;
-  /** For administrators: all local rooms are listed, and other servers are not asked. */
+  /** For administrators: lists all local rooms, and sends no requests to other servers. */
   readonly seesAllRooms?: boolean;
 }
 

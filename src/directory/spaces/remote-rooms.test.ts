@@ -140,7 +140,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await summaries.summary('!space:far.example', bob, far))['name'], 'Far');
     });
 
-    it('ignores responses about another room than the requested remote room', async () => {
+    it('ignores malformed responses, and responses about a room that was not requested', async () => {
       const { answers, names, make, contain } = await opened(open);
       const root = await make('m.space');
       for (const [index, answer] of [

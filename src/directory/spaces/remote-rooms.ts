@@ -35,7 +35,7 @@ export interface RemoteTree {
  */
 const [maxCached, cacheTime] = [500, 60_000];
 
-/** Maximum number of servers that are asked for one room. */
+/** Maximum number of servers to which requests for one room are sent. */
 const maxServers = 5;
 
 /** The page of a hierarchy that a user requests. */

@@ -23,7 +23,7 @@ export class RoomSummaries {
   /**
    * Returns the summary of a room.
    * @param userId absent for unauthenticated requests
-   * @param via servers that are asked when this server is not joined to the room
+   * @param via servers to which a request is sent when this server is not joined to the room
    * @throws MatrixError M_INVALID_PARAM; M_NOT_FOUND for unknown rooms and rooms that the user may not see
    */
   async summary(

@@ -65,7 +65,7 @@ export class RemoteUsers {
     return this.#follower.caughtUpSoon();
   }
 
-  /** Writes the entries of the remote users who are joined to a room again. */
+  /** Writes the entries of all remote users who are joined to a room, whether the entries have changed or not. */
   async rewriteRoom(roomId: string): Promise<void> {
     await this.#noteMembers(roomId);
     await this.#writeChanged();

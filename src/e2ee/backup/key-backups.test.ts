@@ -50,7 +50,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await call('POST', '/version', { algorithm, auth_data })).body, { version: '3' });
     });
 
-    it('rejects an unknown version with 404, another algorithm or version with 400, and large auth_data with 413', async () => {
+    it('rejects an unknown version with 404, a changed algorithm or version with 400, and large auth_data with 413', async () => {
       await start();
       for (const version of ['2', '0', 'x', '1e0', '01', '99999999999999999']) {
         for (const [method, body] of [['GET'], ['DELETE'], ['PUT', { algorithm, auth_data }]] as const) {

@@ -80,7 +80,7 @@ export class KeyBackups {
 
   /**
    * Replaces the auth data of a backup.
-   * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM for another algorithm, M_TOO_LARGE
+   * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM for a changed algorithm, M_TOO_LARGE
    */
   async update(userId: string, version: string, { algorithm, authData }: BackupDescription): Promise<void> {
     checkSize({ algorithm, authData });

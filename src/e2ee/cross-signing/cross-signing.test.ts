@@ -126,7 +126,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(publishedUserIds, []);
     });
 
-    it('stores one of several first key sets that are uploaded in parallel, and asks for the password in the other requests', async () => {
+    it('stores one of several first key sets that are uploaded in parallel, and requires the password in the other requests', async () => {
       await start();
       const identities = [identity, new ClientIdentity(alice.userId), new ClientIdentity(alice.userId)];
       const statuses = await Promise.all(

@@ -34,7 +34,7 @@ export interface CrossSigningBody {
   readonly auth?: unknown;
 }
 
-/** Asks a user to authenticate again before an action. Implemented by the accounts slice. */
+/** Requires a user to authenticate again before an action. Implemented by the accounts slice. */
 export interface Reauthenticator {
   confirm<T>(confirmation: AccountConfirmation, action: () => Promise<T>): Promise<T>;
 }

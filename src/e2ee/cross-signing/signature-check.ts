@@ -60,7 +60,7 @@ export function checkOtherUserSignature(
 ): CheckedSignatures {
   const keys = master?.['keys'] as JsonObject | undefined;
   if (!master || keys?.[`ed25519:${targetKey}`] !== targetKey) {
-    throw notFound('The user has another master key, or none');
+    throw notFound('This is not the current master key of the user');
   }
   const covered = checkEqualsStored(object, master);
   const signatures = signatureBy(object, userId, crossSigning.get('user_signing')?.publicKey);

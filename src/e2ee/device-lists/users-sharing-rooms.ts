@@ -14,7 +14,7 @@ export class UsersSharingRooms {
   /** User id to room id to transitions, oldest first. */
   readonly #transitions = new Map<string, Map<string, MembershipTransition[]>>();
 
-  /** @param transitions all transitions after the earliest position that the methods will be asked about, oldest first */
+  /** @param transitions all transitions after the earliest position that is passed to the methods, oldest first */
   constructor(ownRooms: Rooms, transitions: readonly MembershipTransition[], userId: string) {
     this.#ownRooms = ownRooms;
     this.#userId = userId;

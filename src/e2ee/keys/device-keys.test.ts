@@ -58,7 +58,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await unsignedOf(true), { device_display_name: 'Phone' });
     });
 
-    it('publishes a device list change for other device keys, and none for a repeated identical upload', async () => {
+    it('publishes a device list change for changed device keys, and none for a repeated identical upload', async () => {
       await start();
       const alice = await server.user('alice');
       const publishedUserIds: string[] = [];
@@ -69,7 +69,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(publishedUserIds, [alice.userId]);
     });
 
-    it('deletes the one-time and fallback keys of a device that uploads other identity keys', async () => {
+    it('deletes the one-time and fallback keys of a device whose identity keys change', async () => {
       await start();
       const alice = await server.user('alice');
       const fallback_keys = alice.client.oneTimeKeys(1, 100);

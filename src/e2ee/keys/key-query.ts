@@ -101,10 +101,10 @@ export class KeyQuery {
   }
 
   /**
-   * Returns validated keys of users of other servers, by server. The keys of users with a current stored device list come
-   * from the list; for all other users their servers are asked, a few servers at a time. When a server does not answer,
-   * its result has no entry for the users without a current list: clients would take an outdated list for complete and
-   * drop devices that are missing in it.
+   * Returns validated keys of users of other servers, by server. The keys of users with a current stored device list
+   * come from the list; the keys of all other users are requested from their servers, a few servers at a time. When a
+   * server does not answer, its result has no entry for the users without a current list: clients would take an
+   * outdated list for complete and drop devices that are missing in it.
    * @param timeout milliseconds for all servers together
    */
   async queryServers(requested: RequestedDevices, timeout: number): Promise<Map<string, RemoteKeysResult>> {

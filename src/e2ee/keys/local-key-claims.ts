@@ -47,8 +47,8 @@ const [usersPerQuery, maxConcurrentReads] = [500, 20];
 const groupNameOf = ({ userId, deviceId, algorithm }: KeyRequest) => `${userId}\0${deviceId}\0${algorithm}`;
 
 /**
- * Assigns each one-time key to at most one claim: the key is deleted from the database before the claim resolves. Claims
- * that arrive during a transaction share the next transaction.
+ * Returns each one-time key to at most one claim: the key is deleted from the database before the claim resolves.
+ * Claims that arrive during a transaction share the next transaction.
  * Source: client-server API, "One-time and fallback keys".
  */
 export class LocalKeyClaims {

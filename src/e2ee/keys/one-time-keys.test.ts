@@ -18,7 +18,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   const { upload, claim, keyCounts } = keyCalls(() => server);
 
   describe('one-time keys', () => {
-    it('returns each one-time key once, oldest first, and then the fallback key', async () => {
+    it('returns each one-time key to one claim, oldest key first, and then the fallback key', async () => {
       await start();
       const [alice, bob] = [await server.user('alice'), await server.user('bob')];
       const first = alice.client.oneTimeKeys(1, 50);
@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await claim(bob, alice, 'other'), undefined);
     });
 
-    it('stores the keys of 60 uploads at once from different devices, 100 keys each, with far more ids than the bound on disk leaves', async () => {
+    it('stores the 100 keys of each of 60 simultaneous uploads, although far fewer ids remain below the bound on disk', async () => {
       server = await withSmallSteps(20, () => E2eeServer.start(open));
       const users = await Promise.all(
         Array.from({ length: 60 }, (_, number) => server.user(`user${number}`)),
@@ -53,7 +53,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('returns each one-time key once for 1,000 parallel claims', async () => {
+    it('returns each one-time key to only one of 1,000 parallel claims', async () => {
       await start();
       const alice = await server.user('alice');
       for (let n = 0; n < 8; n++) {
@@ -73,7 +73,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     if (open.kind === 'postgres')
-      it('returns each one-time key once when two processes claim keys', async () => {
+      it('returns each one-time key only once when two processes claim keys', async () => {
         await start();
         const alice = await server.user('alice');
         await upload(alice, { one_time_keys: alice.client.oneTimeKeys(200) });
@@ -152,7 +152,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await claim(alice, alice), undefined);
     });
 
-    it('answers 400 to a one-time key that has the id of a stored key but other content', async () => {
+    it('answers 400 to a one-time key that has the id of a stored key but different content', async () => {
       await start();
       const alice = await server.user('alice');
       await upload(alice, { one_time_keys: alice.client.oneTimeKeys(2) });

@@ -21,7 +21,8 @@ const [defaultTimeout, maxTimeout] = [10_000, 60_000];
 const bodyLimit = 1024 * 1024;
 
 /**
- * Maximum number of users in a request: clients ask for the members of a room, in parts when they are many.
+ * Maximum number of users in a request: clients request the keys of all members of a room, with several requests for
+ * a large room.
  */
 const maxUsers = 5_000;
 

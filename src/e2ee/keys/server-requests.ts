@@ -7,7 +7,10 @@ import { withTimeout } from './timeout.ts';
 /** Maximum number of servers to which one request of a client may cause requests. */
 const maxServers = 250;
 
-/** Maximum number of servers that are asked at the same time. A server that does not answer takes one of these places until the timeout. */
+/**
+ * Maximum number of concurrent requests to servers. A request to a server that does not answer counts until the
+ * timeout.
+ */
 const maxConcurrentServers = 25;
 
 export interface ServerRequestsDeps {
@@ -34,7 +37,10 @@ export class ServerRequests {
     return mapConcurrently(servers, maxConcurrentServers, work);
   }
 
-  /** Must be called for each server before it is asked. @throws MatrixError 429 M_LIMIT_EXCEEDED for more than `maxServers` */
+  /**
+   * Must be called before the request to each server.
+   * @throws MatrixError 429 M_LIMIT_EXCEEDED for more than `maxServers`
+   */
   countServer(): void {
     if (this.#remainingServers-- <= 0) throw limitExceeded(60_000);
   }

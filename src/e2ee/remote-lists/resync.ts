@@ -109,9 +109,9 @@ export class Resync {
       const current = await readList(writer, userId);
       if (!current) return;
       await replaceList(writer, userId, snapshot, current.revision !== revision);
-      // Clients that have not queried the user's keys yet need no device list change for a first list. Queries before
-      // this start of the server are unknown, so a first list that was created before it counts as queried: the first
-      // revision of a list is the time of its creation.
+      // Clients that have not queried the user's keys need no device list change for the first list. This process does
+      // not know the queries to an earlier process: a first list that was created before this process started (its
+      // first revision is the time of its creation) counts as queried.
       const isFirst = previous.streamIds.length === 0 && previous.devices.size === 0;
       const wasQueried = remotelyQueried.take(userId) || (isFirst && revision < this.#startedAt);
       const hasChanged = wasQueried || (!isFirst && isDifferent(previous, snapshot));

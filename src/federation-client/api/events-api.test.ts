@@ -44,7 +44,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     /** Calls a method while the server responds with `json`. Returns its result and the request that the server got. */
-    async function ask<T>(json: JsonValue, call: (server: string) => Promise<T>) {
+    async function callWithResponse<T>(json: JsonValue, call: (server: string) => Promise<T>) {
       answer = JSON.stringify(json);
       requests.length = 0;
       const result = await call(name);
@@ -56,12 +56,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       const [r, e] = [encodeURIComponent(room), encodeURIComponent(event)];
       const get = (url: string) => ({ method: 'GET', url: path + url, body: '' });
       const pdus = [{ type: 'x' }, 5];
-      assert.deepEqual(await ask({ pdus: [{ a: 1 }] }, (to) => api.event(to, event)), {
+      assert.deepEqual(await callWithResponse({ pdus: [{ a: 1 }] }, (to) => api.event(to, event)), {
         result: { a: 1 },
         request: get(`/event/${e}`),
       });
       const gap = { earliest: ['$a'], latest: ['$b', '$c'], limit: 10, minDepth: 4 };
-      assert.deepEqual(await ask({ events: pdus }, (to) => api.missingEvents(to, room, gap)), {
+      assert.deepEqual(await callWithResponse({ events: pdus }, (to) => api.missingEvents(to, room, gap)), {
         result: pdus,
         request: {
           method: 'POST',
@@ -70,39 +70,42 @@ forSelectedDatabases(import.meta.url, (open) => {
         },
       });
       const ids = { pdu_ids: ['$a'], auth_chain_ids: ['$b'] };
-      assert.deepEqual(await ask(ids, (to) => api.stateIds(to, room, event)), {
+      assert.deepEqual(await callWithResponse(ids, (to) => api.stateIds(to, room, event)), {
         result: { state: ['$a'], authChain: ['$b'] },
         request: get(`/state_ids/${r}?event_id=${e}`),
       });
-      assert.deepEqual(await ask({ pdus, auth_chain: [] }, (to) => api.state(to, room, event)), {
+      assert.deepEqual(await callWithResponse({ pdus, auth_chain: [] }, (to) => api.state(to, room, event)), {
         result: { state: pdus, authChain: [] },
         request: get(`/state/${r}?event_id=${e}`),
       });
-      assert.deepEqual(await ask({ auth_chain: pdus }, (to) => api.eventAuth(to, room, event)), {
+      assert.deepEqual(await callWithResponse({ auth_chain: pdus }, (to) => api.eventAuth(to, room, event)), {
         result: pdus,
         request: get(`/event_auth/${r}/${e}`),
       });
-      assert.deepEqual(await ask({ pdus }, (to) => api.backfill(to, room, ['$a', '$b'], 20)), {
+      assert.deepEqual(await callWithResponse({ pdus }, (to) => api.backfill(to, room, ['$a', '$b'], 20)), {
         result: pdus,
         request: get(`/backfill/${r}?v=%24a&v=%24b&limit=20`),
       });
       const closest = { event_id: '$a', origin_server_ts: 7 };
-      assert.deepEqual(await ask(closest, (to) => api.timestampToEvent(to, room, 5, 'backward')), {
-        result: { eventId: '$a', originServerTs: 7 },
-        request: get(`/timestamp_to_event/${r}?ts=5&dir=b`),
-      });
+      assert.deepEqual(
+        await callWithResponse(closest, (to) => api.timestampToEvent(to, room, 5, 'backward')),
+        {
+          result: { eventId: '$a', originServerTs: 7 },
+          request: get(`/timestamp_to_event/${r}?ts=5&dir=b`),
+        },
+      );
     });
 
     it('drops the events of a response beyond the requested number, and rejects a response without exactly one event', async () => {
       const many = Array.from({ length: 21 }, (_, index) => ({ index }));
       const gap = { earliest: [], latest: [], limit: 20, minDepth: 0 };
-      const missing = await ask({ events: many }, (to) => api.missingEvents(to, room, gap));
+      const missing = await callWithResponse({ events: many }, (to) => api.missingEvents(to, room, gap));
       assert.deepEqual(missing.result, many.slice(0, 20));
-      const older = await ask({ pdus: many }, (to) => api.backfill(to, room, ['$a'], 20));
+      const older = await callWithResponse({ pdus: many }, (to) => api.backfill(to, room, ['$a'], 20));
       assert.deepEqual(older.result, many.slice(0, 20));
       for (const pdus of [many, []]) {
         await assert.rejects(
-          ask({ pdus }, (to) => api.event(to, event)),
+          callWithResponse({ pdus }, (to) => api.event(to, event)),
           MalformedResponse,
         );
       }
@@ -144,7 +147,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ];
       await fc.assert(
         fc.asyncProperty(body, fc.constantFrom(...calls), async (json, call) => {
-          const outcome = await ask(json, call).catch((error: unknown) => error);
+          const outcome = await callWithResponse(json, call).catch((error: unknown) => error);
           if (outcome instanceof Error) assert.equal(outcome.name, 'MalformedResponse', outcome.stack);
           else assert.equal((outcome as { result: boolean }).result, true);
         }),

@@ -18,10 +18,10 @@ const maxBody = {
 const maxEntries = 500_000;
 
 /**
- * Requests for events and room state. The returned events are unchecked: they may not even be the requested
- * events. No request is retried, because usually other servers can be asked.
- * Source: server-server API, "Retrieving events", "Backfilling and retrieving missing events", "Retrieving
- * event authorisation information".
+ * Requests for events and room state. The returned events are unchecked: they may not even be the requested events.
+ * No request is retried, because the same request can usually be sent to other servers.
+ * Source: server-server API, "Retrieving events", "Backfilling and retrieving missing events", "Retrieving event
+ * authorisation information".
  */
 export class EventsApi {
   readonly #client: FederationClient;
@@ -53,7 +53,7 @@ export class EventsApi {
     },
     request?: ApiRequest,
   ): Promise<readonly JsonValue[]> {
-    const answer = await this.#ask(server, request, {
+    const answer = await this.#request(server, request, {
       method: 'POST',
       path: federationPath`/_proto/federation/v1/get_missing_events/${roomId}`,
       body: {
@@ -140,10 +140,10 @@ export class EventsApi {
     request: ApiRequest | undefined,
     parts: RequestParts,
   ): Promise<ResponseShape> {
-    return this.#ask(server, request, { method: 'GET', path, ...parts });
+    return this.#request(server, request, { method: 'GET', path, ...parts });
   }
 
-  async #ask(
+  async #request(
     destination: string,
     { signal, timeout }: ApiRequest = {},
     parts: RequestParts & Pick<FederationRequest, 'method' | 'path'> & { readonly body?: JsonObject },

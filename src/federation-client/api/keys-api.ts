@@ -32,7 +32,7 @@ export class KeysApi {
     users: ReadonlyMap<string, readonly string[]>,
     request?: ApiRequest,
   ): Promise<JsonObject> {
-    return this.#ask(server, request, {
+    return this.#request(server, request, {
       method: 'POST',
       path: '/_proto/federation/v1/user/keys/query',
       body: { device_keys: Object.fromEntries(users) },
@@ -40,14 +40,16 @@ export class KeysApi {
     });
   }
 
-  /** Claims one-time keys. @param wishes user id to device id to algorithm */
+  /** Claims one-time keys. @param algorithms user id to device id to algorithm */
   claim(
     server: string,
-    wishes: ReadonlyMap<string, ReadonlyMap<string, string>>,
+    algorithms: ReadonlyMap<string, ReadonlyMap<string, string>>,
     request?: ApiRequest,
   ): Promise<JsonObject> {
-    const entries = [...wishes].map(([userId, devices]) => [userId, Object.fromEntries(devices)] as const);
-    return this.#ask(server, request, {
+    const entries = [...algorithms].map(
+      ([userId, devices]) => [userId, Object.fromEntries(devices)] as const,
+    );
+    return this.#request(server, request, {
       method: 'POST',
       path: '/_proto/federation/v1/user/keys/claim',
       body: { one_time_keys: Object.fromEntries(entries) },
@@ -58,10 +60,10 @@ export class KeysApi {
   /** Fetches all devices of a user, with the stream id of the list. */
   devices(server: string, userId: string, request?: ApiRequest): Promise<JsonObject> {
     const path = federationPath`/_proto/federation/v1/user/devices/${userId}`;
-    return this.#ask(server, request, { method: 'GET', path, maxBody: maxBody.devices });
+    return this.#request(server, request, { method: 'GET', path, maxBody: maxBody.devices });
   }
 
-  #ask(
+  #request(
     destination: string,
     { signal, timeout }: ApiRequest = {},
     rest: Pick<FederationRequest, 'method' | 'path' | 'body' | 'maxBody'>,

@@ -14,7 +14,7 @@ const maxEntries = { strippedState: 1_000, state: 500_000, servers: 100_000 } as
 /** Milliseconds for a response with the whole state of a large room. */
 const stateTimeout = 180_000;
 
-/** The membership that a local user asks for in a room that this server is not in. */
+/** The membership that a local user requests in a room that this server is not in. */
 export type HandshakeMembership = 'join' | 'leave' | 'knock';
 
 /** An event that another server prepared for a local user to sign. */
@@ -51,7 +51,7 @@ export interface OutgoingInvite extends SignedEvent {
 }
 
 export interface MembershipRequest extends ApiRequest {
-  /** Send the request although the server is in backoff, because a user waits for it. */
+  /** Whether the request is sent although the server is in backoff, because a user waits for it. */
   readonly ignoreBackoff?: boolean | undefined;
 }
 
@@ -192,7 +192,7 @@ export class MembershipApi {
     return new ResponseShape(server, answer).object('event');
   }
 
-  /** Asks the server of the user who invited a third-party identifier to invite its owner. */
+  /** Requests that the server of the inviter invites the owner of a third-party identifier. */
   async exchangeThirdPartyInvite(
     server: string,
     roomId: string,
@@ -221,7 +221,10 @@ export class MembershipApi {
   }
 }
 
-/** Returns the common part of all requests. No request is retried, because usually other servers can be asked. */
+/**
+ * Returns the common part of all requests. No request is retried, because the same request can usually be sent to other
+ * servers.
+ */
 function base(destination: string, { signal, timeout, ignoreBackoff }: MembershipRequest = {}) {
   return {
     destination,
@@ -234,14 +237,14 @@ function base(destination: string, { signal, timeout, ignoreBackoff }: Membershi
 
 /** Repeats a request at the v1 endpoint when the server does not have the v2 endpoint. */
 async function withFallback(
-  ask: () => Promise<JsonObject>,
-  askFallback: () => Promise<JsonObject>,
+  request: () => Promise<JsonObject>,
+  requestFallback: () => Promise<JsonObject>,
   needsFallback: (error: RemoteError) => boolean = () => false,
 ): Promise<JsonObject> {
   try {
-    return await ask();
+    return await request();
   } catch (error) {
     if (!(error instanceof RemoteError) || !(error.isUnrecognized || needsFallback(error))) throw error;
-    return askFallback();
+    return requestFallback();
   }
 }

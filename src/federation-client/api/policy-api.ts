@@ -18,7 +18,7 @@ export class PolicyApi {
   }
 
   /**
-   * Asks for a signature on an event.
+   * Requests a signature on an event.
    * @returns the unchecked response
    * @throws the errors of `FederationClient.request`
    */

@@ -96,7 +96,7 @@ export class QueriesApi {
     const answer =
       filter === undefined
         ? await this.#get(server, path, request, { query: rest, maxBody: maxBody.rooms })
-        : await this.#ask(server, request, {
+        : await this.#request(server, request, {
             method: 'POST',
             path,
             body: definedOnly(list),
@@ -139,10 +139,10 @@ export class QueriesApi {
   }
 
   #get(server: string, path: string, request: ApiRequest | undefined, rest: Rest): Promise<JsonObject> {
-    return this.#ask(server, request, { method: 'GET', path, ...rest });
+    return this.#request(server, request, { method: 'GET', path, ...rest });
   }
 
-  #ask(
+  #request(
     destination: string,
     { signal, timeout }: ApiRequest = {},
     rest: Rest & Pick<FederationRequest, 'method' | 'path' | 'body'>,

@@ -32,7 +32,7 @@ export class XMatrixAuthenticator implements ServerAuthenticator {
   }
 
   /**
-   * Reads the signatures of a request and finds their keys, which costs one request to the other server at most.
+   * Reads the signatures of a request and finds their keys, with at most one request to the other server.
    * @throws MatrixError M_UNAUTHORIZED; M_FORBIDDEN when `federation_domain_whitelist` excludes the server
    */
   async readSignature(head: SignedRequestHead): Promise<RequestSignature> {
@@ -93,7 +93,7 @@ class RequestSignatures implements RequestSignature {
   readonly #signatures: readonly KnownSignature[];
   readonly #verified: () => Promise<void>;
 
-  /** @param verified is called when the signatures have turned out to be valid */
+  /** @param verified called when all signatures are valid */
   constructor(
     parts: Omit<SignedParts, 'content'>,
     signatures: readonly KnownSignature[],

@@ -27,8 +27,8 @@ const cacheSize = 10_000;
 const minPause = 1_000;
 
 /**
- * Facts about other servers that survive restarts: whether they can be reached, their backoff, and which
- * namespace their paths use.
+ * Facts about other servers that survive restarts: whether they can be reached, their backoff, and which spelling their
+ * paths have.
  */
 export class Destinations {
   readonly #deps: DestinationsDeps;
@@ -51,7 +51,9 @@ export class Destinations {
     return this.#known.getOrLoad(serverName, (name) => readDestination(this.#deps.database.reader(), name));
   }
 
-  /** Returns the end of a server's backoff in milliseconds since the epoch; `undefined` when it may be asked. */
+  /**
+   * Returns the end of a server's backoff in milliseconds since the epoch; `undefined` when requests may be sent to it.
+   */
   async backoffUntil(serverName: string): Promise<number | undefined> {
     const { retryLastTs, retryInterval } = await this.get(serverName);
     const until = retryLastTs + retryInterval;
@@ -122,7 +124,7 @@ export class Destinations {
     await this.#set(serverName, { ...before, failureSince, retryLastTs: now, retryInterval });
   }
 
-  /** Records the namespace that a server answers in. */
+  /** Records the spelling of paths that a server answers. */
   async recordSpelling(serverName: string, spelling: Spelling): Promise<void> {
     const before = await this.get(serverName);
     if (before.spelling !== spelling) await this.#set(serverName, { ...before, spelling });

@@ -25,7 +25,7 @@ const minRetryDelay = 120_000;
 interface Entry {
   /** Absent when the host does not delegate. */
   readonly delegate: string | undefined;
-  /** When the host is asked again, in milliseconds since the epoch. */
+  /** When the host is requested again, in milliseconds since the epoch. */
   readonly until: number;
   /** When the delegation was last read from the host, in milliseconds since the epoch. */
   readonly readAt: number | undefined;

@@ -18,10 +18,10 @@ function open(notaries: readonly string[] = []) {
   const clock = manualClock();
   const caches = plainCaches(clock);
   let held = Promise.withResolvers<void>();
-  const askedServers: string[] = [];
+  const requestedServers: string[] = [];
   const saved: string[] = [];
   const request = async ({ destination }: { destination: string }): Promise<JsonObject> => {
-    askedServers.push(destination);
+    requestedServers.push(destination);
     if (!destination.startsWith('live.')) {
       await held.promise;
       throw new Error('no response');
@@ -50,7 +50,7 @@ function open(notaries: readonly string[] = []) {
   const holdOthers = () => {
     held = Promise.withResolvers<void>();
   };
-  return { clock, caches, fetcher, releaseOthers, holdOthers, askedServers, saved };
+  return { clock, caches, fetcher, releaseOthers, holdOthers, requestedServers, saved };
 }
 
 async function until(condition: () => boolean): Promise<void> {
@@ -60,15 +60,15 @@ async function until(condition: () => boolean): Promise<void> {
 const wanted = (serverName: string) => ({ serverName, keyId: key.keyId, validUntil: 0 });
 
 it('KeyFetcher fetches the keys for a request while events of the same server wait behind events of servers that do not respond', async () => {
-  const { caches, fetcher, releaseOthers, askedServers, saved } = open();
+  const { caches, fetcher, releaseOthers, requestedServers, saved } = open();
   try {
     const dead = Array.from({ length: 40 }, (_, index) => `dead${index}.example`);
     const forEvents = fetcher.fetch([...dead, 'live.example'].map(wanted), 'events');
     await new Promise(setImmediate);
-    assert.equal(askedServers.length, 32, 'the other servers wait');
+    assert.equal(requestedServers.length, 32, 'the other servers wait');
     await fetcher.fetch([wanted('live.example')], 'request');
     assert.deepEqual(saved, ['live.example']);
-    assert.equal(askedServers.length, 33);
+    assert.equal(requestedServers.length, 33);
     releaseOthers();
     await forEvents;
   } finally {
@@ -78,21 +78,21 @@ it('KeyFetcher fetches the keys for a request while events of the same server wa
 });
 
 it('KeyFetcher shares a running request to a server among callers of different purposes', async () => {
-  const { caches, fetcher, askedServers, saved } = open();
+  const { caches, fetcher, requestedServers, saved } = open();
   try {
     await Promise.all(
       (['events', 'request', 'notary'] as const).map((purpose) =>
         fetcher.fetch([wanted('live.example')], purpose),
       ),
     );
-    assert.deepEqual([askedServers, saved], [['live.example'], ['live.example']]);
+    assert.deepEqual([requestedServers, saved], [['live.example'], ['live.example']]);
   } finally {
     caches.close();
   }
 });
 
-it('KeyFetcher asks no notary for a request, and waits for no slot, when the owner of the keys has sent all of them', async () => {
-  const { caches, fetcher, releaseOthers, askedServers } = open(['live.notary']);
+it('KeyFetcher sends no request to notaries, and waits for no slot, when the owner of the keys has sent all of them', async () => {
+  const { caches, fetcher, releaseOthers, requestedServers } = open(['live.notary']);
   try {
     const ofDead = Array.from({ length: 64 }, (_, index) =>
       fetcher.fetch([wanted(`${index}.example`)], 'request'),
@@ -101,7 +101,7 @@ it('KeyFetcher asks no notary for a request, and waits for no slot, when the own
     const forNotary = fetcher.fetch([wanted('live.example')], 'notary');
     await fetcher.fetch([wanted('live.example')], 'request');
     await forNotary;
-    assert.equal(askedServers.includes('live.notary'), false);
+    assert.equal(requestedServers.includes('live.notary'), false);
     releaseOthers();
     await Promise.all(ofDead);
   } finally {
@@ -112,7 +112,7 @@ it('KeyFetcher asks no notary for a request, and waits for no slot, when the own
 
 it('KeyFetcher does not wait for a slow notary when another notary has all keys that were not missing recently', async () => {
   const network = open(['live.notary', 'slow.notary']);
-  const { clock, caches, fetcher, releaseOthers, holdOthers, askedServers } = network;
+  const { clock, caches, fetcher, releaseOthers, holdOthers, requestedServers } = network;
   try {
     const first = fetcher.fetch([wanted('gone.example')], 'events');
     await new Promise(setImmediate);
@@ -120,18 +120,18 @@ it('KeyFetcher does not wait for a slow notary when another notary has all keys 
     await first;
     clock.advance(200_000);
     holdOthers();
-    askedServers.length = 0;
-    // The owner of the key that the notaries lack is asked again, and responds with an error.
+    requestedServers.length = 0;
+    // The key that the notaries lack is requested from its owner again, which responds with an error.
     const second = fetcher.fetch([wanted('gone.example'), wanted('live.example')], 'events');
-    await until(() => askedServers.includes('gone.example'));
+    await until(() => requestedServers.includes('gone.example'));
     releaseOthers();
     await second;
-    assert.deepEqual(askedServers, ['live.notary', 'slow.notary', 'gone.example']);
-    // Five minutes after the first request, the notaries are asked for the missing key again.
+    assert.deepEqual(requestedServers, ['live.notary', 'slow.notary', 'gone.example']);
+    // Five minutes after the first request, the missing key is requested from the notaries again.
     clock.advance(100_000);
-    askedServers.length = 0;
+    requestedServers.length = 0;
     await fetcher.fetch([wanted('gone.example')], 'events');
-    assert.deepEqual(askedServers.slice(0, 2), ['live.notary', 'slow.notary']);
+    assert.deepEqual(requestedServers.slice(0, 2), ['live.notary', 'slow.notary']);
   } finally {
     releaseOthers();
     caches.close();

@@ -33,10 +33,10 @@ const minPause = 5_000;
 /** Maximum milliseconds between two requests to one server after failures. */
 const maxPause = 600_000;
 
-/** Number of responses with wanted keys within `minPause` after which a server is no longer asked again at once. */
+/** Number of responses with wanted keys within `minPause` after which requests to the server are paused. */
 const maxHelpful = 5;
 
-/** Milliseconds until notaries are asked again for a key that they did not have. */
+/** Milliseconds until a key that notaries did not have is requested from them again. */
 const missingPause = 300_000;
 
 /** Maximum number of servers and keys whose last request is remembered. */
@@ -62,11 +62,11 @@ interface Pause {
 export class KeyFetcher {
   readonly #deps: KeyFetcherDeps;
   /** Running requests by server. */
-  readonly #asking = new LoadOnce<string, KeyResponse | undefined>();
+  readonly #running = new LoadOnce<string, KeyResponse | undefined>();
   /** Callers that wait for a slot or a response, by purpose and server: a request does not wait behind events. */
   readonly #waiting = new LoadOnce<string, KeyResponse | undefined>();
   readonly #pauses: Cache<string, Pause>;
-  /** When notaries may be asked again for a key, in milliseconds since the epoch. */
+  /** When a key may be requested from notaries again, in milliseconds since the epoch, by server and key id. */
   readonly #missing: Cache<string, number>;
   readonly #limits: Readonly<Record<KeyPurpose, ConcurrencyLimit>> = {
     request: new ConcurrencyLimit(64, 512),
@@ -88,25 +88,28 @@ export class KeyFetcher {
   /** Fetches as many of the wanted keys as possible and passes them to `save`. Never rejects. */
   async fetch(wantedKeys: readonly WantedKey[], purpose: KeyPurpose): Promise<void> {
     if (purpose === 'events') {
-      const ofNotaries = await this.#askNotaries(this.#notMissing(wantedKeys));
-      await this.#askOwners(
-        wantedKeys.filter((wanted) => !ofNotaries.has(wanted)),
+      const foundByNotaries = await this.#fetchFromNotaries(this.#exceptMissing(wantedKeys));
+      await this.#fetchFromOwners(
+        wantedKeys.filter((wanted) => !foundByNotaries.has(wanted)),
         purpose,
       );
       return;
     }
     const due = wantedKeys.filter(({ serverName }) => !this.#isPaused(serverName));
-    const missing = this.#notMissing(await this.#askOwners(due, purpose));
+    const missing = this.#exceptMissing(await this.#fetchFromOwners(due, purpose));
     if (purpose === 'request' && missing.length > 0)
-      await this.#limits.request.run(() => this.#askNotaries(missing));
+      await this.#limits.request.run(() => this.#fetchFromNotaries(missing));
   }
 
-  /** Asks the owners of the keys. @returns keys that are still missing */
-  async #askOwners(wantedKeys: readonly WantedKey[], purpose: KeyPurpose): Promise<readonly WantedKey[]> {
+  /** Requests the keys from their owners. @returns keys that are still missing */
+  async #fetchFromOwners(
+    wantedKeys: readonly WantedKey[],
+    purpose: KeyPurpose,
+  ): Promise<readonly WantedKey[]> {
     const byServer = Map.groupBy(wantedKeys, ({ serverName }) => serverName);
     const missingByServer = await Promise.all(
       [...byServer].map(async ([serverName, wantedOfServer]) => {
-        const response = await this.#askOwner(serverName, wantedOfServer, purpose);
+        const response = await this.#fetchFromOwnerOnce(serverName, wantedOfServer, purpose);
         return wantedOfServer.filter((wanted) => !answers(response, wanted));
       }),
     );
@@ -114,20 +117,20 @@ export class KeyFetcher {
   }
 
   /** Concurrent callers share one request. Each purpose waits for a slot of its own limit. */
-  #askOwner(
+  #fetchFromOwnerOnce(
     serverName: string,
     wantedKeys: readonly WantedKey[],
     purpose: KeyPurpose,
   ): Promise<KeyResponse | undefined> {
     const key = `${purpose} ${serverName}`;
-    const shared = this.#asking.get(serverName) ?? this.#waiting.get(key);
+    const shared = this.#running.get(serverName) ?? this.#waiting.get(key);
     if (shared !== undefined) return shared;
-    const ask = async () =>
+    const fetchUnlessPaused = async () =>
       this.#isPaused(serverName)
         ? undefined
-        : this.#asking.run(serverName, () => this.#fetchFromOwner(serverName, wantedKeys));
+        : this.#running.run(serverName, () => this.#fetchFromOwner(serverName, wantedKeys));
     if (this.#isPaused(serverName)) return Promise.resolve(undefined);
-    return this.#waiting.run(key, () => this.#limits[purpose].run(ask));
+    return this.#waiting.run(key, () => this.#limits[purpose].run(fetchUnlessPaused));
   }
 
   async #fetchFromOwner(
@@ -159,7 +162,7 @@ export class KeyFetcher {
     this.#pauses.set(serverName, { until: now + length, length, since: now, helpful: 0 });
   }
 
-  /** Counts a response with a wanted key: a server that has rotated its key is asked again at once. */
+  /** Counts a response with a wanted key: the keys of a server that has rotated them may be requested again at once. */
   #countHelpful(serverName: string): void {
     const now = this.#deps.clock.now();
     const before = this.#pauses.get(serverName);
@@ -170,22 +173,22 @@ export class KeyFetcher {
   }
 
   /** Returns the wanted keys, except keys that the notaries lacked within the last `missingPause`. */
-  #notMissing(wantedKeys: readonly WantedKey[]): readonly WantedKey[] {
+  #exceptMissing(wantedKeys: readonly WantedKey[]): readonly WantedKey[] {
     const now = this.#deps.clock.now();
     return wantedKeys.filter((wanted) => (this.#missing.get(nameOf(wanted)) ?? 0) <= now);
   }
 
   /**
-   * Asks all notaries at once until every key is found.
+   * Requests the keys from all notaries at once, until every key is found.
    * @returns the wanted keys that notaries had
    */
-  async #askNotaries(wantedKeys: readonly WantedKey[]): Promise<ReadonlySet<WantedKey>> {
+  async #fetchFromNotaries(wantedKeys: readonly WantedKey[]): Promise<ReadonlySet<WantedKey>> {
     const { notaries, clock } = this.#deps;
     const foundKeys = new Set<WantedKey>();
     if (wantedKeys.length === 0 || notaries.length === 0) return foundKeys;
     const { promise: allFound, resolve } = Promise.withResolvers<void>();
-    const asking = notaries.map(async (notary) => {
-      for (const { serverName, keys } of await this.#askNotary(notary, wantedKeys)) {
+    const fetches = notaries.map(async (notary) => {
+      for (const { serverName, keys } of await this.#fetchFromNotary(notary, wantedKeys)) {
         for (const wanted of wantedKeys) {
           if (wanted.serverName === serverName && satisfies(keys.get(wanted.keyId), wanted))
             foundKeys.add(wanted);
@@ -193,14 +196,17 @@ export class KeyFetcher {
       }
       if (foundKeys.size === wantedKeys.length) resolve();
     });
-    await Promise.race([allFound, Promise.all(asking)]);
+    await Promise.race([allFound, Promise.all(fetches)]);
     for (const wanted of wantedKeys) {
       if (!foundKeys.has(wanted)) this.#missing.set(nameOf(wanted), clock.now() + missingPause);
     }
     return foundKeys;
   }
 
-  async #askNotary(notary: KeyServer, wantedKeys: readonly WantedKey[]): Promise<readonly KeyResponse[]> {
+  async #fetchFromNotary(
+    notary: KeyServer,
+    wantedKeys: readonly WantedKey[],
+  ): Promise<readonly KeyResponse[]> {
     const { requests, clock, log, save } = this.#deps;
     try {
       const responses = await fetchFromNotary(requests, notary, wantedKeys, clock.now());

@@ -168,16 +168,16 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('limits the rate of requests for unknown key ids', async () => {
       const a = await owner();
       const { keys, clock } = await openFederation();
-      const ask = (keyId: string) => keys.find({ serverName: a.name, keyId, validUntil: 0 }, 'request');
-      for (let i = 0; i < 20; i++) assert.equal(await ask(`ed25519:made_up_${i}`), undefined);
+      const findKey = (keyId: string) => keys.find({ serverName: a.name, keyId, validUntil: 0 }, 'request');
+      for (let i = 0; i < 20; i++) assert.equal(await findKey(`ed25519:made_up_${i}`), undefined);
       assert.equal(a.requestCount, 1);
       clock.advance(5_000);
       a.key = newSigningKey('fresh');
-      assert.equal((await ask('ed25519:fresh'))?.key.base64, a.key.publicKey.base64);
+      assert.equal((await findKey('ed25519:fresh'))?.key.base64, a.key.publicKey.base64);
       a.status = 500;
       for (let i = 0; i < 1_000; i++) {
         clock.advance(1_000);
-        await ask('ed25519:gone');
+        await findKey('ed25519:gone');
       }
       assert.ok(a.requestCount < 12, String(a.requestCount));
     });
@@ -187,7 +187,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const dead = 'gone.example';
       const about = () => [
         aboutKeys(dead, clockStart + hour),
-        aboutKeys('unasked.example', clockStart + hour),
+        aboutKeys('unrequested.example', clockStart + hour),
       ];
       const good = await notary(notaryKey, about);
       const bad = await notary(strangersKey, () => [aboutKeys(dead, clockStart + 2 * hour, strangersKey)]);
@@ -202,7 +202,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(lookup(dead, aKey.keyId)?.key.base64, aKey.publicKey.base64);
       assert.equal(lookup(dead, strangersKey.keyId), undefined);
       assert.equal(lookup('here.example', ownKey.keyId)?.key.base64, ownKey.publicKey.base64);
-      assert.equal(lookup('unasked.example', aKey.keyId), undefined);
+      assert.equal(lookup('unrequested.example', aKey.keyId), undefined);
       const criteria = {
         [aKey.keyId]: { minimum_valid_until_ts: clockStart },
         [strangersKey.keyId]: { minimum_valid_until_ts: 0 },
@@ -218,17 +218,18 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('asks notaries at the same time and takes the first valid response', async () => {
+    it('sends requests to all notaries at the same time and uses the first valid response', async () => {
       const dead = 'gone.example';
       const about = () => [aboutKeys(dead, 1_700_000_000_000 + hour)];
-      const wasAsked = Promise.withResolvers<void>();
+      const wasRequested = Promise.withResolvers<void>();
       const over = Promise.withResolvers<void>();
       const silent = await notary(strangersKey, about, async () => {
-        wasAsked.resolve();
+        wasRequested.resolve();
         await over.promise;
       });
-      // This notary responds once the silent notary has been asked; the silent notary responds at the end of the test.
-      const good = await notary(notaryKey, about, () => wasAsked.promise);
+      // This notary responds once the silent notary has received a request; the silent notary responds at the end of
+      // the test.
+      const good = await notary(notaryKey, about, () => wasRequested.promise);
       for (const servers of [
         [silent.server, good.server],
         [good.server, silent.server],
@@ -326,7 +327,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok((await keys.responsesOf(name, [])).every((text) => text.length < 32_768));
     });
 
-    it('asks the owner of a key first, and notaries afterwards', async () => {
+    it('requests a key from its owner first, and from notaries afterwards', async () => {
       const a = await owner();
       const other = await notary(notaryKey, () => [aboutKeys(a.name, a.validUntil)]);
       const options = { trusted_key_servers: [other.server] };

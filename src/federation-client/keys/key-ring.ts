@@ -28,7 +28,7 @@ export interface KeyRingDeps {
   readonly log: Logger;
   readonly requests: FederationClient;
   readonly own: OwnKeys;
-  /** Notaries: servers that are asked for the keys of other servers. */
+  /** Notaries: servers from which the keys of other servers are requested. */
   readonly keyServers: readonly KeyServer[];
 }
 
@@ -91,16 +91,18 @@ export class KeyRing {
   }
 
   /**
-   * Asks a server for its keys, to answer as a notary, when a requested key is unknown or the stored response is old.
+   * Requests the keys of a server, to answer as a notary, when a requested key is unknown or the stored response is
+   * old.
    * @param wantedKeys the requested keys; an empty list means all
    * @param validUntil required validity when all keys are requested, in milliseconds since the epoch
-   * @param mayAsk is called when the stored keys do not suffice; without its permission the server is not asked
+   * @param mayRequest is called when the stored keys do not suffice, and returns whether a request may be sent to the
+   * server
    */
   async refresh(
     serverName: string,
     wantedKeys: readonly Pick<WantedKey, 'keyId' | 'validUntil'>[],
     validUntil: number,
-    mayAsk: () => boolean,
+    mayRequest: () => boolean,
   ): Promise<void> {
     const { database, clock } = this.#deps;
     const stored = await readKeysInResponses(database.reader<KeyTables>(), serverName);
@@ -108,7 +110,7 @@ export class KeyRing {
       stored.some((one) => (keyId === anyKey || one.keyId === keyId) && isFresh(one, until, clock.now()));
     const wanted = wantedKeys.length > 0 ? wantedKeys : [{ keyId: anyKey, validUntil }];
     const missing = wanted.filter((one) => !isKnown(one));
-    if (missing.length === 0 || !mayAsk()) return;
+    if (missing.length === 0 || !mayRequest()) return;
     await this.#fetcher.fetch(
       missing.map((one) => ({ ...one, serverName })),
       'notary',

@@ -11,7 +11,7 @@ import type { KeyTables } from './tables.ts';
 const { publicKey } = newSigningKey('a');
 const keyId = 'ed25519:a';
 
-/** Stores the key of a server, at a time, by a response of `bytes` bytes. */
+/** Stores the key of a server from a response of `bytes` bytes that arrived at `time`. */
 const save = (database: Database, serverName: string, time: number, bytes = 10) =>
   database.transaction<KeyTables, unknown>((writer) => {
     const keys = new Map([[keyId, { key: publicKey, validUntilTs: 9, expiredTs: undefined }]]);

@@ -58,7 +58,7 @@ export const keyOptions = {
   }),
   trusted_key_servers: option(list(keyServer), {
     description:
-      'Notary servers that are asked, all at once, for the keys of other servers. With an empty list only the owners of keys are asked; events of servers that are gone are then rejected.',
+      'Notary servers from which the keys of other servers are requested, from all of them at once. With an empty list, keys are requested only from the servers that own them; events of servers that are gone are then rejected.',
     default: [{ server_name: 'matrix.org' }],
     deprecatedNames: ['perspectives'],
     changed: ['Replaces `perspectives`.'],

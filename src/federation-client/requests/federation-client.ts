@@ -106,7 +106,7 @@ export class FederationClient {
           await this.#recordFailure(error, request, begunAt);
           throw error;
         }
-        // Respects the delay that a busy server asks for.
+        // Respects the delay that a busy server requests.
         const isBusy = error instanceof RemoteError && error.retryAfter !== undefined;
         const pause = () =>
           isBusy ? sleep(clock, delay, signal) : destinations.waitForRetry(destination, delay, signal);
@@ -159,7 +159,7 @@ export class FederationClient {
     );
   }
 
-  /** Makes one attempt, in each namespace that the server may use. */
+  /** Makes one attempt, with each spelling of the path that the server may answer. */
   async #attempt<T>(request: FederationRequest, send: Send<T>): Promise<T> {
     const { destination } = request;
     const { destinations } = this.#deps;

@@ -211,7 +211,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok((content!['prev_id'] as number[])[0]! > before);
     });
 
-    it('announces changes from just before a stop after the next start', async () => {
+    it('announces after a restart the changes from just before the stop', async () => {
       await start();
       await sharedRoom('@bob:b');
       await takeSentEdus();

@@ -58,7 +58,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await received()).length, 3, 'message ids are unique per sender');
     });
 
-    it('ignores senders of other servers than the origin, and receivers of other servers', async () => {
+    it('ignores senders who are not users of the origin, and receivers who are not local users', async () => {
       await start();
       await handle('evil', edu(toAlice({})));
       await handle('elsewhere', edu(toAlice({}), { sender: alice.userId }));

@@ -26,7 +26,7 @@ export class RemoteHierarchies {
         return await this.#queries.hierarchy(server, roomId, suggestedOnly, { timeout: requestTimeout });
       } catch (error) {
         // The server is outside of the federation or unreachable, does not know the room, or sends a malformed
-        // response: the next server is asked.
+        // response: the request is sent to the next server.
         if (!(error instanceof FederationError || error instanceof MatrixError)) throw error;
       }
     }

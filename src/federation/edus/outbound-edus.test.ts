@@ -13,7 +13,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const contents = (sent: readonly { edu: EphemeralEdu }[], type: string) =>
       sent.filter(({ edu }) => edu.type === type).map(({ edu }) => edu.content);
 
-    it('sends typing of local users, and repeats it while it continues', async () => {
+    it('sends typing notifications of local users, and repeats them while the users type', async () => {
       const { typing, sent, roomId, clock, senders } = await startEdus(open);
       typing.set(alice, roomId, true, 60_000);
       typing.set(dora, roomId, true, 60_000);

@@ -23,8 +23,8 @@ const lifetime = 3_600_000;
 const maxPending = 1_000;
 
 /**
- * Sends read receipts of local users to the servers of the room. Each round is one transaction to every
- * server, so receipts of a room that come too fast are collected and sent together.
+ * Sends read receipts of local users to the servers of the room. Each round is one transaction to every server, so
+ * receipts of a room that arrive during the pause between rounds are collected and sent together.
  * Source: server-server API, "Receipts".
  */
 export class ReceiptEduSender {

@@ -19,15 +19,15 @@ export interface NotaryDeps {
   readonly clock: Clock;
 }
 
-/** Maximum number of servers that are asked for their keys at the same time, for one query. */
+/** Maximum number of concurrent requests to servers for their keys, for one query. */
 const maxConcurrentServers = 10;
 
 /**
  * Maximum number of servers to which one query may cause requests, because a request to a server that does not exist
- * takes 3 ms of CPU; and milliseconds after which a query begins no further request. For servers that are not asked,
- * the stored keys are returned.
+ * takes 3 ms of CPU; and milliseconds after which a query begins no further request. For the other servers, the stored
+ * keys are returned.
  */
-const [maxAskedServers, maxAskingTime] = [40, 15_000];
+const [maxRequestedServers, maxRequestTime] = [40, 15_000];
 
 /** Servers whose responses are read at the same time, for one answer. */
 const serversPerRead = 8;
@@ -53,24 +53,24 @@ export class Notary {
   }
 
   /**
-   * Requests keys from the servers whose stored keys do not meet the criteria, from at most `maxAskedServers` of them.
+   * Requests keys from the servers whose stored keys do not meet the criteria, from at most `maxRequestedServers` of them.
    * @param signal prevents further requests; requests that have begun are not stopped
-   * @param mayAsk is called before each request, and permits it
+   * @param mayRequest is called before each request, and permits it
    */
   async refresh(
-    questions: readonly KeyCriteria[],
+    criteria: readonly KeyCriteria[],
     signal: AbortSignal,
-    mayAsk: () => boolean,
+    mayRequest: () => boolean,
   ): Promise<void> {
     const { ownKeys, keys, clock } = this.#deps;
-    const deadline = clock.monotonic() + maxAskingTime;
-    let remainingServers = maxAskedServers;
-    const isAllowed = () => clock.monotonic() < deadline && remainingServers-- > 0 && mayAsk();
-    const remoteQuestions = questions.filter(
+    const deadline = clock.monotonic() + maxRequestTime;
+    let remainingServers = maxRequestedServers;
+    const isAllowed = () => clock.monotonic() < deadline && remainingServers-- > 0 && mayRequest();
+    const remoteCriteria = criteria.filter(
       ({ serverName }) => serverName !== ownKeys.serverName && isServerName(serverName),
     );
     await mapConcurrently(
-      remoteQuestions,
+      remoteCriteria,
       maxConcurrentServers,
       async ({ serverName, keys: selected, validUntil }) => {
         if (signal.aborted) return;
@@ -85,12 +85,12 @@ export class Notary {
    * Yields the stored key responses of the servers, with this server's signature added, as canonical JSON. Reads them
    * as they are sent, so that a long answer is never in memory as a whole.
    */
-  async *responses(questions: readonly KeyCriteria[]): AsyncGenerator<readonly string[]> {
+  async *responses(criteria: readonly KeyCriteria[]): AsyncGenerator<readonly string[]> {
     const slices = new TimeSlices(this.#deps.clock);
     let remainingBytes = maxAnswerBytes;
-    for (let start = 0; start < questions.length; start += serversPerRead) {
-      const chunk = questions.slice(start, start + serversPerRead);
-      const read = await mapConcurrently(chunk, serversPerRead, (question) => this.#responses(question));
+    for (let start = 0; start < criteria.length; start += serversPerRead) {
+      const chunk = criteria.slice(start, start + serversPerRead);
+      const read = await mapConcurrently(chunk, serversPerRead, (ofServer) => this.#responses(ofServer));
       const signed: string[] = [];
       for (const response of read.flat()) {
         const text = this.#sign(response);

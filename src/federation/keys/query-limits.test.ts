@@ -20,7 +20,7 @@ describe('QueryLimits limits key queries of other servers', () => {
     const clock = manualClock();
     const limits = new QueryLimits(clock);
     const allowed = (ip: string) =>
-      Array.from({ length: 1_000 }, () => limits.mayAsk(ip)).filter(Boolean).length;
+      Array.from({ length: 1_000 }, () => limits.mayRequest(ip)).filter(Boolean).length;
     assert.equal(allowed('192.0.2.1'), 400);
     clock.advance(2_000);
     assert.equal(allowed('192.0.2.1'), 1);

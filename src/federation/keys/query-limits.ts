@@ -41,13 +41,13 @@ export class QueryLimits {
     this.#allRequests = new RateLimiter(requestsOfAll, clock, 1);
   }
 
-  /** Counts a query. @param servers number of servers whose keys it asks for @throws MatrixError M_LIMIT_EXCEEDED */
+  /** Counts a query. @param servers number of servers whose keys it requests @throws MatrixError M_LIMIT_EXCEEDED */
   admit(ip: string, servers: number): void {
     this.#servers.take(ip, Math.max(1, servers));
   }
 
   /** Counts a request to another server. @returns whether it may be sent */
-  mayAsk(ip: string): boolean {
+  mayRequest(ip: string): boolean {
     return this.#requests.tryTake(ip) === 0 && this.#allRequests.tryTake('') === 0;
   }
 

@@ -158,7 +158,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(listed((await call('POST', '/query', { server_keys: {} })).json), []);
     });
 
-    it('asks a server for its keys again at once when a query has an unknown key id or a later minimum_valid_until_ts', async () => {
+    it('requests the keys of a server again at once when a query has an unknown key id or a later minimum_valid_until_ts', async () => {
       ownServer.clock.advance(hour);
       const query = (keyId: string, time?: number) =>
         call('POST', '/query', {
@@ -211,7 +211,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await call('GET', `/query/${owner.name}?minimum_valid_until_ts=soon`)).status, 400);
     });
 
-    it('asks no more servers for a client that has disconnected', async () => {
+    it('sends no further requests to servers for a client that has disconnected', async () => {
       const before = requestCount;
       ownServer.clock.advance(hour);
       const notary = new Notary({ ...ownServer, notaryKeys: [notaryKey] });
@@ -223,7 +223,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(requestCount, before + 1, 'a client that is connected causes a request');
     });
 
-    it('asks at most 40 servers for one query, and no server when the limits of the client address do not permit it', async () => {
+    it('sends requests to at most 40 servers for one query, and to none when the limits of the client address do not permit it', async () => {
       const lookedUpHosts = () =>
         new Set(ownServer.resolver.lookedUpNames.filter((name) => name.startsWith('invented'))).size;
       const invented = Array.from({ length: 900 }, (_, index) => [`invented${index}.example`, {}]);
@@ -262,11 +262,11 @@ forSelectedDatabases(import.meta.url, (open) => {
           await writer.insertInto('server_keys').values(key).execute();
         }
       });
-      const questions = names.map((serverName) => ({ serverName, keys: [] }));
+      const criteria = names.map((serverName) => ({ serverName, keys: [] }));
       const notary = new Notary({ ...ownServer, notaryKeys: [notaryKey] });
       const reads = () => ownServer.database.statistics.reads;
       const before = reads();
-      const pieces = notary.responses(questions);
+      const pieces = notary.responses(criteria);
       const first = (await pieces.next()).value as readonly string[];
       assert.ok(first.join().length < 1_048_576, String(first.join().length));
       assert.ok(reads() - before <= 16, String(reads() - before));

@@ -20,12 +20,12 @@ const answer = Type.Object({ server_keys: Type.Array(Type.Object({})) });
 export function keyRoutes(deps: NotaryDeps): Route[] {
   const notary = new Notary(deps);
   const limits = new QueryLimits(deps.clock);
-  const answerTo = async (questions: readonly KeyCriteria[], request: RequestBounds): Promise<Reply> => {
+  const answerTo = async (criteria: readonly KeyCriteria[], request: RequestBounds): Promise<Reply> => {
     const { ip, signal, wasSent } = request;
-    limits.admit(ip, questions.length);
-    await notary.refresh(questions, signal, () => limits.mayAsk(ip));
+    limits.admit(ip, criteria.length);
+    await notary.refresh(criteria, signal, () => limits.mayRequest(ip));
     limits.beginAnswer(ip, wasSent);
-    const { status, body, headers } = streamedLists({ server_keys: notary.responses(questions) });
+    const { status, body, headers } = streamedLists({ server_keys: notary.responses(criteria) });
     return new Reply(status, body, { ...headers, 'cache-control': 'no-store' });
   };
   return [
@@ -71,7 +71,7 @@ export function keyRoutes(deps: NotaryDeps): Route[] {
         }),
         response: answer,
       },
-      (request) => answerTo(questionsIn(request.body.server_keys), request),
+      (request) => answerTo(criteriaIn(request.body.server_keys), request),
     ),
   ];
 }
@@ -81,7 +81,7 @@ type RequestBounds = Pick<RouteRequest, 'ip' | 'signal' | 'wasSent'>;
 
 type Criteria = Readonly<Record<string, Readonly<Record<string, { minimum_valid_until_ts?: number }>>>>;
 
-function questionsIn(criteria: Criteria): KeyCriteria[] {
+function criteriaIn(criteria: Criteria): KeyCriteria[] {
   const servers = Object.entries(criteria);
   return servers.map(([serverName, byKey]) => {
     const keys = Object.entries(byKey).map(([keyId, { minimum_valid_until_ts: validUntil }]) => ({

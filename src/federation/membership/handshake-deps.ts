@@ -23,5 +23,5 @@ export interface HandshakeDeps {
   readonly checkInvite?: CheckReceivedInvite | undefined;
 }
 
-/** Membership that a user of another server wants in a room of this server. */
+/** The membership that a user of another server requests in a room of this server. */
 export type HandshakeMembership = 'join' | 'leave' | 'knock';

@@ -78,7 +78,7 @@ export class RemoteProfiles {
   }
 }
 
-/** Leaves out fields without a value, and fields whose value is not of the type that the specification gives. */
+/** Leaves out fields without a value, and fields whose value is not of the type in the specification. */
 function wellFormed(profile: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(profile).filter(([field, value]) => isWellFormed(field, value)));
 }

@@ -3,7 +3,7 @@ import { Reply, type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { Transactions } from './transactions.ts';
 
-/** Maximum bytes of a transaction: 50 events of 64 KiB, and 100 EDUs of like size. */
+/** Maximum bytes of a transaction: 50 events of 64 KiB, and 100 EDUs of similar size. */
 const bodyLimit = 200 * 65_536;
 
 /** Returns the route on which other servers send transactions. Source: server-server API, "Transactions". */

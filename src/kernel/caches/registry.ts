@@ -15,7 +15,7 @@ const sweepInterval = 60_000;
 
 /**
  * All caches of the process: creates them, resizes them at run time, removes expired entries and exposes their
- * metrics. Together they ask for at most `maxCacheBytes`.
+ * metrics. Together they request at most `maxCacheBytes`.
  */
 export class CacheRegistry {
   readonly #clock: Clock;
@@ -42,7 +42,7 @@ export class CacheRegistry {
   /**
    * Creates a cache.
    * @param name unique, for metrics and `caches.per_cache_factors`
-   * @throws Error when a cache of this name exists, or the caches ask for more than `maxCacheBytes`
+   * @throws Error when a cache of this name exists, or the caches request more than `maxCacheBytes`
    */
   create<K extends NonNullable<unknown>, V extends NonNullable<unknown> | null>(
     name: string,

@@ -53,8 +53,8 @@ export interface OptionNotes {
   /** Markdown in complete sentences. */
   readonly description: string;
   /**
-   * The value when the option is not given, as written in a file (`10m`, not 600000). Mappings take theirs
-   * from their members. Leave it out together with `required`.
+   * The value when the option is not given, as written in a file (`10m`, not 600000). The default of a mapping consists
+   * of the defaults of its members. Leave it out together with `required`.
    */
   readonly default?: unknown;
   /** There is no default; the option must be given whenever its mapping is given. */

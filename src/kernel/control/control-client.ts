@@ -13,7 +13,7 @@ export class NoServer extends Error {
  * @throws NoServer when no server answers there
  * @throws Error with the server's reason when the command fails
  */
-export async function askServer(
+export async function sendCommand(
   path: string,
   command: string,
   parameters: object,

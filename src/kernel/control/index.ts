@@ -1,5 +1,5 @@
 /** Commands that a program on the same machine sends to the running server. */
-export { askServer, NoServer } from './control-client.ts';
+export { NoServer, sendCommand } from './control-client.ts';
 export {
   type ControlCommand,
   type ControlSocket,

@@ -36,7 +36,7 @@ export class LeaseLost extends Error {
 /** Another server uses the database, so this process cannot have it exclusively. */
 export class DatabaseInUse extends StartFailure {}
 
-/** The database was closed, is closing, or was lost for good. */
+/** The database was closed, is closing, or was lost permanently. */
 export class DatabaseClosed extends Error {
   override name = 'DatabaseClosed';
 }

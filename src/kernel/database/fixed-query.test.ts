@@ -28,7 +28,7 @@ forEachDatabase((open) => {
       await database.close();
     });
 
-    it('reads in a transaction what the transaction has written', async () => {
+    it('reads in a transaction the rows that the transaction has written', async () => {
       const database = await openWithWords(open);
       const query = new FixedQuery((reader: Reader<Tables>, language: string) =>
         reader.selectFrom('words').select(['word', 'length']).where('language', '=', language),

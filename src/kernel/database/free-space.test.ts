@@ -88,7 +88,7 @@ forPostgres((open) => {
     assert.equal(database.statistics.movedRows, movedRows, 'values that are dense are not written again');
   });
 
-  it('Database.releaseSpace loses no update that runs at the same time, continues after an interruption, and removes what an interrupted REINDEX has left', async () => {
+  it('Database.releaseSpace loses no update that runs at the same time, continues after an interruption, and removes the index that an interrupted REINDEX has left', async () => {
     const database = await open([migration]);
     await fillAndDelete(database);
     const full = await database.size();

@@ -32,7 +32,7 @@ export class NumberBounds {
     this.#bounds.push(bound);
   }
 
-  /** Returns what a write of all numbers that are assigned so far must contain; `undefined` almost always. */
+  /** Returns the bounds that the next write must raise above the numbers assigned so far; `undefined` almost always. */
   due(): DueBounds | undefined {
     const due: { bound: NumberBound; value: number }[] = [];
     for (const bound of this.#bounds) {

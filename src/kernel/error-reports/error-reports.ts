@@ -21,9 +21,9 @@ export const reportLimits = {
   maxWaiting: 50,
   /** Maximum number of attempts to send one event. */
   maxAttempts: 3,
-  /** Time between two attempts, unless the service asks for another one. */
+  /** Time between two attempts, unless the service requests a different time. */
   backoff: 60_000,
-  /** Maximum time that the service may ask for. */
+  /** Maximum time between two attempts that the service may request. */
   maxBackoff: 3_600_000,
   timeout: 10_000,
   /** Time that `close` waits until fatal errors are sent. */

@@ -25,8 +25,8 @@ const replacements: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Returns an error message without what may identify users or be secret: ids, mail addresses, phone numbers, IP addresses,
- * tokens, paths of URLs, and quotations, which can be parts of requests and messages.
+ * Returns an error message without the parts that may identify users or be secret: ids, mail addresses, phone numbers,
+ * IP addresses, tokens, paths of URLs, and quotations, which can be parts of requests and messages.
  */
 export function scrub(text: string): string {
   let scrubbed = text.slice(0, maxLength).replace(codeNames, `$1 ${opening}$3${closing}`);

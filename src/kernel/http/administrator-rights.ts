@@ -13,7 +13,7 @@ export function useAdministratorRight(): void {
 
 /**
  * Calls the handler of a request.
- * @returns its result, and a function that returns whether it used a right of administrators
+ * @returns its result, and a function that returns whether the handler has used a right of administrators
  */
 export function trackAdministratorRights<T>(handle: () => T): { result: T; isUsed: () => boolean } {
   const request = { isUsed: false };

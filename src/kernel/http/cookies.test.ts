@@ -105,7 +105,7 @@ describe('cookies and redirects over HTTP', () => {
   const get = (path: string, init: RequestInit = {}) =>
     fetch(`${base}/_matrix/client/${path}`, { redirect: 'manual', ...init });
 
-  it('sends every Set-Cookie header by itself, with text, a stream, a redirect or no body', async () => {
+  it('sends each cookie in a Set-Cookie header of its own, with text, a stream, a redirect or no body', async () => {
     for (const path of ['text', 'empty', 'stream', 'go']) {
       const { headers } = await get(path);
       assert.deepEqual(headers.getSetCookie(), [

@@ -68,7 +68,7 @@ export class OpenFile {
         if (isDone) return;
         isDone = true;
         response.off('close', onClose);
-        // A buffer that the system still reads from or writes to is left to the collector.
+        // Does not reuse a buffer that the operating system still reads from or writes to.
         if (!isBufferInUse && spareBuffers.length < maxSpareBuffers) spareBuffers.push(buffer);
         if (error) reject(error);
         else resolve();

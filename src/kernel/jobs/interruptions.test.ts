@@ -36,7 +36,7 @@ forEachDatabase((open) => {
 
   /**
    * Starts a process whose jobs never end, and which is abandoned at the time `now`, as after a crash.
-   * @returns how many jobs were begun
+   * @returns how many jobs were started
    */
   const crash = async (
     database: Database,
@@ -76,7 +76,7 @@ forEachDatabase((open) => {
     assert.match(job?.error ?? '', /interrupted/);
   });
 
-  test('runs a job that failed by crashes, and that a start schedules again, an hour later, and keeps counting its attempts', async () => {
+  test('when a start schedules again a job that has failed by crashes, runs it an hour later, and keeps counting its attempts', async () => {
     const { database, clock, schedule, jobs } = await setUp();
     const start = (): Promise<number> =>
       crash(database, clock.now(), (started, run) => started.register('greet', { maxAttempts: 1, run }));

@@ -50,7 +50,7 @@ export interface Job {
   readonly running: boolean;
   readonly runAt: number;
   readonly createdAt: number;
-  /** Number of attempts that were begun. */
+  /** Number of attempts that were started. */
   readonly attempts: number;
   readonly finishedAt: number | null;
   /** Return value of the handler. */

@@ -41,7 +41,10 @@ export const runnerLimits = {
   lease: 60_000,
   /** Interval of polling for jobs that other processes have scheduled. */
   poll: 10_000,
-  /** Interval of polling where no other process schedules jobs: finds jobs after a suspension or a set clock. */
+  /**
+   * Interval of polling where no other process schedules jobs: finds jobs after the machine was suspended or its clock
+   * was set.
+   */
   pollAlone: 60_000,
   maxAttempts: 20,
   firstBackoff: 1_000,

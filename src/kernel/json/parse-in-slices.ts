@@ -34,7 +34,7 @@ interface Frame {
   isAfterItem: boolean;
   /** Whether a comma precedes `from`: an item must follow. */
   isAfterComma: boolean;
-  /** The value so far; `undefined` while the text is short enough to be parsed with what surrounds it. */
+  /** The value so far; `undefined` while the text is short enough to be parsed together with the text around it. */
   value: JsonValue[] | Record<string, JsonValue> | undefined;
   /** The key of the member that is being built from pieces. */
   key: string;
@@ -108,7 +108,7 @@ class PieceBuilder {
     this.#frames = frames;
   }
 
-  /** Parses what follows the parsed part of the innermost frame, up to a comma or to the end of the frame. */
+  /** Parses the text after the parsed part of the innermost frame, up to a comma or to the end of the frame. */
   take(frame: Frame, end: number, isLast: boolean): void {
     if (frame.value === undefined) this.#begin();
     if (frame.isAfterItem) {
@@ -137,7 +137,7 @@ class PieceBuilder {
     for (let index = first; index < this.#frames.length; index++) {
       const frame = this.#frames[index]!;
       frame.value = frame.isList ? [] : {};
-      // The members before the one that is open must be parsed now, and its key be read.
+      // Parses the members before the open member, and reads the key of the open member.
       const inner = this.#frames[index + 1];
       if (inner) this.#takeBefore(frame, inner.start);
     }

@@ -99,7 +99,7 @@ export function readJaegerConfig(config: Members): {
     if (type === 'remote')
       useless(
         'sampler.type',
-        'this server asks no collector for the sampling rate; sampler.param is the probability',
+        'this server does not request the sampling rate from a collector; sampler.param is the probability',
       );
     else if (type !== undefined && type !== null)
       wrong('sampler.type', 'one of const, probabilistic, ratelimiting, remote');

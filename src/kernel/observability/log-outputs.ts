@@ -14,8 +14,8 @@ interface OpenOutput {
 }
 
 /**
- * A stream for pino that writes each line to all outputs of its level. The outputs can be replaced at run
- * time.
+ * A stream for pino that writes each line to all outputs whose minimum level it reaches. The outputs can be replaced at
+ * run time.
  */
 export class LogOutputs {
   /** Makes pino set `lastLevel`. Source: its documentation, "pino.destination", `pino.metadata`. */
@@ -35,8 +35,8 @@ export class LogOutputs {
   }
 
   /**
-   * Replaces the outputs and opens their files again, so that renamed log files are left alone (log
-   * rotation).
+   * Replaces the outputs and opens their files again: after a log rotation has renamed a file, lines are written to a
+   * new file.
    * @throws Error when a file cannot be opened; the old outputs then stay
    */
   replace(outputs: readonly LogOutput[]): void {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { ProcessReading } from './process-usage.ts';
 
-test('ProcessReading returns the same event loop lag to readers that ask in quick succession', () => {
+test('ProcessReading returns the same event loop lag for readings in quick succession', () => {
   const clock = manualClock();
   const reading = new ProcessReading({ clock });
   try {

@@ -22,22 +22,24 @@ export interface ProcessUsage {
 /** Interval at which the event loop lag is measured, in milliseconds. Each measured delay includes it. */
 const resolution = 20;
 
-/** Minimum milliseconds for which the event loop lag is measured before it is measured from the beginning. */
+/**
+ * Minimum length of one measurement of the event loop lag in milliseconds: earlier readings return the lag of the
+ * previous measurement.
+ */
 const minWindow = 4_000;
 
 /** Milliseconds without a reading after which the event loop lag is not measured any more. */
 const maxPause = 60_000;
 
 /**
- * Reads the resources that this process uses. Measures the event loop lag only while readings follow one
- * another.
+ * Reads the resources that this process uses. Measures the event loop lag only while it is read at least once a minute.
  */
 export class ProcessReading {
   readonly #clock: Clock;
   #delay: ReturnType<typeof monitorEventLoopDelay> | undefined;
   #pause: Timer | undefined;
   #lag: ProcessUsage['lag'];
-  /** When the measurement of the lag has begun. */
+  /** Start of the measurement of the lag, in monotonic milliseconds. */
   #since = 0;
 
   constructor({ clock }: { readonly clock: Clock }) {

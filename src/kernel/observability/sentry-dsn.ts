@@ -7,7 +7,7 @@ export interface SentryProject {
 
 /**
  * Reads a DSN: `https://PUBLIC_KEY@HOST/PATH/PROJECT`.
- * @returns `undefined` when the text is none
+ * @returns `undefined` when the text is not a DSN
  */
 export function parseDsn(dsn: string): SentryProject | undefined {
   const url = URL.parse(dsn);

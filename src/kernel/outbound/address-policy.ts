@@ -11,8 +11,7 @@ export interface AddressPolicyOptions {
 }
 
 /**
- * Decides which addresses requests may go to. It checks the address that is actually connected to, not the
- * name.
+ * Decides to which addresses requests may be sent. It checks the address that is actually connected to, not the name.
  */
 export class AddressPolicy {
   readonly #refused: IpRangeSet;

@@ -73,7 +73,7 @@ export const outboundSection = section({
   rules: [
     ({ http_proxy, https_proxy }, view) => {
       if ((http_proxy ?? https_proxy) !== null && view.isGiven('ip_range_blacklist')) {
-        view.warn('ip_range_blacklist', 'has no effect on requests that go through a proxy');
+        view.warn('ip_range_blacklist', 'has no effect on requests through a proxy');
       }
     },
   ],

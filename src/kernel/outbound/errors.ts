@@ -55,7 +55,7 @@ const tlsCode =
   /^(CERT_|CRL_|ERR_TLS|ERR_SSL|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_|INVALID_CA|EE_KEY)/;
 const protocolCode = /^(HPE_|UND_ERR_|Z_|ERR_HTTP|ERR_INVALID)/;
 
-/** Turns any error of the libraries below into an `OutboundError`. */
+/** Converts an error of the HTTP client, of TLS or of the DNS to an `OutboundError`. */
 export function toOutboundError(error: unknown): OutboundError {
   if (error instanceof OutboundError) return error;
   const { code, message } = describe(error);

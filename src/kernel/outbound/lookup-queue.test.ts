@@ -7,7 +7,7 @@ const address: readonly HostAddress[] = [{ address: '192.0.2.1', family: 4 }];
 const refused = { code: 'EAI_AGAIN' };
 
 describe('the queue of host look-ups', () => {
-  /** A queue whose look-ups end when the test says so. */
+  /** A queue whose look-ups end when the test ends them. */
   function queue() {
     const clock = manualClock();
     const lookups: { host: string; end: (error?: Error) => void }[] = [];

@@ -22,7 +22,7 @@ export function redirectOf(status: number, location: string | undefined, from: U
 /** Headers that must not be sent to another origin. */
 const credentialHeaders = new Set(['authorization', 'cookie', 'proxy-authorization']);
 
-/** Returns the headers of the redirected request: without credentials when it is sent to another origin. */
+/** Returns the headers of the redirected request: without credentials when the redirect leads to another origin. */
 export function redirectedHeaders(
   headers: Readonly<Record<string, string>>,
   from: URL,

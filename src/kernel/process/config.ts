@@ -29,7 +29,7 @@ export const processSection = section({
     }),
     print_pidfile: option(boolean(), {
       description:
-        'Prints the path of the pid file before going to the background; the flag `--print-pidfile` does the same.',
+        'Prints the path of the pid file before the server detaches from the terminal; the flag `--print-pidfile` does the same.',
       default: false,
     }),
     soft_file_limit: option(integer({ minimum: 0 }), {

@@ -39,7 +39,7 @@ export class ServiceManager {
   /** Notifies that the server takes requests. @param status one line for operators */
   async ready(status: string): Promise<void> {
     await this.#notify?.(['READY=1', `STATUS=${status}`]);
-    this.#reportLife();
+    this.#notifyWatchdog();
   }
 
   /** Notifies that the server stops, which may take some seconds. */
@@ -48,12 +48,12 @@ export class ServiceManager {
     await this.#notify?.(['STOPPING=1', 'STATUS=Stopping']);
   }
 
-  #reportLife(): void {
+  #notifyWatchdog(): void {
     if (this.#interval === undefined || !this.#notify) return;
     this.#clock.setTimer(this.#interval, async () => {
       if (this.#isStopping) return;
       await this.#notify?.(['WATCHDOG=1']);
-      this.#reportLife();
+      this.#notifyWatchdog();
     });
   }
 }

@@ -7,25 +7,22 @@ export interface Stall {
   readonly frames: readonly string[];
 }
 
-/** Times in milliseconds. A sign of life is a number that the main thread raises. */
+/** Times in milliseconds. A heartbeat is a number that the main thread raises. */
 const defaultTimes = {
-  /** Interval of the signs of life. */
+  /** Interval of the heartbeats. */
   beat: 250,
-  /** Time without a sign of life after which the watcher looks up the running code. */
+  /** Time without a heartbeat after which the watcher looks up the running code. */
   stalled: 2_000,
-  /**
-   * Time without a sign of life after which the watcher writes that code to stderr, since the log cannot be
-   * written.
-   */
+  /** Time without a heartbeat after which the watcher writes that code to stderr, since the log cannot be written. */
   stuck: 10_000,
-  /** Time without a sign of life after which the watcher ends the process if it runs foreign code. */
+  /** Time without a heartbeat after which the watcher ends the process if it runs foreign code. */
   hopeless: 60_000,
 };
 
 /**
- * The source of a worker thread. It finds the running code with the debugger, which also works in an endless loop and pauses
- * the process for some milliseconds. The time without a sign of life is the sum of the turns of this thread, so that a
- * process that was suspended as a whole does not count as stuck.
+ * The source of a worker thread. It finds the running code with the debugger, which also works in an endless loop and
+ * pauses the process for some milliseconds. The time without a heartbeat is the sum of the turns of this thread, so
+ * that a process that was suspended as a whole does not count as stuck.
  */
 const watcher = `
 const { parentPort, workerData: { beats, beat, stalled, stuck, hopeless, foreign } } = require('node:worker_threads');
@@ -82,9 +79,9 @@ function lookUp(found) {
 `;
 
 /**
- * Finds the code that blocks the process for seconds: in an endless loop, nothing in the main thread can. Ends the process if
- * it is stuck in foreign code, so that a service manager restarts it: such code cannot be interrupted without losing the
- * promises of all other work.
+ * Finds the code that blocks the process for seconds: no code of the main thread runs during an endless loop. Ends the
+ * process if it is stuck in foreign code, so that a service manager restarts it: such code cannot be interrupted
+ * without losing the promises of all other work.
  */
 export class StallWatch {
   readonly #times: typeof defaultTimes;
@@ -101,7 +98,7 @@ export class StallWatch {
    * @param foreign URLs and paths of the files and folders with foreign code
    */
   start(report: (stall: Stall) => void, foreign: readonly string[] = []): void {
-    // The number of signs of life, and 1 while a debugger may be attached, because a breakpoint also stops the process.
+    // The number of heartbeats, and 1 while a debugger may be attached, because a breakpoint also stops the process.
     const beats = new Int32Array(new SharedArrayBuffer(8));
     const beat = () => {
       Atomics.store(beats, 1, debuggerUrl() === undefined ? 0 : 1);

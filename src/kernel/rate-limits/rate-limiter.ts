@@ -16,9 +16,9 @@ const defaultMaxBuckets = 100_000;
 const maxWait = 24 * 60 * 60 * 1000;
 
 /**
- * A leaky bucket for each key; client addresses are counted as `addressKey` says. An action adds its cost to
- * the bucket, time drains the bucket, and an action that would overflow it is rejected. Bounds the number of
- * buckets: drops empty ones, or the ones created first when all are in use.
+ * A leaky bucket for each key; client addresses with the same `addressKey` share one. An action adds its cost to the
+ * bucket, time drains the bucket, and an action that would overflow it is rejected. Bounds the number of buckets: drops
+ * empty ones, or the ones created first when all are in use.
  */
 export class RateLimiter {
   readonly #clock: Clock;
@@ -62,10 +62,7 @@ export class RateLimiter {
     if (wait > 0) throw limitExceeded(wait);
   }
 
-  /**
-   * Rejects like `take`, but does not count the action. For limits on failures, which are counted when they
-   * happen.
-   */
+  /** Throws like `take`, but does not count the action. For limits on failures, which are counted when they happen. */
   check(keyOrAddress: string, cost = 1): void {
     const key = addressKey(keyOrAddress);
     const bucket = this.#buckets.get(key);

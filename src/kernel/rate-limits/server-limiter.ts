@@ -67,7 +67,7 @@ export class ServerLimiter {
     };
   }
 
-  /** Resolves when a request that was active passes its place on. @throws MatrixError when `signal` aborts */
+  /** Resolves when a request that has ended passes on its place. @throws MatrixError when `signal` aborts */
   #queued({ queue }: Caller, signal: AbortSignal | undefined): Promise<void> {
     return new Promise<void>((resolve, reject) => {
       const leave = () => {

@@ -85,7 +85,7 @@ export class BackgroundSigner {
     this.#idleCheck?.cancel();
     if (worker === undefined) return;
     this.#disconnect(this.#port, new Error('the signing thread has ended'));
-    threads.giveBack(worker);
+    threads.release(worker);
   }
 
   #connect(): MessagePort {

@@ -1,3 +1,3 @@
-/** Signs and verifies on other threads. */
+/** Signs texts and verifies signatures on other threads. */
 export { BackgroundSigner } from './background-signer.ts';
 export { type SignatureToVerify, verifyInBackground } from './verify-in-background.ts';

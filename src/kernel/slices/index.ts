@@ -1,6 +1,6 @@
 /**
- * The declarations of each slice about its options and data, so that no other code lists the slices one by
- * one.
+ * The declarations that each slice makes about its options and data. Other code reads these declarations and does not
+ * list the slices itself.
  */
 export { OwnedRows } from './owned-rows.ts';
 export type { AccountRows, AccountTable, DeviceRows, DeviceTable } from './owned-tables.ts';

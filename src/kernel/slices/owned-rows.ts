@@ -4,7 +4,7 @@ import type { SliceManifest } from './slice-manifest.ts';
 
 type AnyTables = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** Deletes the rows that slices declare in their manifests with the account or the device that they belong to. */
+/** Deletes the rows of accounts and devices from the tables that slices declare in their manifests. */
 export class OwnedRows {
   readonly #accountTables: readonly AccountTable[];
   readonly #deviceRows: readonly DeviceRows[];

@@ -6,8 +6,9 @@ export interface AccountTable {
   /** The column with the user id. */
   readonly column: string;
   /**
-   * When the rows are deleted. `deactivation`: at every deactivation of the account. `erasure`: only at one with
-   * `erase: true`. `logout`: at every deactivation, at the end of all sessions of the user, and when the password changes.
+   * When the rows are deleted. `deactivation`: at every deactivation of the account. `erasure`: only at a deactivation
+   * with `erase: true`. `logout`: at every deactivation, at the end of all sessions of the user, and when the password
+   * changes.
    */
   readonly deletedOn: 'deactivation' | 'erasure' | 'logout';
 }

@@ -6,12 +6,12 @@ import { raiseBound } from './store.ts';
 const maxStep = 1_000_000;
 
 /**
- * A bound on disk at or above all numbers that are on disk or were seen outside of this process. A process begins above the
- * bound of the last run, so that no number is assigned twice, not even after a crash. One process at a time writes the
- * database (decision 0131): all numbers up to the raised bound are its own.
+ * A bound on disk at or above all numbers that are on disk or were seen outside of this process. A process begins above
+ * the bound of the last run, so that no number is assigned twice, not even after a crash. One process at a time writes
+ * the database (decision 0131): all numbers up to the raised bound are its own.
  *
- * The bound is raised in the background long before it is reached. When that raise is late, numbers above the
- * bound are assigned all the same, and the transaction that writes them raises it (`NumberBounds`).
+ * The bound is raised in the background long before it is reached. When that raise is late, numbers above the bound are
+ * assigned nevertheless, and the transaction that writes them raises it (`NumberBounds`).
  */
 export class DurableBound implements NumberBound {
   readonly name: string;
@@ -33,7 +33,7 @@ export class DurableBound implements NumberBound {
   }
 
   /**
-   * @param step numbers by which the bound is raised at a time
+   * @param step by how much the bound is raised the first time
    * @returns the bound, already raised, and the last number that an earlier run may have used.
    */
   static async open(database: Database, name: string, step: number): Promise<[DurableBound, last: number]> {

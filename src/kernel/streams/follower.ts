@@ -116,13 +116,14 @@ export class Follower {
   #wake(): void {
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
-      // Facts that arrived after the last check of the run did not start another one.
+      // Facts that arrived after the last check of the run did not start another run.
       if (this.#cursor < this.#streams.current && !this.#stopping.signal.aborted) this.#wake();
     });
   }
 
   async #run(): Promise<void> {
-    // Waits for the next turn of the event loop, so that facts of one flush are handled together and commits go first.
+    // Waits for the next turn of the event loop, so that facts of one flush are handled together, after pending
+    // commits.
     await new Promise(setImmediate);
     await this.#untilDue();
     let backoff = minBackoff;

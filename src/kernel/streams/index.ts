@@ -1,4 +1,4 @@
-/** Positions, the facts that have them, and what follows them (decision 0001). */
+/** Positions, the facts at these positions, and the followers of the facts (decision 0001). */
 export { type FactCodec, jsonFacts } from './fact-codec.ts';
 export { Follower, type FollowerOptions } from './follower.ts';
 export { LocalStreams, type LocalStreamsDeps } from './local-streams.ts';

@@ -66,7 +66,7 @@ forEachDatabase((open) => {
     assert.equal(rows.length, 3);
   });
 
-  test('LocalStreams resolves a write when its facts have been delivered, after those with lower positions', async () => {
+  test('LocalStreams resolves a write after it has delivered its facts and all facts with lower positions', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const seen: string[] = [];
@@ -179,7 +179,7 @@ forEachDatabase((open) => {
     assert.ok(reopened.next() > ids.at(-1)!);
   });
 
-  test('LocalStreams raises the bound on disk ahead of 300,000 positions', async () => {
+  test('LocalStreams raises the stored bound of positions in time, while it assigns 300,000 positions in a row', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('numbers', jsonFacts());
     let last = 0;
@@ -210,8 +210,8 @@ forEachDatabase((open) => {
         .execute();
       for (const row of rows) handled.push(row.position);
     };
-    const surroundings = { streams, database, clock: systemClock, log };
-    const follower = new Follower(surroundings, { name: 'test', follow });
+    const followerDeps = { streams, database, clock: systemClock, log };
+    const follower = new Follower(followerDeps, { name: 'test', follow });
     await follower.start();
     const positions: number[] = [];
     for (const text of ['a', 'b', 'c']) positions.push(await write(streams, stream, text));
@@ -219,7 +219,7 @@ forEachDatabase((open) => {
     assert.deepEqual(handled, positions);
     await follower.stop();
     positions.push(await write(streams, stream, 'while away'));
-    const next = new Follower(surroundings, { name: 'test', follow });
+    const next = new Follower(followerDeps, { name: 'test', follow });
     await next.start();
     await next.caughtUp();
     await next.stop();
@@ -229,7 +229,7 @@ forEachDatabase((open) => {
   test('Follower continues after a crash at the position up to which its work was settled', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
-    const surroundings = { streams, database, clock: systemClock, log };
+    const followerDeps = { streams, database, clock: systemClock, log };
     let settled = 0;
     const begun: number[] = [];
     const options = {
@@ -237,9 +237,9 @@ forEachDatabase((open) => {
       follow: async (after: number) => void begun.push(after),
       settled: () => settled,
     };
-    await new Follower(surroundings, options).start();
+    await new Follower(followerDeps, options).start();
     const [first, second] = [await write(streams, stream, 'a'), await write(streams, stream, 'b')];
-    const afterCrash = new Follower(surroundings, options);
+    const afterCrash = new Follower(followerDeps, options);
     assert.equal(await afterCrash.startingPoint(), 0);
     await afterCrash.start();
     await afterCrash.caughtUp();
@@ -247,7 +247,7 @@ forEachDatabase((open) => {
     settled = first;
     await afterCrash.stop();
     assert.ok(second > first);
-    assert.equal(await new Follower(surroundings, options).startingPoint(), first);
+    assert.equal(await new Follower(followerDeps, options).startingPoint(), first);
   });
 
   test('Follower handles a fact that arrives at the moment when a run has finished', async () => {
@@ -268,12 +268,12 @@ forEachDatabase((open) => {
           void inMicrotasks(count, () => (announced = streams.announce(stream, 'late')));
         }
       };
-      const surroundings = { streams, database, clock: systemClock, log };
-      const follower = new Follower(surroundings, { name: `late-${count}`, follow });
+      const followerDeps = { streams, database, clock: systemClock, log };
+      const follower = new Follower(followerDeps, { name: `late-${count}`, follow });
       await follower.start();
       streams.announce(stream, 'first');
       const isHandled = () => announced > 0 && handled >= announced;
-      await eventually(`what comes ${count} microtasks later`, isHandled);
+      await eventually(`a fact ${count} microtasks later`, isHandled);
       await follower.stop();
     }
   });

@@ -16,7 +16,7 @@ export interface LocalStreamsDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics?: Metrics | undefined;
-  /** Positions by which the bound on disk is raised at a time. */
+  /** Number of positions by which the bound on disk is raised the first time. */
   readonly boundStep?: number | undefined;
 }
 

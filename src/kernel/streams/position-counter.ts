@@ -49,7 +49,7 @@ export class PositionCounter {
   }
 
   /**
-   * @param purpose names in logs what the position is for, if it stays pending
+   * @param purpose the purpose of the position, for the log if it stays pending
    * @param now milliseconds of the monotonic clock
    */
   reserve(purpose: string, now: number): PositionReservation {

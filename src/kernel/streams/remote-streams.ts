@@ -100,14 +100,14 @@ export class RemoteStreams implements StreamReader {
   async #fillGap(upTo: number): Promise<void> {
     const after = this.#current;
     this.#deps.log.warn({ after, upTo }, 'Facts of the streams were lost and are read again');
-    const read = await this.#trying('Lost facts could not be read', async () => ({
+    const read = await this.#retry('Lost facts could not be read', async () => ({
       facts: await this.#deps.readMissing?.(after, upTo),
     }));
     if (read?.facts) await this.#deliver(read.facts, upTo);
-    else if (read) this.#lose(new Error(`the facts in (${after}, ${upTo}] of the streams are lost`));
+    else if (read) this.#reportLoss(new Error(`the facts in (${after}, ${upTo}] of the streams are lost`));
   }
 
-  #lose(error: Error): void {
+  #reportLoss(error: Error): void {
     this.#closing.abort();
     this.#waiting.length = 0;
     this.#deps.onLost?.(error);
@@ -129,7 +129,7 @@ export class RemoteStreams implements StreamReader {
   }
 
   #decode(stream: AnyStream, position: number, fact: PublishedFact['fact']) {
-    return this.#trying(
+    return this.#retry(
       `The fact at ${position} of the stream ${stream.name} could not be decoded`,
       async () => ({
         fact: await stream.codec.decode(fact),
@@ -138,7 +138,7 @@ export class RemoteStreams implements StreamReader {
   }
 
   /** Repeats `work` until it succeeds, since no fact may be skipped. Resolves with `undefined` when `close` is called. */
-  async #trying<T>(failure: string, work: () => Promise<T>): Promise<T | undefined> {
+  async #retry<T>(failure: string, work: () => Promise<T>): Promise<T | undefined> {
     for (
       let backoff = minBackoff;
       !this.#closing.signal.aborted;

@@ -1,12 +1,12 @@
 import type { Database } from '../database/database.ts';
 import { DurableBound } from './durable-bound.ts';
 
-/** Ids by which the bound on disk is first raised at a time (`DurableBound`). */
+/** Number of ids by which the bound on disk is raised the first time (`DurableBound`). */
 const defaultStep = 50_000;
 
 /**
- * Unique ids, assigned in memory without a query and without waiting, as many as are needed. They may be used in
- * writes to the database of the sequence, which raise the bound on disk above them.
+ * Assigns unique ids in memory, without a query and in any number. Callers must use the ids only in writes to the
+ * database of the sequence, because these writes raise the bound on disk above the ids.
  */
 export class Sequence {
   readonly #bound: DurableBound;
@@ -19,7 +19,7 @@ export class Sequence {
 
   /**
    * @param name key of the bound on disk; must never change
-   * @param step ids by which the bound is raised at a time
+   * @param step number of ids by which the bound is raised the first time
    */
   static async open(database: Database, name: string, step = defaultStep): Promise<Sequence> {
     return new Sequence(...(await DurableBound.open(database, name, step)));

@@ -13,8 +13,8 @@ const inheritedVariables = ['LD_LIBRARY_PATH', 'NODE_COMPILE_CACHE', 'SystemRoot
 const memoryBounds = { parameters: ['--max-semi-space-size=1'], environment: { MALLOC_ARENA_MAX: '1' } };
 
 /**
- * Milliseconds that the start of a process may take. Processes have a low priority, so that a start takes long on a busy
- * machine, which is no fault of the first task.
+ * Milliseconds that the start of a process may take. Processes have a low priority, so that a start takes long on a
+ * busy machine, which is not a fault of the first task.
  */
 const startTimeout = 60_000;
 

@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Names of files inside a folder: no segment begins with a dot, so none leads out. */
+/** Names of files inside a folder: no segment begins with a dot, so none names a parent folder. */
 const templateName = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/;
 
-/** Matches Jinja2's `with context` and `without context`; in nunjucks, includes always see the variables around them. */
+/**
+ * Matches Jinja2's `with context` and `without context`; in nunjucks, an included template always sees the variables of
+ * the template that includes it.
+ */
 const includeContext = /(\{%-?\s*include\b(?:(?!%\}).)*?)\s+with(?:out)?\s+context(?=\s*-?%\})/gs;
 
 /** Finds templates in several folders; the first folder that contains a file wins. */

@@ -171,7 +171,7 @@ describe('restrictions of Templates', () => {
     );
   });
 
-  it('gives no access to constructors, prototypes and members of functions', async () => {
+  it('denies access to constructors, prototypes and members of functions', async () => {
     const values = { f: () => 1, list: [1], object: { own: 1 }, date: new Date(0), map: new Map([['k', 1]]) };
     for (const expression of [
       'constructor',
@@ -212,7 +212,7 @@ describe('restrictions of Templates', () => {
     );
   });
 
-  it('gives no access to the process and to nunjucks itself', async () => {
+  it('denies access to the process and to nunjucks itself', async () => {
     for (const name of [
       'process',
       'global',

@@ -18,8 +18,8 @@ interface Environments {
 }
 
 /**
- * Templates in Jinja2's syntax. They can access the given values and other templates of the folders, and nothing
- * else of the process or the disk. Values are escaped in HTML and XML unless a template says `| safe`.
+ * Templates in Jinja2's syntax. They can access the given values and other templates of the folders, and nothing else
+ * of the process or the disk. Values are escaped in HTML and XML unless a template applies the filter `safe`.
  */
 export class Templates {
   readonly #options: TemplateOptions;

@@ -21,7 +21,7 @@ writeFileSync(
 const echoThreads = (clock?: ManualClock) =>
   new SpareThreads('./echo', pathToFileURL(join(folder, 'here.ts')).href, clock);
 
-async function ask(thread: Worker, text: string): Promise<string> {
+async function echo(thread: Worker, text: string): Promise<string> {
   thread.ref();
   thread.postMessage(text);
   const answer = await new Promise((resolve) => thread.once('message', resolve));
@@ -31,15 +31,15 @@ async function ask(thread: Worker, text: string): Promise<string> {
 
 const endOf = (thread: Worker) => new Promise((resolve) => thread.once('exit', resolve));
 
-test('SpareThreads reuses a thread that was given back, without the listeners of its previous user', async () => {
+test('SpareThreads reuses a released thread, without the listeners of its previous user', async () => {
   const threads = echoThreads();
   const first = threads.take();
   const received: unknown[] = [];
   first.on('message', (message) => received.push(message));
-  const number = (await ask(first, 'one')).split(' ')[0];
-  threads.giveBack(first);
+  const number = (await echo(first, 'one')).split(' ')[0];
+  threads.release(first);
   const second = threads.take();
-  assert.equal(await ask(second, 'two'), `${number} two`);
+  assert.equal(await echo(second, 'two'), `${number} two`);
   assert.deepEqual(received, [`${number} one`]);
   await second.terminate();
 });
@@ -47,23 +47,23 @@ test('SpareThreads reuses a thread that was given back, without the listeners of
 test('SpareThreads drops a spare thread that has ended', async () => {
   const threads = echoThreads();
   const first = threads.take();
-  await ask(first, 'one');
-  threads.giveBack(first);
+  await echo(first, 'one');
+  threads.release(first);
   const ended = endOf(first);
   first.ref();
   first.postMessage('fail');
   await ended;
   const second = threads.take();
   assert.notEqual(second, first);
-  assert.match(await ask(second, 'two'), / two$/);
+  assert.match(await echo(second, 'two'), / two$/);
   await second.terminate();
 });
 
 test('SpareThreads keeps at most four spare threads', async () => {
   const threads = echoThreads();
   const taken = Array.from({ length: 6 }, () => threads.take());
-  await Promise.all(taken.map((thread) => ask(thread, 'ready')));
-  for (const thread of taken) threads.giveBack(thread);
+  await Promise.all(taken.map((thread) => echo(thread, 'ready')));
+  for (const thread of taken) threads.release(thread);
   const ended = Promise.all(taken.slice(4).map(endOf));
   await ended;
   const takenAgain = Array.from({ length: 6 }, () => threads.take());
@@ -75,14 +75,14 @@ test('SpareThreads ends a spare thread after 10 seconds, and not one that was ta
   const clock = manualClock();
   const threads = echoThreads(clock);
   const [first, second] = [threads.take(), threads.take()];
-  await Promise.all([ask(first, 'one'), ask(second, 'two')]);
-  threads.giveBack(first);
-  threads.giveBack(second);
+  await Promise.all([echo(first, 'one'), echo(second, 'two')]);
+  threads.release(first);
+  threads.release(second);
   assert.equal(threads.take(), second);
   const ended = endOf(first);
   clock.advance(10_000);
   await ended;
-  assert.match(await ask(second, 'still here'), / still here$/);
+  assert.match(await echo(second, 'still here'), / still here$/);
   const third = threads.take();
   assert.ok(third !== first && third !== second);
   await Promise.all([second, third].map((thread) => thread.terminate()));

@@ -16,9 +16,9 @@ interface Spare {
 const resourceLimits = { maxYoungGenerationSizeMb: 6 };
 
 /**
- * Threads that run one file and are reused: starting a thread takes longer than most tasks. The file must
- * serve several tasks, one after the other. A thread does not keep the process alive, unless the caller of `take`
- * calls `ref` on it. Threads that were given back end after `idleTimeout`.
+ * Threads that run one file and are reused: starting a thread takes longer than most tasks. The file must serve
+ * several tasks, one after the other. A thread does not keep the process alive, unless the caller of `take` calls `ref`
+ * on it. Released threads end after `idleTimeout`.
  */
 export class SpareThreads {
   readonly #entry: URL;
@@ -45,8 +45,8 @@ export class SpareThreads {
     return thread;
   }
 
-  /** Takes a thread back for reuse. Its task must be done. */
-  giveBack(thread: Worker): void {
+  /** Makes a thread available for reuse. Its task must be done. */
+  release(thread: Worker): void {
     removeListeners(thread);
     thread.unref();
     if (this.#spare.length >= maxSpare) {

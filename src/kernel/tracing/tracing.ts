@@ -78,7 +78,7 @@ export class Tracing implements RequestTracing {
     { destination, method, path }: TracedRequest,
     send: (headers: Readonly<Record<string, string>>) => Promise<T>,
   ): Promise<T> {
-    // Later parts of a path are ids, which would give each request a name of its own.
+    // Leaves out the later parts of a path: they are ids, with which each request would have a different name.
     const name = `${method} ${path.split(/[/?]/).slice(0, 5).join('/')}`;
     const attributes = { 'http.request.method': method, 'server.address': destination };
     return this.#tracer.run({ name, kind: 'client', attributes }, (span) =>

@@ -35,8 +35,8 @@ export class MediaFiles {
   }
 
   /**
-   * Opens a file at a provider, and restores it on the disk while it is read. The stream fails before its last bytes if
-   * the provider returns other bytes than the stored ones.
+   * Opens a file at a provider, and restores it on the disk while it is read. The stream fails before its last bytes
+   * if the provider returns bytes that differ from the stored ones.
    * @param isNeeded whether the stream fails when the file cannot be restored
    * @returns `undefined` when no provider has the file
    */

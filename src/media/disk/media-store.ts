@@ -187,10 +187,11 @@ export class MediaStore {
 
   /**
    * Yields the bytes of a file that is missing on the disk, and restores the file. The last bytes are yielded only
-   * after size and hash were checked; a file with another size or hash is not restored. When the disk fails, the bytes are
-   * yielded all the same.
+   * after size and hash were checked; a file with another size or hash is not restored. When the disk fails, the bytes
+   * are yielded nevertheless.
    * @param isNeeded whether the caller needs the file on the disk
-   * @throws StorageError when size or hash differ from the size and hash of the stored file, and when the disk fails and `isNeeded`
+   * @throws StorageError when size or hash differ from the size and hash of the stored file, and when the disk fails
+   * and `isNeeded`
    */
   async *restoring(
     file: MediaFile,

@@ -54,7 +54,7 @@ export class LocalMedia {
   readonly #pendingUploads: PendingUploads;
   /**
    * Runs the transactions of a user that store an upload or make a media id one at a time: they check the same limits,
-   * and on PostgreSQL none would see the rows of the others.
+   * and on PostgreSQL concurrent transactions do not see each other's rows.
    */
   readonly #storing = new KeyedMutex();
 

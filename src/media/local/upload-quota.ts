@@ -5,7 +5,10 @@ import type { MediaRepositoryRules, UploadLimit } from '../media-rules.ts';
 import { sumUploaded } from '../store.ts';
 import type { MediaTables } from '../tables.ts';
 
-/** Limits how many bytes one user may upload in periods of time: `media_upload_limits`, or what modules return. */
+/**
+ * Limits how many bytes one user may upload in periods of time: `media_upload_limits`, or the limits that modules
+ * return.
+ */
 export class UploadQuota {
   readonly #limits: readonly UploadLimit[];
   readonly #clock: Clock;

@@ -61,7 +61,7 @@ interface FileToMove {
 
 /** Moves one file. @returns the number of sent bytes @throws the errors of `moveMedia` */
 async function moveFile(directory: string, file: FileToMove, keeps: boolean): Promise<number> {
-  // The server is storing or deleting the file, or was ended while it did.
+  // The server is storing or deleting the file, or crashed during that work.
   if (await isInUse(directory, file)) return 0;
   const source = join(directory, file.path);
   const local = await localFile(source);

@@ -37,8 +37,8 @@ export interface ProviderEnvironment {
 }
 
 /**
- * The names of this server, and the names of the reference server's modules, so that configurations of the reference
- * server can be used.
+ * The names of Hearth's storage modules, and the names of the reference server's modules, so that configurations of the
+ * reference server can be used.
  */
 const fileSystemModules = new Set([
   'file_system',
@@ -69,8 +69,8 @@ export async function openProviders(
 }
 
 /**
- * Returns the name of a provider: where it stores files, or its position in the configuration for modules of operators,
- * which do not say where they store files.
+ * Returns the name of a provider: the place where it stores files, or for modules of operators, whose place is not
+ * known, the position in the configuration.
  */
 function nameOf({ module, config }: ProviderOptions, index: number): string {
   if (fileSystemModules.has(module)) return `file_system ${config.directory}`;

@@ -315,7 +315,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const lines: string[] = [];
       const jobs = { register: (kind: string, { run }: { run: never }) => void runs.set(kind, run) };
       const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
-      // Registers its jobs.
+      // The constructor registers the jobs.
       new ProviderStorage({ jobs, log, clock, providers: [] } as unknown as ProviderStorageDeps);
       const payload = { provider: '1 s3', area: 'local', fileId: 'abc', size: 1, sha256: '' };
       await runs.get('media/store-in-provider')!({ payload });
@@ -334,7 +334,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         delete: async (path: string) => void stored.delete(path),
       };
       const runs = new Map<string, (job: { payload: unknown }) => Promise<unknown>>();
-      // Registers its jobs.
+      // The constructor registers the jobs.
       new ProviderStorage({
         jobs: { register: (kind: string, { run }: { run: never }) => void runs.set(kind, run) },
         disk: { sizeOf: async () => 1, pathOf: () => '' },

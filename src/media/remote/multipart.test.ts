@@ -52,7 +52,7 @@ describe('readMediaPart', () => {
     await malformed(`${metadataPart}\r\ntoo short`, /ends too early/);
     await malformed(`${metadataPart}\r\nx\r\n--abc\r\n\r\nthird\r\n--abc--`, /more than two parts/);
     await malformed(metadataPart.replace('{}', '[]'), /JSON object/);
-    await malformed(metadataPart.replace('{}', '{"a":'), /no JSON/);
+    await malformed(metadataPart.replace('{}', '{"a":'), /is not JSON/);
     await malformed(metadataPart.replace('application/json', 'text/plain'), /content type application.json/);
     await malformed(metadataPart.replace('{}', `{"a":"${'x'.repeat(70_000)}"}`), /too large/);
     await malformed('--abc\r\nContent-Type: application/json\r\n\r\n{}', /ends too early/);

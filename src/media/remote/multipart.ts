@@ -94,9 +94,9 @@ async function readMetadata(source: ByteSource, delimiter: Buffer): Promise<void
   try {
     if (isJsonObject(parseJson(text, { maxDepth: 100 }))) return;
   } catch (cause) {
-    throw new MalformedMultipart('The first part is no JSON', { cause });
+    throw new MalformedMultipart('The first part is not JSON', { cause });
   }
-  throw new MalformedMultipart('The first part is no JSON object');
+  throw new MalformedMultipart('The first part is not a JSON object');
 }
 
 async function collect(pieces: AsyncGenerator<Buffer, boolean>): Promise<Buffer> {

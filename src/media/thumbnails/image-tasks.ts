@@ -31,7 +31,7 @@ const environment = { VIPS_DISC_THRESHOLD: '8g', MALLOC_ARENA_MAX: '2' };
 export class ImageTasks {
   readonly #processes: TaskProcesses<ImageTask, ImageResult>;
   readonly #log: Logger;
-  #hasComplained = false;
+  #hasLogged = false;
 
   /**
    * @param program path of the program of the processes, without its extension
@@ -89,10 +89,10 @@ export class ImageTasks {
 
   /** Logs the error once, since it is the same for each image. */
   #logOnce(err: TaskFailure): void {
-    this.#log[this.#hasComplained ? 'debug' : 'error'](
+    this.#log[this.#hasLogged ? 'debug' : 'error'](
       { err },
       'No thumbnails can be made: the process for images does not start',
     );
-    this.#hasComplained = true;
+    this.#hasLogged = true;
   }
 }

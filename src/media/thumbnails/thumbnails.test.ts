@@ -63,7 +63,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       return { response, bytes: Buffer.from(await response.arrayBuffer()) };
     };
     /** @param query for instance `width=32&height=32` */
-    const ask = (media: string, query: string) =>
+    const fetchThumbnail = (media: string, query: string) =>
       get(`/_matrix/client/v1/media/thumbnail/${media}?${query}`, anna.token);
     const codeOf = ({ response, bytes }: Awaited<ReturnType<typeof get>>) =>
       `${response.status} ${(JSON.parse(bytes.toString()) as { errcode: string }).errcode}`;
@@ -74,7 +74,10 @@ for (const database of selectedDatabases(import.meta.url)) {
       return `${status} ${body['errcode']}`;
     };
     const sizeOf = async (media: string, width: number, height: number, method = 'scale', more = '') => {
-      const { response, bytes } = await ask(media, `width=${width}&height=${height}&method=${method}${more}`);
+      const { response, bytes } = await fetchThumbnail(
+        media,
+        `width=${width}&height=${height}&method=${method}${more}`,
+      );
       assert.equal(response.status, 200, bytes.toString().slice(0, 200));
       const seen = await imageMetadata(bytes);
       assert.equal(response.headers.get('content-type'), `image/${seen.format}`);
@@ -92,7 +95,7 @@ for (const database of selectedDatabases(import.meta.url)) {
 
       it('serves thumbnails with the headers of media, to logged-in users', async () => {
         const media = await upload(await testImage(1_000, 500, 'jpeg'));
-        const { response, bytes } = await ask(media, 'width=320&height=240');
+        const { response, bytes } = await fetchThumbnail(media, 'width=320&height=240');
         assert.equal(response.status, 200);
         const header = (name: string) => response.headers.get(name);
         assert.equal(header('content-type'), 'image/jpeg');
@@ -111,7 +114,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         const formats = { jpeg: 'jpeg', png: 'png', webp: 'jpeg', gif: 'png', avif: 'jpeg' } as const;
         for (const [format, expected] of Object.entries(formats)) {
           const media = await upload(await testImage(200, 100, format as 'png'), 'text/html');
-          const { response, bytes } = await ask(media, 'width=32&height=32&method=crop');
+          const { response, bytes } = await fetchThumbnail(media, 'width=32&height=32&method=crop');
           assert.equal(response.status, 200, format);
           assert.equal(response.headers.get('content-type'), `image/${expected}`);
           const { format: seen, width, height, isBare } = await imageMetadata(bytes);
@@ -123,7 +126,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         // Rotated by a quarter: the left side of the file is on top.
         const media = await upload(await testImage(600, 400, 'jpeg', 6));
         for (const query of ['width=100&height=100', 'width=32&height=32&method=crop']) {
-          const { bytes } = await ask(media, query);
+          const { bytes } = await fetchThumbnail(media, query);
           assert.deepEqual((({ top, bottom }) => [top, bottom])(await redEdges(bytes)), [true, false]);
           const { orientation, isBare } = await imageMetadata(bytes);
           assert.deepEqual([orientation, isBare], [undefined, true]);
@@ -150,7 +153,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       it('serves the original if the image is small enough', async () => {
         const bytes = await testImage(60, 40, 'webp');
         const media = await upload(bytes);
-        const answer = await ask(media, 'width=64&height=64&method=crop');
+        const answer = await fetchThumbnail(media, 'width=64&height=64&method=crop');
         assert.deepEqual(answer.bytes, bytes);
         assert.equal(answer.response.headers.get('content-type'), 'image/webp');
         assert.match(answer.response.headers.get('content-disposition')!, /^inline/);
@@ -173,25 +176,26 @@ for (const database of selectedDatabases(import.meta.url)) {
             ['width=50&height=50&animated=true', 3],
             ['width=32&height=32&method=crop&animated=true', 3],
           ] as const) {
-            const answer = await ask(media, query);
+            const answer = await fetchThumbnail(media, query);
             const seen = await imageMetadata(answer.bytes);
             assert.equal(seen.frames, frames, `${format} ${query}`);
             assert.equal(seen.format, frames === 1 ? (format === 'gif' ? 'png' : 'jpeg') : 'webp');
             assert.equal(answer.response.headers.get('content-type'), `image/${seen.format}`);
           }
-          const small = await ask(media, 'width=900&height=900&animated=true');
+          const small = await fetchThumbnail(media, 'width=900&height=900&animated=true');
           assert.deepEqual(small.bytes, bytes);
         }
         const still = await upload(await testImage(200, 100, 'jpeg'));
         assert.equal(
-          (await imageMetadata((await ask(still, 'width=20&height=20&animated=true')).bytes)).frames,
+          (await imageMetadata((await fetchThumbnail(still, 'width=20&height=20&animated=true')).bytes))
+            .frames,
           1,
         );
         // The frames of APNG are not read, so only the original is animated.
         const apng = pngWithClaimedSize(20, 20, 20, 'acTL');
         const moving = await upload(apng);
-        assert.deepEqual((await ask(moving, 'width=90&height=90&animated=true')).bytes, apng);
-        const held = await ask(moving, 'width=90&height=90');
+        assert.deepEqual((await fetchThumbnail(moving, 'width=90&height=90&animated=true')).bytes, apng);
+        const held = await fetchThumbnail(moving, 'width=90&height=90');
         assert.equal(held.response.status, 200);
         assert.ok(!held.bytes.includes('acTL'));
       });
@@ -220,7 +224,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         const { body } = await server.api('POST', '/_matrix/media/v1/create', { token: anna.token });
         const media = (body['content_uri'] as string).slice('mxc://'.length);
         assert.equal(await refusal(media, 'width=1&height=1&timeout_ms=0'), '504 M_NOT_YET_UPLOADED');
-        const waiting = ask(media, 'width=32&height=32&method=crop');
+        const waiting = fetchThumbnail(media, 'width=32&height=32&method=crop');
         const put = {
           token: anna.token,
           body: await testImage(100, 100),
@@ -256,7 +260,10 @@ for (const database of selectedDatabases(import.meta.url)) {
         }
         // A file that is valid in several formats is treated as an image.
         const both = Buffer.concat([jpeg, Buffer.from('<script>alert(1)</script>')]);
-        const { response, bytes } = await ask(await upload(both, 'text/html'), 'width=32&height=32');
+        const { response, bytes } = await fetchThumbnail(
+          await upload(both, 'text/html'),
+          'width=32&height=32',
+        );
         assert.equal(response.headers.get('content-type'), 'image/jpeg');
         assert.ok(!bytes.includes('script'));
       });
@@ -283,12 +290,12 @@ for (const database of selectedDatabases(import.meta.url)) {
         ];
         await eventually('the thumbnails', () => thumbnailsIn('local').length === thumbnailNames.length);
         assert.deepEqual(thumbnailsIn('local'), thumbnailNames.sort());
-        const first = (await ask(media, 'width=320&height=240')).bytes;
+        const first = (await fetchThumbnail(media, 'width=320&height=240')).bytes;
         rmSync(join(store, 'thumbnails'), { recursive: true });
-        assert.deepEqual((await ask(media, 'width=320&height=240')).bytes, first);
+        assert.deepEqual((await fetchThumbnail(media, 'width=320&height=240')).bytes, first);
         assert.deepEqual(thumbnailsIn('local'), ['320x160-scale.png']);
         await server.restart();
-        assert.deepEqual((await ask(media, 'width=320&height=240')).bytes, first);
+        assert.deepEqual((await fetchThumbnail(media, 'width=320&height=240')).bytes, first);
         const files = readdirSync(join(store, 'incoming'));
         assert.deepEqual(files, []);
         rmSync(join(store, 'local'), { recursive: true });
@@ -330,7 +337,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         const bytes = await testImage(100, 50);
         const media = await upload(bytes);
         for (const method of ['crop', 'scale']) {
-          assert.deepEqual((await ask(media, `width=9&height=9&method=${method}`)).bytes, bytes);
+          assert.deepEqual((await fetchThumbnail(media, `width=9&height=9&method=${method}`)).bytes, bytes);
         }
       });
 
@@ -338,7 +345,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         await start({ max_image_pixels: 20_000 });
         const query = 'width=32&height=32&method=crop';
         const fits = await upload(await testImage(200, 100));
-        assert.equal((await ask(fits, query)).response.status, 200);
+        assert.equal((await fetchThumbnail(fits, query)).response.status, 200);
         for (const bytes of [
           await testImage(201, 100),
           pngWithClaimedSize(20_000, 20_000),
@@ -349,7 +356,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         }
         // All frames together are too large: the thumbnail is not animated.
         const moving = await upload(await testAnimation(100, 100, 'gif'));
-        const { bytes } = await ask(moving, `${query}&animated=true`);
+        const { bytes } = await fetchThumbnail(moving, `${query}&animated=true`);
         assert.equal((await imageMetadata(bytes)).frames, 1);
       });
 

@@ -33,7 +33,7 @@ export interface ThumbnailsDeps {
 
 /** A request for a thumbnail. */
 export interface ThumbnailRequest extends ThumbnailSize {
-  /** Whether it may be animated, and should be if possible. */
+  /** Whether the thumbnail should be animated if the image is. */
   readonly isAnimated: boolean;
 }
 
@@ -87,7 +87,7 @@ export class Thumbnails {
       const image = await this.#examine(file, 'urgent');
       if (areaOf(image) > options.max_image_pixels) throw tooLarge(file);
       const target = chooseTarget(image, request, options);
-      if (target === undefined && servesAsItIs(image, request)) {
+      if (target === undefined && canServeOriginal(image, request)) {
         const whole = await contentOf(files, file);
         return { ...whole, contentType: `image/${image.format}`, fileName: `thumbnail.${image.format}` };
       }
@@ -118,7 +118,7 @@ export class Thumbnails {
       if (areaOf(image) > options.max_image_pixels) return;
       for (const size of options.thumbnail_sizes) {
         const target = targetOf(image, size);
-        if (isWhole(image, target) && servesAsItIs(image, { isAnimated: false })) continue;
+        if (isWhole(image, target) && canServeOriginal(image, { isAnimated: false })) continue;
         const content = await this.#provide(file, variantOf(image, target, false), 'background');
         if (content.body instanceof OpenFile) content.body.close();
       }
@@ -246,8 +246,14 @@ export class Thumbnails {
   }
 }
 
-/** Reports whether the image can stay as it is: in its format, without rotation and with its animation. */
-function servesAsItIs({ format, isTurned, isAnimated }: Image, request: { isAnimated: boolean }): boolean {
+/**
+ * Whether the original can be served: thumbnails have its format, and it needs neither rotation nor a removal of its
+ * animation.
+ */
+function canServeOriginal(
+  { format, isTurned, isAnimated }: Image,
+  request: { isAnimated: boolean },
+): boolean {
   return format !== 'avif' && !isTurned && (!isAnimated || request.isAnimated);
 }
 

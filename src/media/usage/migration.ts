@@ -34,7 +34,7 @@ export const uploadsByUserMigration: Migration = {
   },
 };
 
-/** Adds a period with all uploads of each user, which records whether the sums are also those of another period. */
+/** Adds a period with all uploads of each user: the sums are also those of every longer period that contains it. */
 export const periodOfUploadsMigration: Migration = {
   name: 'media/0010-periods-of-uploads',
   async up({ db, run }) {

@@ -15,7 +15,7 @@ export interface DeletedMedia {
 
 /**
  * Adds an upload to the sums of its user, in the transaction that stores it.
- * @param at when its media id was made, in milliseconds since the epoch
+ * @param at creation time of its media id, in milliseconds since the epoch
  * @param size bytes
  */
 export async function addToUsage(

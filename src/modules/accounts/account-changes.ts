@@ -2,7 +2,7 @@ import type { AccountData } from '../../account-data/index.ts';
 import type { Accounts, OpenedLogin } from '../../accounts/index.ts';
 import { type AnyWriter, afterCommit } from '../../kernel/database/index.ts';
 import type { Profiles } from '../../profiles/index.ts';
-import { notify } from '../calls/ask.ts';
+import { notify } from '../calls/call-all.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 

@@ -1,7 +1,7 @@
 import type { AccountChecks, RegistrationVerdict } from '../../accounts/index.ts';
 import type { MatrixError } from '../../protocol/index.ts';
 import type { Decision } from '../api/index.ts';
-import { firstDenial } from '../calls/ask.ts';
+import { firstDenial } from '../calls/call-all.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { ModuleCallbacks, RegisteredCallbacks } from '../registered-callbacks.ts';
 
@@ -16,13 +16,13 @@ export function moduleAccountChecks(callbacks: RegisteredCallbacks, calls: Modul
     ),
     registration: unlessNone(registrations, async (registration) => {
       let verdict: RegistrationVerdict;
-      const ask = async (check: (typeof registrations)[number]['callbacks']): Promise<Decision> => {
+      const call = async (check: (typeof registrations)[number]['callbacks']): Promise<Decision> => {
         const answer = await check(registration);
         if (answer !== 'shadow-ban') return answer;
         verdict = answer;
         return 'allow';
       };
-      throwDenial(await firstDenial(calls, 'checkRegistration', registrations, ask));
+      throwDenial(await firstDenial(calls, 'checkRegistration', registrations, call));
       return verdict;
     }),
     deactivation: unlessNone(deactivations, async (userId, byAdmin) =>

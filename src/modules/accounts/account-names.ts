@@ -1,7 +1,7 @@
 import type { AccountNames, PendingRegistration } from '../../accounts/index.ts';
 import { unknown } from '../../protocol/index.ts';
 import type { AccountRules } from '../api/index.ts';
-import { firstAnswer } from '../calls/ask.ts';
+import { firstAnswer } from '../calls/call-all.ts';
 import { CallbackFailure, type ModuleCalls } from '../calls/module-calls.ts';
 import type { ModuleCallbacks, RegisteredCallbacks } from '../registered-callbacks.ts';
 import { unlessNone } from './account-checks.ts';
@@ -20,7 +20,10 @@ export function moduleAccountNames(callbacks: RegisteredCallbacks, calls: Module
   };
 }
 
-/** @throws MatrixError with status 500 when a module fails: the account would get another name for good */
+/**
+ * @throws MatrixError with status 500 when a module fails: otherwise the account would permanently have a name that the
+ * module did not choose
+ */
 async function chosenUsername(
   calls: ModuleCalls,
   found: readonly ModuleCallbacks<NonNullable<AccountRules['usernameFor']>>[],
@@ -31,7 +34,7 @@ async function chosenUsername(
       const name: unknown = await calls.run(module, 'usernameFor', () => choose(registration));
       if (name === undefined) continue;
       if (typeof name === 'string') return name;
-      throw calls.failed(module, 'usernameFor', 'answer', new TypeError('The user name is no text'));
+      throw calls.failed(module, 'usernameFor', 'answer', new TypeError('The user name is not a text'));
     } catch (error) {
       if (!(error instanceof CallbackFailure)) throw error;
       throw unknown('A module of this server failed to choose the user name. Try again later');

@@ -1,6 +1,6 @@
 import type { Authenticator } from '../../kernel/http/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
-import { firstAnswer } from '../calls/ask.ts';
+import { firstAnswer } from '../calls/call-all.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 

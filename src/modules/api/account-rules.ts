@@ -3,7 +3,7 @@ import type { Decision } from './decision.ts';
 
 /** A registration whose stages are completed, before its user id is known. */
 export interface RegistrationRequest {
-  /** The user name that the client asks for. */
+  /** The user name that the client requests. */
   readonly username: string | undefined;
   /**
    * The result of each completed stage of the authentication, by its type: `true`, or for instance a mail
@@ -15,9 +15,9 @@ export interface RegistrationRequest {
 /** Rules for accounts of this server. */
 export interface AccountRules {
   /**
-   * Decides whether an account has expired: its requests are then answered with 403 ORG_MATRIX_EXPIRED_ACCOUNT, except for
-   * logouts. The first answer that is not `undefined` counts. It is asked for each request, so it should answer from memory.
-   * A failure counts as `undefined`.
+   * Decides whether an account has expired: its requests are then answered with 403 ORG_MATRIX_EXPIRED_ACCOUNT, except
+   * for logouts. The first answer that is not `undefined` counts. It is called for each request, so it should answer
+   * from memory. A failure counts as `undefined`.
    */
   isExpired?(userId: string): boolean | undefined | Promise<boolean | undefined>;
   /** Checks whether an account may be deactivated. When it fails, the request is rejected. */
@@ -28,8 +28,8 @@ export interface AccountRules {
    */
   mayUseAddress?(medium: string, address: string, isRegistration: boolean): Decision | Promise<Decision>;
   /**
-   * Chooses the user name of a new account. The first name that is not `undefined` counts. When it fails, the registration is
-   * rejected, because the account would get another name for good.
+   * Chooses the user name of a new account. The first name that is not `undefined` counts. When it fails, the
+   * registration is rejected, because otherwise the account would permanently have another name.
    * @returns the part of the user id before the colon
    */
   usernameFor?(registration: RegistrationRequest): string | undefined | Promise<string | undefined>;

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../protocol/index.ts';
 import type { NewEvent } from './rooms.ts';
 
-/** Adds to what clients receive of an event. */
+/** Adds fields to events as clients receive them. */
 export interface EventAdditions {
   /**
    * Returns fields for the `unsigned` of an event, when the server renders it for clients: it should answer from memory.

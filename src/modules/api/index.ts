@@ -1,6 +1,6 @@
 /**
- * The types that modules of operators import as `hearth/module`. There are only types, so that a module needs nothing of
- * Hearth when it runs. The pages docs/modules.md and docs/generated/modules.md describe them.
+ * The types that modules of operators import as `hearth/module`. This file exports only types, so that a module needs
+ * no code of Hearth when it runs. The pages docs/modules.md and docs/generated/modules.md describe the types.
  */
 export type { AccountObserver, AccountRules, RegistrationRequest } from './account-rules.ts';
 export type { Decision, Denial } from './decision.ts';

@@ -21,8 +21,8 @@ export interface ModuleLog {
 }
 
 /**
- * The argument of a module. The methods that begin with `register` may be called only while the module is
- * loaded; the others work after the server has started. Callbacks run with a bound of 10 seconds.
+ * The argument of a module. The methods that begin with `register` may be called only while the module is loaded; the
+ * others work after the server has started. A callback times out after 10 seconds.
  */
 export interface ModuleApi {
   readonly serverName: string;
@@ -33,7 +33,7 @@ export interface ModuleApi {
   readonly stores: StoreAccess;
   readonly jobs: JobAccess;
   readonly mail: MailAccess;
-  /** Registers checks of what local users do. All modules must allow it. */
+  /** Registers checks of the actions of local users. All modules must allow an action. */
   registerSpamChecker(checker: SpamChecker): void;
   /** Registers rules for events and rooms. All modules must allow them. */
   registerEventRules(rules: EventRules): void;
@@ -51,7 +51,7 @@ export interface ModuleApi {
   registerEventAdditions(additions: EventAdditions): void;
   /** Registers a router of presence. */
   registerPresenceRouter(router: PresenceRouter): void;
-  /** Registers a control of background updates. */
+  /** Registers rules for background updates. */
   registerBackgroundUpdateRules(rules: BackgroundUpdateRules): void;
   /**
    * Serves a path and all paths below on the listeners with the resource `client`.
@@ -63,8 +63,8 @@ export interface ModuleApi {
 }
 
 /**
- * The default export of a module that the option `modules` names. It registers callbacks. When it fails, the server does not
- * start, because a server without its checks would allow what it must forbid.
+ * The default export of a module that the option `modules` names. It registers callbacks. When it fails, the server
+ * does not start, because a server without its checks would allow actions that the module must forbid.
  * @param config the value of `config`, which the module checks itself
  */
 export type Module<Config = JsonObject> = (config: Config, api: ModuleApi) => void | Promise<void>;

@@ -16,7 +16,7 @@ export interface LoginAttempt {
 export interface PasswordProvider {
   /**
    * The login types that the provider checks, each with the fields of the request that it needs. `m.login.password`
-   * needs `password`. Providers are asked in the order of the configuration, and the stored passwords last.
+   * needs `password`. Providers are called in the order of the configuration; the stored passwords are checked last.
    */
   readonly loginTypes: Readonly<Record<string, readonly string[]>>;
   /**

@@ -60,7 +60,7 @@ export interface CheckedFile {
 }
 
 /**
- * Decides what users of this server may do. A check is asked after the rules of the specification and of the configuration,
+ * Decides what users of this server may do. A check runs after the rules of the specification and of the configuration,
  * so it can only forbid. When a check fails, the request is rejected.
  */
 export interface SpamChecker {
@@ -88,12 +88,12 @@ export interface SpamChecker {
    */
   mayPublishRoom?(userId: string, roomId: string): Answer;
   /**
-   * Checks registrations by clients, also of guests and of guests who become full users; not those by administrators and
-   * application services. `shadow-ban` allows the registration, and the server accepts the events of the user and does not
-   * send them.
+   * Checks registrations by clients, including those of guests and of guests who become full users, and excluding those
+   * by administrators and application services. `shadow-ban` allows the registration, and the server accepts the events
+   * of the user and does not send them.
    */
   checkRegistration?(registration: NewRegistration): Answer | 'shadow-ban' | Promise<Decision | 'shadow-ban'>;
-  /** Checks logins, also with login tokens and of application services. */
+  /** Checks logins, including logins with login tokens and logins of application services. */
   checkLogin?(login: NewLogin): Answer;
   /** Checks invites of local users by remote users, before `mayInvite`. */
   mayReceiveInvite?(invite: ReceivedInvite): Answer;

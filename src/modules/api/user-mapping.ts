@@ -46,9 +46,9 @@ export interface SamlUser {
 /** Maps users of OpenID Connect. When a method fails, the login fails. */
 export interface OidcUserMapper {
   /**
-   * Returns the id by which a user of the provider is recognised at each login: 1 to 500 characters that never change and that
-   * the provider assigns to no other user. It is also called with the claims of logout tokens, which have few claims besides
-   * `sub`. Without this method the id is the value of `subject_template`, by default the claim `sub`.
+   * Returns the id by which a user of the provider is recognised at each login: 1 to 500 characters that never change
+   * and that the provider assigns to no other user. It is also called with the claims of logout tokens, which have few
+   * claims besides `sub`. Without this method the id is the value of `subject_template`, by default the claim `sub`.
    */
   idOf?(claims: JsonObject): string | Promise<string>;
   /** Maps a user at each login, after `attribute_requirements` are met. A denial refuses the login with its text. */

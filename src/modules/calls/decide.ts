@@ -3,8 +3,9 @@ import type { Decision } from '../api/index.ts';
 import { CallbackFailure, type ModuleCalls } from './module-calls.ts';
 
 /**
- * Asks a check of a module.
- * @returns the error for the client: that of the module, or status 500 when the check fails; undefined allows the request
+ * Calls a check of a module.
+ * @returns the error for the client: that of the module, or status 500 when the check fails; undefined allows the
+ * request
  */
 export async function decide(
   calls: ModuleCalls,
@@ -28,7 +29,10 @@ function errorOf(calls: ModuleCalls, module: string, callback: string, decision:
   throw calls.failed(module, callback, 'answer', new TypeError("The answer is neither 'allow' nor a denial"));
 }
 
-/** Returns the error for the client that an answer of a module describes; `undefined` for an answer that is no valid denial. */
+/**
+ * Returns the error for the client that an answer of a module describes; `undefined` for an answer that is not a valid
+ * denial.
+ */
 export function denialOf(answer: unknown): MatrixError | undefined {
   const { errcode, error, status = 403, extra = {} } = Object(answer) as Record<string, unknown>;
   const isDenial =

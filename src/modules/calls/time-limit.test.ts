@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { callWithTimeLimit, isTimeLimit } from './time-limit.ts';
 
 describe('callWithTimeLimit', () => {
-  it('returns the result, throws the error of the function, and lets promises go on', async () => {
+  it('returns the result, throws the error of the function, and lets promises continue', async () => {
     assert.equal(
       callWithTimeLimit(() => 5, 60_000),
       5,

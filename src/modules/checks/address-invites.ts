@@ -1,7 +1,7 @@
 import type { RoomReader } from '../../room-engine/index.ts';
 import type { CheckAddressInvite } from '../../third-party-invites/index.ts';
 import { throwDenial } from '../accounts/account-checks.ts';
-import { firstDenial } from '../calls/ask.ts';
+import { firstDenial } from '../calls/call-all.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 import { roomStateOf } from '../rooms/room-state.ts';

@@ -1,7 +1,7 @@
 import type { RoomReader } from '../../room-engine/index.ts';
 import type { DirectoryRules } from '../../rooms/index.ts';
 import { throwDenial } from '../accounts/account-checks.ts';
-import { firstDenial } from '../calls/ask.ts';
+import { firstDenial } from '../calls/call-all.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 import { roomStateOf } from '../rooms/room-state.ts';
@@ -28,7 +28,7 @@ export function checkedDirectoryRules(
     },
     async mayPublish(userId, roomId, aliases) {
       if (!(await rules.mayPublish(userId, roomId, aliases))) return false;
-      const check = (ask: (typeof publicationChecks)[number]['callbacks']) => ask(userId, roomId);
+      const check = (callback: (typeof publicationChecks)[number]['callbacks']) => callback(userId, roomId);
       return (await firstDenial(calls, 'mayPublishRoom', publicationChecks, check)) === undefined;
     },
     async checkVisibility(roomId, isPublic) {

@@ -18,16 +18,16 @@ interface CheckedEvent {
   readonly draft: EventDraft;
   /** All events of a new room. */
   readonly newRoom: readonly EventDraft[] | undefined;
-  /** For joins: the membership of the sender before; `leave` for users without one. */
+  /** For joins: the membership of the sender before the join; `leave` for users without a membership. */
   readonly membership: string | undefined;
 }
 
-/** A callback of a module that checks some events. */
-interface Question {
+/** A callback of a module that checks events of some kinds. */
+interface ConditionalCheck {
   readonly module: string;
   readonly callback: string;
-  /** Returns the call that asks the module; `undefined` for events that it is not asked about. */
-  callFor(asked: CheckedEvent): (() => Decision | Promise<Decision>) | undefined;
+  /** Returns the call of the callback for an event; `undefined` for events that it does not check. */
+  callFor(event: CheckedEvent): (() => Decision | Promise<Decision>) | undefined;
 }
 
 /** Returns the checks of modules, which `EventChecks` runs; none where no module has one. */
@@ -36,11 +36,11 @@ export function moduleEventChecks(
   calls: ModuleCalls,
   engine: RoomReader,
 ): EventCheck[] {
-  const questions = questionsOf(callbacks);
+  const conditionalChecks = conditionalChecksOf(callbacks);
   const rules = callbacks.with('eventRules', 'checkEventAllowed');
   const checks: EventCheck[] = [];
-  if (questions.length > 0) {
-    checks.push({ check: (draft, context) => check(questions, calls, engine, draft, context) });
+  if (conditionalChecks.length > 0) {
+    checks.push({ check: (draft, context) => check(conditionalChecks, calls, engine, draft, context) });
   }
   for (const rule of rules) {
     checks.push({ check: (draft, context) => checkAllowed(rule, calls, engine, draft, context) });
@@ -49,7 +49,7 @@ export function moduleEventChecks(
 }
 
 async function check(
-  questions: readonly Question[],
+  conditionalChecks: readonly ConditionalCheck[],
   calls: ModuleCalls,
   engine: RoomReader,
   draft: EventToSend,
@@ -63,7 +63,7 @@ async function check(
         ? await membershipOf(engine, draft, roomId)
         : undefined,
   };
-  for (const { module, callback, callFor } of questions) {
+  for (const { module, callback, callFor } of conditionalChecks) {
     const call = callFor(checkedEvent);
     const error = call && (await decide(calls, module, callback, call));
     if (error !== undefined) return error;
@@ -94,37 +94,37 @@ async function checkAllowed(
   return denial ?? changed;
 }
 
-/** Returns the callbacks that are asked about events, in the order in which they are asked. */
-function questionsOf(callbacks: RegisteredCallbacks): Question[] {
-  const question = <T>(
+/** Returns the callbacks that check events, in the order in which they are called. */
+function conditionalChecksOf(callbacks: RegisteredCallbacks): ConditionalCheck[] {
+  const checksOf = <T>(
     name: string,
     found: ModuleCallbacks<T>[],
-    callFor: (callback: T, asked: CheckedEvent) => (() => Decision | Promise<Decision>) | undefined,
+    callFor: (callback: T, event: CheckedEvent) => (() => Decision | Promise<Decision>) | undefined,
   ) =>
     found.map(({ module, callbacks: callback }) => ({
       module,
       callback: name,
-      callFor: (asked: CheckedEvent) => callFor(callback, asked),
+      callFor: (event: CheckedEvent) => callFor(callback, event),
     }));
   return [
-    ...question(
+    ...checksOf(
       'mayCreateRoom',
       callbacks.with('spamChecker', 'mayCreateRoom'),
       (callback, { draft, newRoom }) =>
         isCreation(draft) ? () => callback(draft.sender, newRoom ?? [draft]) : undefined,
     ),
-    ...question(
+    ...checksOf(
       'checkRoomCreation',
       callbacks.with('eventRules', 'checkRoomCreation'),
       (callback, { draft, newRoom }) =>
         isCreation(draft) ? () => callback(draft.sender, newRoom ?? [draft]) : undefined,
     ),
-    ...question('mayInvite', callbacks.with('spamChecker', 'mayInvite'), (callback, { draft }) => {
+    ...checksOf('mayInvite', callbacks.with('spamChecker', 'mayInvite'), (callback, { draft }) => {
       const { stateKey } = draft;
       if (stateKey === undefined || membershipIn(draft) !== 'invite') return undefined;
       return () => callback(draft.sender, stateKey, draft.roomId);
     }),
-    ...question(
+    ...checksOf(
       'mayJoinRoom',
       callbacks.with('spamChecker', 'mayJoinRoom'),
       (callback, { draft: { roomId, sender }, membership }) =>
@@ -132,16 +132,16 @@ function questionsOf(callbacks: RegisteredCallbacks): Question[] {
           ? undefined
           : () => callback(sender, roomId, membership === 'invite'),
     ),
-    ...question(
+    ...checksOf(
       'checkStateEvent',
       callbacks.with('spamChecker', 'checkStateEvent'),
       (callback, { draft, newRoom }) => {
         const { stateKey } = draft;
-        const isAsked = stateKey !== undefined && newRoom === undefined && draft.type !== 'm.room.member';
-        return isAsked ? () => callback({ ...draft, stateKey }) : undefined;
+        const isChecked = stateKey !== undefined && newRoom === undefined && draft.type !== 'm.room.member';
+        return isChecked ? () => callback({ ...draft, stateKey }) : undefined;
       },
     ),
-    ...question(
+    ...checksOf(
       'checkEvent',
       callbacks.with('spamChecker', 'checkEvent'),
       (callback, { draft }) =>

@@ -1,6 +1,6 @@
 import type { MayShowUser } from '../../directory/index.ts';
 import { unlessNone } from '../accounts/account-checks.ts';
-import { firstDenial } from '../calls/ask.ts';
+import { firstDenial } from '../calls/call-all.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 

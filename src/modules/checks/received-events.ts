@@ -1,7 +1,7 @@
 import { isJsonObject, type RoomEvent } from '../../protocol/index.ts';
 import type { CheckReceivedInvite, ReceivedEventChecks, RoomReader } from '../../room-engine/index.ts';
 import { throwDenial, unlessNone } from '../accounts/account-checks.ts';
-import { firstDenial } from '../calls/ask.ts';
+import { firstDenial } from '../calls/call-all.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 import { moduleEvent, roomStateOf } from '../rooms/room-state.ts';

@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { RateLimiter } from '../../kernel/rate-limits/index.ts';
 import type { ActionLimit, InviteLimits, RoomLimits } from '../../rooms/index.ts';
 import type { ModuleRateLimit, RateLimitRules } from '../api/index.ts';
-import { firstAnswer } from '../calls/ask.ts';
+import { firstAnswer } from '../calls/call-all.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { ModuleCallbacks, RegisteredCallbacks } from '../registered-callbacks.ts';
 

@@ -2,7 +2,7 @@ import type { MediaRepositoryRules } from '../../media/index.ts';
 import { isJsonObject, MatrixError, unknown } from '../../protocol/index.ts';
 import { throwDenial, unlessNone } from '../accounts/account-checks.ts';
 import type { MediaRules, UploadLimit } from '../api/index.ts';
-import { firstAnswer, firstDenial, notify } from '../calls/ask.ts';
+import { firstAnswer, firstDenial, notify } from '../calls/call-all.ts';
 import { CallbackFailure, type ModuleCalls } from '../calls/module-calls.ts';
 import type { ModuleCallbacks, RegisteredCallbacks } from '../registered-callbacks.ts';
 
@@ -26,8 +26,8 @@ export function moduleMediaRules(callbacks: RegisteredCallbacks, calls: ModuleCa
     ),
     checkSize: unlessNone(sizes, (userId, size) => checkSize(calls, sizes, userId, size)),
     uploadLimits: unlessNone(limits, async (userId) => {
-      const ask = (find: NonNullable<MediaRules['uploadLimits']>) => find(userId);
-      const answer = await firstAnswer(calls, 'uploadLimits', limits, ask, areUploadLimits);
+      const call = (find: NonNullable<MediaRules['uploadLimits']>) => find(userId);
+      const answer = await firstAnswer(calls, 'uploadLimits', limits, call, areUploadLimits);
       return answer?.map(({ maxSize, period }) => ({ max_size: maxSize, time_period: period }));
     }),
     limitExceeded: unlessNone(exceeded, ({ userId, limit, used, size }) => {
@@ -52,7 +52,7 @@ async function checkSize(
     try {
       answer = await calls.run(module, 'mayUpload', () => mayUpload(userId, size));
       if (typeof answer !== 'boolean')
-        throw calls.failed(module, 'mayUpload', 'answer', new TypeError('The answer is no boolean'));
+        throw calls.failed(module, 'mayUpload', 'answer', new TypeError('The answer is not a boolean'));
     } catch (error) {
       if (!(error instanceof CallbackFailure)) throw error;
       throw unknown('A check of this server failed. Try again later');

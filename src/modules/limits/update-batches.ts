@@ -1,5 +1,5 @@
 import type { UpdateBatch } from '../api/index.ts';
-import { firstAnswer } from '../calls/ask.ts';
+import { firstAnswer } from '../calls/call-all.ts';
 import { CallbackFailure, type ModuleCalls } from '../calls/module-calls.ts';
 import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 
@@ -26,7 +26,7 @@ export function beforeUpdateBatch(
 /** Maximum number of rows in a batch. */
 const maxRows = 1_000;
 
-/** Returns the function that asks `batchSize` of the modules; `undefined` where no module has this callback. */
+/** Returns the function that calls `batchSize` of the modules; `undefined` where no module has this callback. */
 export function updateBatchSize(
   callbacks: RegisteredCallbacks,
   calls: ModuleCalls,

@@ -8,7 +8,7 @@ import {
 import { forbidden, isJsonObject, type JsonObject, missingParam } from '../../protocol/index.ts';
 import { unlessNone } from '../accounts/account-checks.ts';
 import type { LoginAttempt, PasswordProvider } from '../api/index.ts';
-import { firstAnswer } from '../calls/ask.ts';
+import { firstAnswer } from '../calls/call-all.ts';
 import { CallbackFailure, type ModuleCalls } from '../calls/module-calls.ts';
 import type { ModuleCallbacks, RegisteredCallbacks } from '../registered-callbacks.ts';
 
@@ -74,7 +74,7 @@ export function moduleLoginTypes({ callbacks, calls, accounts, serverName }: Pro
 const providersOf = (callbacks: RegisteredCallbacks, type: string) =>
   callbacks.passwordProviders.filter(({ callbacks: { loginTypes } }) => Object.hasOwn(loginTypes, type));
 
-/** Asks providers one after the other. @returns the user of the first one that accepts the login */
+/** Calls providers one after the other. @returns the user of the first one that accepts the login */
 async function firstUser(
   providers: readonly ModuleCallbacks<PasswordProvider>[],
   calls: ModuleCalls,

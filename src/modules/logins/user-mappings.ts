@@ -25,7 +25,11 @@ const maxAttributes = 4096;
 /** Adapts the mapping callbacks of a module to `UserMapper`. A failure of the module fails the login. */
 export function moduleMapper(module: string, callbacks: MappingCallbacks, calls: ModuleCalls): UserMapper {
   /** @throws MatrixError with the denial of the module, or with status 500 when the module fails */
-  const ask = async <T>(callback: string, work: () => unknown, read: (answer: unknown) => T): Promise<T> => {
+  const callModule = async <T>(
+    callback: string,
+    work: () => unknown,
+    read: (answer: unknown) => T,
+  ): Promise<T> => {
     try {
       const answer = await calls.run(module, callback, work);
       const denial = denialOf(answer);
@@ -44,12 +48,12 @@ export function moduleMapper(module: string, callbacks: MappingCallbacks, calls:
     idOf: (user) =>
       callbacks.idOf === undefined
         ? undefined
-        : ask(
+        : callModule(
             'idOf',
             () => callbacks.idOf?.(user),
             (answer) => textOf('id', answer),
           ),
-    map: (user) => ask('map', () => callbacks.map(user), mappedUserOf),
+    map: (user) => callModule('map', () => callbacks.map(user), mappedUserOf),
   };
 }
 

@@ -4,7 +4,10 @@ import { CallbackFailure, type ModuleCalls } from '../calls/module-calls.ts';
 import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 import { moduleEvent } from './room-state.ts';
 
-/** Returns what modules add to the `unsigned` of events; `undefined` where no module adds anything. */
+/**
+ * Returns the function that reads the fields which modules add to the `unsigned` of events; `undefined` where no module
+ * adds anything.
+ */
 export function moduleEventAdditions(
   callbacks: RegisteredCallbacks,
   calls: ModuleCalls,
@@ -24,8 +27,8 @@ export function moduleEventAdditions(
 }
 
 /**
- * Asks a module about all events in one call, which costs less than one call for each event. When the call fails, the
- * module adds nothing to these events.
+ * Calls a module once for all events, which costs less than one call for each event. When the call fails, the module
+ * adds nothing to these events.
  */
 async function answersFor(
   calls: ModuleCalls,

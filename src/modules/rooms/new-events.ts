@@ -1,5 +1,5 @@
 import type { RoomFact, RoomReader } from '../../room-engine/index.ts';
-import { notify } from '../calls/ask.ts';
+import { notify } from '../calls/call-all.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 import { isShown, moduleEvent, roomStateOf } from './room-state.ts';

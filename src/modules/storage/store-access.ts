@@ -17,7 +17,7 @@ export const storeAccess = (module: string, stores: ModuleStores, context: Modul
     }),
 });
 
-/** Returns a store whose work does not count as the module's own. */
+/** Returns a store whose work is not attributed to the module. */
 const storeOf = (module: string, store: ModuleStore, context: ModuleContext): ModuleStore => ({
   get: (key) => context.leave(() => store.get(key)),
   set: (key, value) => context.leave(() => store.set(key, value)),

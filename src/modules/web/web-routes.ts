@@ -33,7 +33,7 @@ export function webRoutes({ module, path, handler }: ModuleResource, calls: Modu
   );
 }
 
-/** Runs a handler; its errors that have a Matrix error code are answered as they are. */
+/** Runs a handler. A `MatrixError` that it throws is the response. */
 async function answer(
   calls: ModuleCalls,
   module: string,

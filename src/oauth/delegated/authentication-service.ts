@@ -88,7 +88,7 @@ export class AuthenticationService implements TokenIntrospection {
     if (this.#introspections >= maxConcurrent) throw limitExceeded(1_000);
     this.#introspections += 1;
     try {
-      const introspection = await this.#ask(token, ip);
+      const introspection = await this.#requestIntrospection(token, ip);
       if (introspection === undefined) {
         this.#refused.set(key, this.#deps.clock.now() + tokenAge);
         this.#refusals.tryTake(ip);
@@ -127,7 +127,7 @@ export class AuthenticationService implements TokenIntrospection {
     return hashOf(secret) === hashOf(this.#options.secret);
   }
 
-  async #ask(token: string, ip: string): Promise<IntrospectedToken | undefined> {
+  async #requestIntrospection(token: string, ip: string): Promise<IntrospectedToken | undefined> {
     const body = new URLSearchParams({ token, token_type_hint: 'access_token' }).toString();
     const answer = await this.#request('introspection', 'oauth2/introspect', {
       method: 'POST',

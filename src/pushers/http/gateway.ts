@@ -19,7 +19,7 @@ export class Gateways {
 
   /**
    * Sends a notification.
-   * @returns 'rejected' when the gateway rejects the push key for good
+   * @returns 'rejected' when the gateway rejects the push key permanently
    * @throws OutboundError when no complete response arrives; Error for a status other than 2xx and for a pusher without
    * a valid URL
    */

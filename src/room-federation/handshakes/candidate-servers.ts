@@ -35,8 +35,8 @@ const maxSpaces = 10;
 const maxAllowRooms = 10;
 
 /**
- * Selects the servers that may help a user to join, leave or knock on a room that this server is not in. The
- * server name in a room id is no indication: it is only a namespace.
+ * Selects the servers that may help a user to join, leave or knock on a room that this server is not in. The server
+ * name in a room id is not an indication: it is only a namespace.
  */
 export class CandidateServers {
   readonly #deps: CandidateDeps;

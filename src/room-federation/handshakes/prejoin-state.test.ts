@@ -46,10 +46,10 @@ describe('readPrejoinState reads the state that describes a room', () => {
       { ...stripped, event_id: '$x', unsigned: {}, signatures: {} },
     ]);
     assert.deepEqual(state, [stripped]);
-    assert.match(problem ?? '', /no event of the room/);
+    assert.match(problem ?? '', /not an event of the room/);
     const newer = await readPrejoinState(incoming, roomOf('12'), [stripped]);
     assert.deepEqual(newer.state, []);
-    assert.match(newer.problem ?? '', /no event of the room/);
+    assert.match(newer.problem ?? '', /not an event of the room/);
   });
 
   it('leaves out events of other rooms and events without signatures', async () => {
@@ -77,7 +77,7 @@ describe('readPrejoinState reads the state that describes a room', () => {
     }
   });
 
-  it('limits the number of entries and bytes, keeps one entry per key, and leaves out entries whose sender is no user id', async () => {
+  it('limits the number of entries and bytes, keeps one entry per key, and leaves out entries whose sender is not a user id', async () => {
     const many = Array.from({ length: 500 }, (_, index) => ({ ...stripped, state_key: String(index) }));
     assert.equal((await readPrejoinState(incoming, roomOf('11'), many)).state.length, 100);
     const long = { ...stripped, content: { name: 'x'.repeat(50_000) } };

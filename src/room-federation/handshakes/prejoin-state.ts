@@ -70,7 +70,7 @@ export async function readPrejoinState(
   for (const [index, result] of verified.entries()) {
     const isEventOfRoom =
       !('error' in result) && result.event.roomId === roomId && result.event.stateKey !== undefined;
-    if (!isEventOfRoom) problem ??= 'an entry is no event of the room';
+    if (!isEventOfRoom) problem ??= 'an entry is not an event of the room';
     else if (
       result.event.type === 'm.room.create' &&
       (result.event.content['room_version'] ?? '1') !== version.id

@@ -193,7 +193,7 @@ export class RoomWorkers {
     try {
       await this.#deps.staging.postpone(staged, until, attempts);
     } catch (error) {
-      // The delay applies in memory all the same; after a restart the event is retried at once.
+      // The delay still applies in memory; after a restart the event is retried at once.
       this.#deps.log.error({ err: error, eventId: staged.eventId }, 'A retry time could not be stored');
     }
   }

@@ -134,7 +134,7 @@ export class BrowserLogins {
   }
 
   /**
-   * Logs in a user whom a provider has authenticated, although no login was begun on this server.
+   * Logs in a user whom a provider has authenticated, although no login was started on this server.
    * @param authenticate returns the user
    * @throws MatrixError M_LIMIT_EXCEEDED
    */

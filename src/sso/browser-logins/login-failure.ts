@@ -39,5 +39,5 @@ export const notAuthenticatedAgain = () =>
 export const unknownLogin = () =>
   new LoginFailure(
     'session_not_found',
-    'This login is unknown, has expired or was begun in another browser. Please go back to your app and try again.',
+    'This login is unknown, has expired or was started in another browser. Please go back to your app and try again.',
   );

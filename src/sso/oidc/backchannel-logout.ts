@@ -49,7 +49,7 @@ export class BackchannelLogout {
   async #logOut(provider: OidcProvider, claims: JsonObject): Promise<void> {
     const { sid, sub, events, nonce } = claims;
     if (!isJsonObject(events) || !isJsonObject(events[logoutEvent]))
-      throw new Error('the token is no logout token');
+      throw new Error('the token is not a logout token');
     if (nonce !== undefined) throw new Error('a logout token must not have a nonce');
     if (typeof sid !== 'string' && typeof sub !== 'string')
       throw new Error('the logout token has neither sid nor sub');

@@ -241,9 +241,9 @@ export class OidcProvider implements IdentityProvider {
 }
 
 /**
- * Checks, for a login that requires it, that the provider has authenticated the user after the login was begun. Providers
- * that do not support `max_age` send no time: whether they have asked the user again cannot be checked.
- * @param forcedAt when the login was begun, in milliseconds since the epoch
+ * Checks, for a login that requires it, that the provider has authenticated the user after the start of the login.
+ * Providers that do not support `max_age` send no time: whether they have asked the user again cannot be checked.
+ * @param forcedAt start of the login in milliseconds since the epoch
  * @param authTime seconds since the epoch
  * @throws LoginFailure
  */

@@ -14,7 +14,7 @@ export function oidcRoutes(logins: BrowserLogins, logout: BackchannelLogout): Ro
   const respond = (request: BrowserRequest, parameters: URLSearchParams) =>
     logins.respond(request, parameters.get('state') ?? '', async (provider, secrets) => {
       if (!(provider instanceof OidcProvider)) {
-        throw new LoginFailure('invalid_response', 'This login was begun with another provider');
+        throw new LoginFailure('invalid_response', 'This login was started with another provider');
       }
       return provider.authenticate(parameters, secrets);
     });

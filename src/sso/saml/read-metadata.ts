@@ -31,7 +31,7 @@ export async function readMetadataOffThread(text: string, clock: Clock): Promise
   });
   thread.postMessage(text);
   const answer = await promise.finally(() => timer.cancel());
-  threads.giveBack(thread);
+  threads.release(thread);
   if ('failed' in answer) throw new Error(answer.failed);
   return answer.providers;
 }

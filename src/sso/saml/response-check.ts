@@ -39,7 +39,8 @@ export class ResponseCheck {
   }
 
   /**
-   * Checks, for a login that requires it, that the identity provider has authenticated the user after the login was begun.
+   * Checks, for a login that requires it, that the identity provider has authenticated the user after the start of the
+   * login.
    * @throws LoginFailure
    */
   checkForced(profile: Profile, forcedAt: number): void {

@@ -45,7 +45,7 @@ export function samlRoutes(saml: SamlProvider, logins: BrowserLogins, pages: Pag
         }
         return logins.respond(request, relayState, async (provider, secrets) => {
           if (!(provider instanceof SamlProvider)) {
-            throw new LoginFailure('invalid_response', 'This login was begun with another provider');
+            throw new LoginFailure('invalid_response', 'This login was started with another provider');
           }
           return provider.authenticate(response, secrets);
         });

@@ -9,7 +9,7 @@ import type {
   SyncSource,
 } from '../../sync-contract/index.ts';
 
-/** The bit that marks changes of timelines in feeds; timelines are no source in the list. */
+/** The bit that marks changes of timelines in feeds; timelines are not a source in the list. */
 export const timelineBit = 1;
 
 /** A section with the bit of its source. */

@@ -46,7 +46,7 @@ export type AddressHook = (
 export class AccountAddresses implements ThirdPartyIdentifiers {
   readonly #deps: AccountAddressesDeps;
   #removedHook: AddressHook = async () => undefined;
-  #givenToNewUserHook: AddressHook = async () => undefined;
+  #addedToNewUserHook: AddressHook = async () => undefined;
 
   constructor(deps: AccountAddressesDeps) {
     this.#deps = deps;
@@ -62,8 +62,8 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
   }
 
   /** Sets the hook that runs in the transaction in which an administrator adds an address to a new account. */
-  onGivenToNewUser(hook: AddressHook): void {
-    this.#givenToNewUserHook = hook;
+  onAddedToNewUser(hook: AddressHook): void {
+    this.#addedToNewUserHook = hook;
   }
 
   resetStages(): readonly string[] {
@@ -166,7 +166,7 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
         if (!isFree) throw addressInUse();
         const isAdded = !stored.some((one) => one.medium === medium && one.address === address);
         if (isAdded) this.#changed(writer, { userId, medium, address, isAdded });
-        if (isNew) await this.#givenToNewUserHook(writer, userId, { medium, address });
+        if (isNew) await this.#addedToNewUserHook(writer, userId, { medium, address });
       }
     });
   }

@@ -63,7 +63,7 @@ export class PreviewServer {
   }
 
   /**
-   * Starts the web, where some hosts have other addresses than 127.0.0.1, and a server that must not fetch from these
+   * Starts a web in which some hosts have addresses that are not 127.0.0.1, and a server that must not fetch from these
    * addresses.
    */
   static async start(database: Database): Promise<PreviewServer> {

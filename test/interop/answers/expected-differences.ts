@@ -418,7 +418,7 @@ const accounts: readonly ExpectedDifference[] = [
   {
     requests: ['anonymous POST /register (unknown stage)', 'anonymous POST /register (unknown session)'],
     at: status,
-    what: 'A failed stage of a registration is 401 with the flows, so that clients can go on',
+    what: 'A failed stage of a registration is 401 with the flows, so that clients can continue',
     reason: '"User-interactive authentication"',
   },
   {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Number of surrogates, which are no characters, and the first of them. */
+/** Number of surrogates, which are not characters, and the first of them. */
 const [surrogates, firstSurrogate] = [0x800, 0xd800];
 
 /**

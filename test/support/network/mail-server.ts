@@ -18,7 +18,7 @@ export interface ReceivedMail {
 }
 
 /** How the server answers after it has received the whole mail. */
-export type AfterData = 'accept' | 'reject' | 'reject for good' | 'close' | 'never answer';
+export type AfterData = 'accept' | 'reject' | 'reject permanently' | 'close' | 'never answer';
 
 export interface MailServerOptions extends Pick<SMTPServerOptions, 'secure' | 'key' | 'cert'> {
   /** Whether STARTTLS is offered. */
@@ -68,7 +68,7 @@ export class MailServer {
         stream.on('end', () => void this.#received(Buffer.concat(chunks), session as never, done));
       },
     });
-    // Some tests close a connection half-way, which is no error of the mail server.
+    // Some tests close a connection half-way, which is not an error of the mail server.
     this.#server.on('error', () => undefined);
   }
 
@@ -132,7 +132,7 @@ export class MailServer {
     }
     if (this.afterData === 'accept') this.#reply(() => done(null, 'Accepted'));
     else if (this.afterData === 'reject') done(Object.assign(new Error('Try later'), { responseCode: 451 }));
-    else if (this.afterData === 'reject for good')
+    else if (this.afterData === 'reject permanently')
       done(Object.assign(new Error('This is spam'), { responseCode: 554 }));
     else if (this.afterData === 'close') this.#closeConnections();
     for (const resolve of this.#waiting.splice(0)) resolve();

@@ -41,7 +41,7 @@ export function recaptchaStages(http: Pick<OutboundHttp, 'fetch'> | undefined, o
 }
 
 /**
- * Asks the CAPTCHA service whether a response is right.
+ * Verifies a response at the CAPTCHA service.
  * @throws MatrixError 502 M_UNKNOWN when the service cannot be reached, so that registration stays protected
  */
 async function isSolved(
@@ -70,7 +70,10 @@ function scriptOf(api: URL): URL {
   return new URL(api.pathname.endsWith('/api/siteverify') ? '../api.js' : '/recaptcha/api.js', api);
 }
 
-/** Allows the page the scripts and frames of the CAPTCHA service, and nothing else from elsewhere. */
+/**
+ * Returns a policy with which the page may load scripts and frames of the CAPTCHA service, and nothing else from other
+ * hosts.
+ */
 function captchaPolicy({ hostname, origin }: URL): ContentSecurityPolicy {
   const isGoogle = /(^|\.)(recaptcha\.net|google\.com)$/.test(hostname);
   const anyPath = `${origin}/`;

@@ -6,7 +6,7 @@ import {
   type AccountsServerOptions,
 } from '../../../../test/support/servers/accounts-server.ts';
 
-/** The stage of authentication that asks for nothing. */
+/** The `auth` object of the stage that requires no proof. */
 export const dummy = { type: 'm.login.dummy' };
 
 /** The server of a test of registration, which is stopped after the test, and shorthands for its requests. */

@@ -16,7 +16,10 @@ export interface Outcome {
   readonly progress: string;
 }
 
-/** Runs a command in this process, as at a terminal that shows progress. @param home with the stored logins */
+/**
+ * Runs a command in this process, as at a terminal that shows progress.
+ * @param home the folder with the stored logins
+ */
 export async function run(home: string, ...args: readonly string[]): Promise<Outcome> {
   let [out, progress, failure] = ['', '', ''];
   const program = createProgram({

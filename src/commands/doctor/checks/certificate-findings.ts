@@ -56,7 +56,7 @@ function timeFindings(where: string, { validFrom, validTo }: FoundCertificate, n
     return [
       error(
         'certificate-early',
-        `${where}: the certificate is valid from ${date(validFrom)} on only. Is the clock of this machine right?`,
+        `${where}: the certificate is not valid before ${date(validFrom)}. Is the clock of this machine right?`,
         'timedatectl set-ntp true',
       ),
     ];

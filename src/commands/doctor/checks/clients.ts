@@ -79,7 +79,7 @@ async function checkClientWellKnown(
     return [
       note(
         'well-known-client',
-        `${url} answers ${describeAnswer(answer)}; clients then try https://${parts.host}/, which is right here.`,
+        `${url} answers ${describeAnswer(answer)}; clients then try https://${parts.host}/, which is the right server.`,
         ...(configuredUrl === null ? [`public_baseurl: https://${parts.host}/`] : []),
       ),
     ];

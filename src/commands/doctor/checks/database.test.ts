@@ -228,7 +228,7 @@ forPostgres((open) => {
       );
     });
 
-    it('reports another encoding than UTF-8', async () => {
+    it('reports an encoding that is not UTF-8', async () => {
       assertFound(
         await check(options, { dbname: 'doctor_latin' }),
         'database-encoding',

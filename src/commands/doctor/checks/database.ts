@@ -169,7 +169,9 @@ function postgresSettings(
   return findings;
 }
 
-/** Connections that other programs than the server need: PostgreSQL reserves some for superusers, and administrators use tools. */
+/**
+ * Connections that the server leaves to others: PostgreSQL reserves some for superusers, and administrators use tools.
+ */
 const spareConnections = 10;
 
 /**

@@ -73,17 +73,17 @@ export async function checkServedCertificate(
 /** Error codes of connections that this machine has no route for, for instance because it has no IPv6. */
 const noRoute = /^(ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL)$/;
 
-/** Requests what other servers request: the version, the keys, and a path with escaped characters. */
+/** Sends the requests that other servers send: for the version, for the keys, and to a path with escaped characters. */
 async function checkPaths(endpoint: Endpoint, examination: Examination): Promise<readonly Finding[]> {
   const { server_name: serverName } = examination.configuration.server;
-  const ask = (path: string) => requestEndpoint(examination, endpoint, path);
+  const request = (path: string) => requestEndpoint(examination, endpoint, path);
   const where = `${endpoint.host}:${endpoint.port}`;
-  const version = await ask('/_matrix/federation/v1/version');
+  const version = await request('/_matrix/federation/v1/version');
   if (typeof (jsonOf(version)?.['server'] as { name?: unknown } | undefined)?.name !== 'string') {
     const text = `Requests of other servers to ${where} are answered by ${describeAnswer(version)}.`;
     return [error('federation-unreachable', text, fixOf(version, endpoint.port, '/_matrix'))];
   }
-  const keys = await ask('/_matrix/key/v2/server');
+  const keys = await request('/_matrix/key/v2/server');
   const published = jsonOf(keys);
   if (published === undefined || published['verify_keys'] === undefined) {
     const text = `The keys of this server cannot be fetched at ${where}: the answer is ${describeAnswer(keys)}.`;
@@ -91,7 +91,7 @@ async function checkPaths(endpoint: Endpoint, examination: Examination): Promise
   }
   const findings = [...keyFindings(where, serverName, published, examination)];
   // The slash in the room id must not be decoded on the way: signatures would not match.
-  const escaped = await ask('/_matrix/federation/v1/state_ids/%21doctor%2Fdoctor?event_id=%24doctor');
+  const escaped = await request('/_matrix/federation/v1/state_ids/%21doctor%2Fdoctor?event_id=%24doctor');
   if (!(escaped instanceof OutboundError) && escaped.status !== 401 && escaped.status !== 403) {
     findings.push(
       error(

@@ -24,7 +24,7 @@ export async function checkRunningServer(
     const server = localServer(examination.configuration);
     ({ address } = server);
     const api = adminApiAt(server);
-    const [health, ready] = [await api.ask('GET', '/health'), await api.ask('GET', '/health/ready')];
+    const [health, ready] = [await api.send('GET', '/health'), await api.send('GET', '/health/ready')];
     return {
       runs: health.status === 200 || health.status === 503,
       findings: [finding(address, health, ready)],
@@ -56,7 +56,7 @@ function finding(address: string, health: Answer, ready: Answer): Finding {
   if (health.status !== 200 || health.text !== 'OK') {
     return error(
       'listener-foreign',
-      `Another program than Hearth answers at ${address} (status ${health.status}).`,
+      `A program that is not Hearth answers at ${address} (status ${health.status}).`,
       `ss -ltnp shows which one; give the listener another port: hearth config explain 'listeners[].port'`,
     );
   }

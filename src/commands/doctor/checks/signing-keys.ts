@@ -65,7 +65,7 @@ export function checkSigningKeys({ configuration, clock }: Examination): readonl
             )
           : error(
               'old-signing-key-conflict',
-              `old_signing_keys lists ${keyId} with another key than the file ${path}: other servers cannot verify events of the old key.`,
+              `old_signing_keys and the file ${path} have different keys with the id ${keyId}: other servers cannot verify events of the old key.`,
               `give the new key another id: change the second word of the line in ${path}`,
             ),
       );

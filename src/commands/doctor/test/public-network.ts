@@ -27,7 +27,7 @@ export interface PublicNetwork {
   readonly answers: Map<string, FrontAnswer>;
   /** Changes the path that the reverse proxy passes on. */
   passedPath: (path: string) => string;
-  /** Places (`host:port`) that refuse connections. */
+  /** Addresses (`host:port`) that refuse connections. */
   readonly closed: Set<string>;
   /** Milliseconds by which the clock of the other server is ahead. */
   otherClock: number;

@@ -1,4 +1,4 @@
-/** Requests about other servers: whether they can be reached, and what is pending for them. */
+/** Requests about other servers: whether they can be reached, and which events are pending for them. */
 import { nextOf, type Page, type PageRequest } from './lists.ts';
 import { type Api, path } from './request.ts';
 

@@ -49,8 +49,8 @@ const signOnKey = 'hearth-console-single-sign-on';
 export const beginSingleSignOn = (): void => sessionStorage.setItem(signOnKey, 'begun');
 
 /**
- * Returns the login token that single sign-on has added to the address of the page, and removes it from the address. Tokens
- * in links of others are not returned: they would sign in an account that the visitor has not chosen.
+ * Returns the login token that single sign-on has added to the address of the page, and removes it from the address. A
+ * token in a link from another person is not returned: it would sign in an account that the visitor has not chosen.
  */
 export function takeLoginToken(): string | undefined {
   const hasBegun = sessionStorage.getItem(signOnKey) !== null;

@@ -63,11 +63,12 @@ export class CatchUp {
   }
 
   /**
-   * Returns the newest events of a room that the server lacks, and the stream position up to which it is then complete:
-   * the room's forward extremities, and the former extremities from before this server was removed from the room for
-   * some time. All of these events that this server sent are returned, oldest first, at most `limit` at a time; the
-   * record of the room is deleted when the last event has arrived. A server that has left the room gets only events
-   * that concern it and that it cannot request: the last missed event, and the events that end invites of its users.
+   * Returns at most `limit` events of a room that the destination lacks, oldest first, and the stream position up to
+   * which it lacks no event after it has received them. When further events remain, the room stays recorded as missed.
+   *
+   * A destination in the room receives the forward extremities, and the former extremities from before this server was
+   * removed from the room for some time. A destination that has left the room receives only events that concern it and
+   * that it cannot request: the last missed event, and the events that end invites of its users.
    * @param room `missed`: the last missed event, absent when it was purged
    */
   async #newest(
@@ -127,9 +128,9 @@ export class CatchUp {
       const entry = head.entry('m.room.member', userId);
       if (entry && entry.stream > after && entry.stream <= upTo) nids.push(entry.nid);
     }
-    const extremities = [...(await events.getMany(nids)).values()].filter(isPlaced);
-    const before = await events.getMany(extremities.flatMap(({ replaces }) => replaces ?? []));
-    return extremities
+    const memberEvents = [...(await events.getMany(nids)).values()].filter(isPlaced);
+    const before = await events.getMany(memberEvents.flatMap(({ replaces }) => replaces ?? []));
+    return memberEvents
       .filter((stored) => this.#isSentByUs(stored))
       .filter(({ replaces = 0 }) =>
         outOfBandMemberships.has(String(before.get(replaces)?.event.content['membership'])),

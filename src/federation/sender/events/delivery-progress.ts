@@ -60,11 +60,6 @@ export class DeliveryProgress {
     }
   }
 
-  /** Whether an unsaved change says that the destination has missed events. */
-  isMissing(destination: string): boolean {
-    return (this.#unsaved.get(destination)?.missed.size ?? 0) > 0;
-  }
-
   /** Resolves when all changes so far are on disk. After a failure they are written with the next changes. */
   flush(): Promise<void> {
     const flushed = this.#writing.then(() => this.#write());

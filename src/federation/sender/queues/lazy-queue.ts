@@ -4,7 +4,8 @@ import type { Clock, Timer } from '../../../kernel/clock.ts';
 const [interval, perRound] = [100, 10];
 
 /**
- * Destinations with EDUs that are not urgent: they are sent to a few at a time, so that urgent traffic is not delayed.
+ * Destinations with EDUs that are not urgent. These EDUs are sent to a few destinations at a time, so that they do not
+ * delay urgent traffic.
  */
 export class LazyQueue {
   readonly #clock: Clock;

@@ -30,7 +30,7 @@ export class QueueContents {
   }
 
   /** Number of pending ephemeral EDUs. */
-  get ephemeral(): number {
+  get ephemeralCount(): number {
     return this.#edus.size;
   }
 
@@ -64,7 +64,7 @@ export class QueueContents {
     return { id: this.#nextId(), pdus, durable, ephemeral, caughtUp };
   }
 
-  /** Drops the contents of a transaction that the server has acknowledged, or has refused for good. */
+  /** Drops the contents of a transaction that the server has acknowledged, or has refused permanently. */
   async settled(transaction: Transaction): Promise<void> {
     this.events.settled(transaction);
     this.#edus.settled();

@@ -31,7 +31,7 @@ export class ServerQueue {
   #retry: Timer | undefined;
   /** Time of the next attempt, by the monotonic clock. */
   #retryAt = 0;
-  /** Time since when something is pending, or of the last acknowledgement, by the monotonic clock. */
+  /** When something became pending, or when the last acknowledgement arrived, by the monotonic clock. */
   #busySince: number | undefined;
 
   constructor(destination: string, deps: QueueDeps, options: { readonly behind: boolean }) {
@@ -55,7 +55,7 @@ export class ServerQueue {
   /** Number of events and ephemeral EDUs in memory. */
   get pending(): { readonly pdus: number; readonly edus: number } {
     const inFlight = this.#transaction?.pdus.length ?? 0;
-    return { pdus: this.#contents.events.size + inFlight, edus: this.#contents.ephemeral };
+    return { pdus: this.#contents.events.size + inFlight, edus: this.#contents.ephemeralCount };
   }
 
   /** Milliseconds for which something is pending and nothing was acknowledged; `undefined` when nothing is pending. */
@@ -242,8 +242,8 @@ export class ServerQueue {
         this.#contents.forget(transaction);
       }
     }
-    // Any response counts as a sign that the server is reachable, but a server that refuses transactions must
-    // not be asked all the time.
+    // Any response counts as a sign that the server is reachable, but a server that refuses transactions must not
+    // receive requests all the time.
     await destinations.recordFailure(this.destination, startedAt);
     const until = await destinations.backoffUntil(this.destination);
     this.#pause(until === undefined ? defaultBackoff : until - clock.now());

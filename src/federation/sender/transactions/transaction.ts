@@ -14,7 +14,8 @@ export interface DurableEdu {
 }
 
 /**
- * The rooms of which a transaction contains the newest events: room nid to the stream position that is then reached.
+ * The rooms whose newest events a transaction contains: room nid to the stream position up to which these events bring
+ * the destination.
  */
 export type CaughtUp = ReadonlyMap<number, number>;
 

@@ -59,7 +59,7 @@ function report(
   findings: Findings,
 ): void {
   const at = given[0]?.at;
-  // A later release may have put a part of the feature in force: then the consequence would say too much.
+  // A later release may have put a part of the feature in force: then the described consequence is too broad.
   const isPartial = [...proven].some((option) => belongsTo(feature, option));
   const names = given.map((option) => option.path).join(', ');
   const text = isPartial

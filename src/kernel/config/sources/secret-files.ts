@@ -46,7 +46,7 @@ function readMember(
   return parts.flatMap((part) => readValueFiles(part.members, part.values, view, part.path));
 }
 
-/** Creates missing files, readable by their owner only, and passes their content on. */
+/** Creates missing files, readable by their owner only, and sets the options to their content. */
 export function createMissingFiles(
   missing: readonly MissingFile[],
   randomness: Randomness,

@@ -9,7 +9,7 @@ export interface CheckResult extends CheckFindings {
 
 /**
  * Runs all checks, one after the other, without blocking the event loop or a running server.
- * @param mends whether problems are repaired where that loses no data; needs the databases exclusively
+ * @param mends whether to repair the problems whose repair loses no data; requires that no server uses the databases
  */
 export async function checkDatabase(
   stores: CheckedStores,

@@ -102,7 +102,7 @@ test('PostgreSQL: opening fails at once when no server listens', async () => {
   await assert.rejects(opening, /ECONNREFUSED/);
 });
 
-test('PostgreSQL: a database with another encoding than UTF-8 is rejected', async () => {
+test('PostgreSQL: a database whose encoding is not UTF-8 is rejected', async () => {
   const client = new Client(connectionTo(server.port));
   await client.connect();
   await client.query("create database latin encoding 'LATIN1' template template0");

@@ -33,7 +33,7 @@ const statementsPerPause = 100;
 
 /** Begins a transaction in which all queries see the same state of the database. */
 const snapshot = 'begin isolation level repeatable read';
-/** Begins a transaction in which each query sees what was committed before the query. */
+/** Begins a transaction in which each query sees all transactions that were committed before the query. */
 const latest = 'begin isolation level read committed';
 
 /** How a process writes a database that other processes may open. */
@@ -322,8 +322,8 @@ async function hasLeaseTable(session: Session): Promise<boolean> {
 }
 
 /**
- * Refuses a database with another encoding than UTF-8: other encodings cannot store all characters, and some report
- * that only on insertion.
+ * Refuses a database whose encoding is not UTF-8: other encodings cannot store all characters, and some report that
+ * only on insertion.
  */
 async function requireUtf8(session: Session): Promise<void> {
   const { rows } = await session.run('show server_encoding', []);

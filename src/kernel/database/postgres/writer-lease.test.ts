@@ -87,7 +87,7 @@ forPostgres((open: OpenDatabase) => {
       return { child, received, says };
     }
 
-    /** Changes the lease, as taking it or not renewing it does. */
+    /** Changes the stored lease, in place of another process that takes it, or of time that passes. */
     async change(set: string): Promise<void> {
       await this.query(`update writer_lease set ${set}`);
     }
@@ -178,7 +178,7 @@ forPostgres((open: OpenDatabase) => {
       await processes.open(long);
     });
 
-    it('opens a database that another process closes while it waits', async () => {
+    it('waits for a database that another process has open, and opens it after that process closes it', async () => {
       const processes = await start();
       const first = await processes.open(long);
       const waiting = processes.open({ ...long, claimTimeout: 60_000 });
@@ -238,7 +238,7 @@ forPostgres((open: OpenDatabase) => {
       assert.deepEqual(await textsIn(next), ['taken over']);
     });
 
-    it('takes over after a transaction of the last holder that is about to commit, and not before', async () => {
+    it('takes over only after an open transaction of the previous holder has committed', async () => {
       const processes = await start();
       const first = await processes.open(long);
       const [begun, commits] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -282,10 +282,10 @@ forPostgres((open: OpenDatabase) => {
           processes.losses.map(({ name }) => name),
           ['LeaseLost'],
         );
-        const asked = { ...database.statistics };
+        const statisticsBefore = { ...database.statistics };
         await assert.rejects(add(database, 'late'), { name: 'LeaseLost' });
         await assert.rejects(database.batch(insert('late')), { name: 'LeaseLost' });
-        assert.deepEqual(database.statistics, asked);
+        assert.deepEqual(database.statistics, statisticsBefore);
         assert.equal(processes.losses.length, 1);
         assert.deepEqual(await textsIn(database), []);
         await processes.close();

@@ -37,7 +37,7 @@ export class WorkerClient implements Executor {
     this.#closed = new Promise((resolve) => {
       this.#worker.on('message', (message: ToWorkerClient) => {
         if (message !== 'closed') return this.#receive(message);
-        threads.giveBack(this.#worker);
+        threads.release(this.#worker);
         return resolve();
       });
       this.#worker.on('exit', () => {

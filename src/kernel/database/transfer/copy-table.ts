@@ -34,9 +34,9 @@ const maxRows = 2_000;
 const maxInsertedValues = 1_500;
 
 /**
- * Makes the rows of a table in the target equal to those in the source. It compares the digests of ranges of the primary
- * key, and writes only ranges that differ, each in one transaction. A call after an interruption therefore needs no record
- * of the progress, and a second pass writes only what has changed.
+ * Makes the rows of a table in the target equal to those in the source. It compares the digests of ranges of the
+ * primary key, and writes only ranges that differ, each in one transaction. A call after an interruption therefore
+ * needs no record of the progress, and a second pass writes only the changed ranges.
  * @returns the digest of the table
  * @throws CopyDiffers when a range differs although it was written
  */

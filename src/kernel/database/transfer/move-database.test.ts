@@ -157,7 +157,7 @@ forEachDatabase((open) => {
     assert.deepEqual(last, { id: 100, name: 'next' });
     await assert.rejects(
       serving(from),
-      /this database was moved to the .* database .*, where the server goes on/,
+      /this database was moved to the .* database .*, which the server uses now/,
     );
     await serving(to);
     await assert.rejects(move(), /the source was already moved to/);
@@ -207,7 +207,7 @@ forEachDatabase((open) => {
     await remove();
   });
 
-  it('moveDatabase copies while a server uses the source, and afterwards only what has changed, including unique values that have moved to other rows', async () => {
+  it('moveDatabase copies while a server uses the source, and afterwards copies only the changes, including unique values that have moved to other rows', async () => {
     const { database, from, to, remove, move } = await both();
     await database.close();
     const server = await openDatabaseExclusively(from, environment, () => {});
@@ -296,7 +296,7 @@ forEachDatabase((open) => {
       }),
       /killed/,
     );
-    // Simulates a broken disk, from which other rows are read than were written.
+    // Simulates a broken disk: the rows that are read differ from the rows that were written.
     await reading(to, (side) =>
       side.changeSchema(async ({ db }) => {
         const text =

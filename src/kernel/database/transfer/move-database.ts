@@ -243,7 +243,7 @@ async function countOf(side: TransferDatabase, name: string): Promise<number> {
   return Number(row?.['rows']);
 }
 
-/** Collects the statistics by which PostgreSQL plans queries. */
+/** Updates the statistics by which PostgreSQL plans queries. */
 async function analyze({ kind, database }: TransferDatabase): Promise<void> {
   if (kind === 'sqlite') return;
   await database.transaction((writer) => writer.executeQuery(CompiledQuery.raw('analyze', [])));

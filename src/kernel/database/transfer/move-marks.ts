@@ -99,7 +99,7 @@ export async function requireUnmarked(database: Database, kind: DatabaseKind): P
 
 const problems: Readonly<Record<MoveMark['state'], (other: string) => string>> = {
   moved: (other) =>
-    `this database was moved to ${other}, where the server goes on: name that one in the configuration`,
+    `this database was moved to ${other}, which the server uses now: name that database in the configuration`,
   restoring: (other) =>
     `this database is incomplete: its restore from ${other} was interrupted; call the same "hearth restore" again`,
   incomplete: (other) =>

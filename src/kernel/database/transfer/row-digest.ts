@@ -48,7 +48,7 @@ export function digestOf({ columns }: TableShape, rows: readonly Row[]): Digest 
   return { rows: rows.length, low, high };
 }
 
-/** Returns a value after its length in bytes, so that different rows have different texts. */
+/** Returns a value with its length in bytes as a prefix, so that different rows have different texts. */
 function textOf(value: SqlValue): string {
   if (value === null) return '~';
   const text = value instanceof Uint8Array ? Buffer.from(value).toString('hex') : String(value);

@@ -156,7 +156,7 @@ describe('listeners of an HTTP server', () => {
     const ca = ['first', 'second'].map((name) => readFileSync(new URL(`${name}.cert.pem`, fixtures)));
     const kept = new Agent({ keepAlive: true, ca });
     /** Requests over a new connection, unless `agent` has one. @returns the name in the certificate */
-    const ask = (agent = new Agent({ ca })) =>
+    const certificateName = (agent = new Agent({ ca })) =>
       new Promise<string>((resolve, reject) => {
         getTls(`${address}/_matrix/client/ip`, { agent }, (response) => {
           const { subject } = (response.socket as TLSSocket).getPeerCertificate();
@@ -168,18 +168,18 @@ describe('listeners of an HTTP server', () => {
       });
     let answered = 0;
     const load = async () => {
-      for (let name = ''; name !== 'second'; answered += 1) name = await ask();
+      for (let name = ''; name !== 'second'; answered += 1) name = await certificateName();
     };
-    assert.equal(await ask(kept), 'first');
+    assert.equal(await certificateName(kept), 'first');
     const loads = [load(), load(), load()];
     const all = Promise.all(loads);
     replace('cert', 'second');
     await assert.rejects(server!.reload(), /key values mismatch/);
-    for (const before = answered; answered < before + 6; ) assert.equal(await ask(), 'first');
+    for (const before = answered; answered < before + 6; ) assert.equal(await certificateName(), 'first');
     replace('key', 'second');
     await server!.reload();
     await all;
-    assert.equal(await ask(kept), 'first', 'open connections stay');
+    assert.equal(await certificateName(kept), 'first', 'open connections stay');
     kept.destroy();
   });
 });

@@ -3,8 +3,8 @@ import { Reply, type Route, route } from '../routing/route.ts';
 const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' };
 
 /**
- * Answers load balancers: 200 while the server works, 503 with the reason while it does not.
- * @param problem resolves with what does not work; `undefined` when everything does
+ * Answers load balancers: 200 while the server works, otherwise 503 with the reason.
+ * @param problem resolves with the reason why the server does not work; `undefined` while it works
  */
 export const healthRouteWith = (problem: () => Promise<string | undefined>): Route =>
   route({ method: 'GET', path: '/health', auth: 'none' }, async () => {

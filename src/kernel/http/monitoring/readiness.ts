@@ -31,7 +31,7 @@ export class Readiness {
 
 /**
  * Answers 200 while the server takes requests, and 503 with the reason while it does not.
- * @param problem resolves with a description of what does not work; `undefined` when everything works
+ * @param problem resolves with the reason why the server does not work; `undefined` while it works
  */
 export const readinessRoute = (
   readiness: Readiness,

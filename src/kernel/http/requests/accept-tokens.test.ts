@@ -83,7 +83,7 @@ describe('a route with auth on-demand', () => {
     return [response.status, await response.json()] as const;
   }
 
-  it('authenticates the token when the handler asks, and returns undefined without a token', async () => {
+  it('authenticates the token when the handler calls authenticate(), which returns undefined without a token', async () => {
     assert.deepEqual(await get('who'), [200, { me: null }]);
     assert.deepEqual(await get('who', 'session'), [200, { me: '@session:test' }]);
     assert.deepEqual(await get('who', 'oauth-1'), [200, { me: '@oauth:test' }]);
@@ -91,7 +91,7 @@ describe('a route with auth on-demand', () => {
     assert.deepEqual(await get('who?access_token=session'), [200, { me: '@session:test' }]);
   });
 
-  it('answers 401 M_UNKNOWN_TOKEN for a bad token only when the handler asks', async () => {
+  it('answers 401 M_UNKNOWN_TOKEN for a bad token only when the handler calls authenticate()', async () => {
     const [status, body] = await get('who', 'expired');
     assert.equal(status, 401);
     assert.deepEqual(body, { errcode: 'M_UNKNOWN_TOKEN', error: 'Unknown or expired', soft_logout: true });

@@ -100,7 +100,7 @@ export class BodyReader {
     const byteCount = this.#unverified.open(ip);
     const scan = new JsonScan(serverJsonBounds);
     const timer = this.#clock.setTimer(longBodyTimeout, () =>
-      raw.destroy(new Error('The body came too slowly')),
+      raw.destroy(new Error('The body arrived too slowly')),
     );
     try {
       const bytes = await readBody(raw, limit, (chunk) => {

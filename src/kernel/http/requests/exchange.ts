@@ -38,7 +38,7 @@ export class Exchange implements AuthenticationContext {
   /** The query, converted and checked by the schema of the route. */
   query: unknown;
   body: unknown;
-  /** The body of another server that has been verified and not parsed yet. */
+  /** The body of a request by another server: verified, but not parsed yet. */
   unparsedBody: UnparsedBody | undefined;
   requester: Requester | undefined;
   authenticate: Authenticate | undefined;
@@ -144,15 +144,15 @@ export class Exchange implements AuthenticationContext {
   #watch(): AbortController {
     const controller = new AbortController();
     const { watched } = this.listener;
-    // The 'close' event has been emitted already and will not come again.
+    // The 'close' event has been emitted already, and is not emitted again.
     if (this.response.closed || this.response.destroyed) {
-      controller.abort(new Error('The client went away'));
+      controller.abort(new Error('The client has disconnected'));
       return controller;
     }
     watched.set(this.#number, this);
     this.response.once('close', () => {
       watched.delete(this.#number);
-      if (!this.response.writableFinished) this.abort('The client went away');
+      if (!this.response.writableFinished) this.abort('The client has disconnected');
     });
     return controller;
   }

@@ -153,7 +153,7 @@ describe('long bodies of requests from other servers', () => {
     assert.deepEqual(verifiedContents, []);
   });
 
-  it('accepts a long body that is canonical JSON, and one that is other JSON', async () => {
+  it('accepts a long body of canonical JSON, and a long body of JSON in another form', async () => {
     const value = { list: Array.from({ length: 9_000 }, (_, index) => ({ index, text: `"é\\${index}` })) };
     covered = canonicalJson(value as JsonValue);
     assert.deepEqual(await send(covered), ok);
@@ -228,7 +228,7 @@ describe('long bodies of requests from other servers', () => {
     assert.deepEqual([list.length, ...list.slice(0, 4), list.at(-1)], [50_005, null, 1, null, { b: 2 }, 3]);
   });
 
-  it('replaces the EDUs of a transaction that have too many values together by null, long EDUs sooner, and no events', async () => {
+  it('replaces by null each EDU with which the EDUs of a transaction would have too many values, counts each value of a long EDU as three, and keeps all events', async () => {
     const item = JSON.stringify({ a: Array(30_000).fill(1) });
     const long = JSON.stringify({ a: Array(30_000).fill(1), b: 'x'.repeat(10_000) });
     const body = `{"edus":[${Array(9).fill(item).join()},{"b":[]},${item}],"pdus":[${Array(9).fill(item).join()}]}`;
@@ -299,15 +299,15 @@ describe('long bodies of requests from other servers', () => {
     await eventually('answers when the bodies of all addresses are too many', () => answers >= 3);
     assert.ok(answers <= 6, `${answers} of 15 bodies were rejected`);
     covered = '{}';
-    assert.deepEqual(await send('{}', '192.0.2.100'), ok, 'a short body is read all the same');
+    assert.deepEqual(await send('{}', '192.0.2.100'), ok, 'a short body is still read');
     let closed = 0;
     for (const sent of waiting) sent.once('close', () => closed++);
     runTimers();
-    await eventually('the end of bodies that come too slowly', () => closed + answers >= waiting.length);
+    await eventually('the end of bodies that arrive too slowly', () => closed + answers >= waiting.length);
     const body = bodyOf('{}', 100_000);
     covered = body;
     await eventually(
-      'space after the others have gone',
+      'space after the other bodies were dropped',
       async () => (await send(body, '192.0.2.1')).status === 200,
     );
   });

@@ -1,4 +1,4 @@
-/** The part of a JSON schema that says where members may be left out. */
+/** The part of a JSON schema that determines which members may be absent. */
 interface JsonSchema {
   readonly type?: string;
   readonly const?: unknown;

@@ -44,13 +44,13 @@ describe('sizeCheck', () => {
       assert.equal(find(value), undefined, JSON.stringify(value));
   });
 
-  it('finds an excess in a union only where each of its schemas has one', () => {
+  it('finds a value of a union too large only when it is too large for each schema of the union', () => {
     assert.equal(find({ keys: {}, ids: [1, 2] }), undefined);
     assert.equal(find({ keys: {}, any: ['', ''] }), undefined);
     assert.deepEqual(find({ keys: {}, ids: [1, 2, 3] })?.path, ['ids']);
   });
 
-  it('does not read the entries of a list or map that has too many', () => {
+  it('does not read the entries of a list or map that has too many entries', () => {
     const unread = {
       get: () => assert.fail('an entry was read'),
       ownKeys: () => ['a', 'b', 'c'],
@@ -59,7 +59,7 @@ describe('sizeCheck', () => {
     assert.deepEqual(find({ keys: new Proxy({}, unread) })?.path, ['keys']);
   });
 
-  it('is absent for a schema without bounds', () => {
+  it('is undefined for a schema without bounds', () => {
     assert.equal(sizeCheck(Type.Object({ a: Type.Array(Type.String()) })), undefined);
   });
 });

@@ -44,7 +44,7 @@ export interface EndpointDeps {
   readonly serverAuthenticator: ServerAuthenticator | undefined;
   /** Limits concurrent requests of remote servers; absent: all are processed at once. */
   readonly serverAdmission: ServerAdmission | undefined;
-  /** Milliseconds of a clock that only grows. */
+  /** Returns milliseconds of a monotonic clock. */
   readonly monotonic: () => number;
   readonly observe: Observer;
   /** Absent where tracing is disabled. */

@@ -24,8 +24,8 @@ export type Auth = 'none' | 'optional' | 'on-demand' | 'user' | 'guest' | 'admin
  */
 export interface RouteContract {
   /**
-   * The specification's `operationId`. Routes of the admin API have names of our own; other endpoints outside of the
-   * specification have none.
+   * The specification's `operationId`. Routes of the admin API have names that this program chooses; other endpoints
+   * outside of the specification have none.
    */
   readonly operationId?: string;
   /** The `operationId` of an endpoint of the specification that does the same, whose checks apply to this one, too. */

@@ -109,7 +109,7 @@ describe('authentication of requests', () => {
     assert.equal(error['soft_logout'], false);
   });
 
-  it('answers 403 to guests, users and clients without the rights of a route, and lets application services assert users', async () => {
+  it('answers 403 to guests, users and clients without the rights of a route, and lets application services act as users', async () => {
     await fails(403, 'M_GUEST_ACCESS_FORBIDDEN', 'GET', '/_matrix/client/v3/members', bearer('guest-secret'));
     assert.equal((await call('GET', '/_matrix/client/v3/who/x', bearer('guest-secret'))).status, 200);
     await fails(403, 'M_FORBIDDEN', 'POST', '/_server/admin/v1/purge', bearer('alice-secret'));

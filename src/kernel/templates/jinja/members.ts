@@ -1,7 +1,7 @@
 /**
  * Returns a member of a value for a template: own members of objects, elements of lists and strings, and methods of
- * Python that change nothing. Prototypes, constructors and members of functions are out of reach, and with them the
- * process: templates come from operators, and mapping templates from configurations that operators copy from others.
+ * Python that change nothing. Does not return prototypes, constructors and members of functions, by which a template
+ * could access the process: operators may copy templates, and configurations with templates, from others.
  */
 export function memberOf(value: unknown, key: unknown): unknown {
   if (value === null || value === undefined || typeof value === 'function') return undefined;

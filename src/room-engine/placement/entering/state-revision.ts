@@ -179,7 +179,7 @@ export class StateRevision {
         extremities.set(nid, { nid, eventId, depth, stateGroup: stored.stateGroup });
       }
     }
-    // An event that another extremity names as a previous event is no extremity.
+    // An event that another extremity names as a previous event is not an extremity.
     const prevEventIds = new Set<string>();
     for (const nid of extremities.keys()) {
       const stored = this.events.get(nid) ?? (await this.#deps.events.get(nid));

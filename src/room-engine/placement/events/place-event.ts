@@ -224,7 +224,7 @@ function changesOtherState(
   );
 }
 
-/** Returns whether an event was placed or rejected for good, so that placing it again changes nothing. */
+/** Returns whether an event was placed or rejected permanently, so that placing it again changes nothing. */
 export function hasPlace({ stream, softFailed, rejected, stateGroup }: StoredEvent): boolean {
   return stream !== undefined || softFailed || (rejected && stateGroup !== undefined);
 }

@@ -35,7 +35,7 @@ export class PlainTimelines {
     const { engine, clock, sharedTimelines } = this.#deps;
     const { userId, filter, timelineLimit } = recipient;
     const { timeline: wanted } = filter.room;
-    const hasDefaultFormat = filter.format === 'client' && !filter.selectFields && !wanted.asksForRelations;
+    const hasDefaultFormat = filter.format === 'client' && !filter.selectFields && !wanted.selectsByRelations;
     if (!hasDefaultFormat || wanted.passesNothing || !wanted.passesRoom(head.roomId)) return undefined;
     const inputs = allReady<[SharedTimeline | undefined, ReadonlySet<string>]>([
       sharedTimelines.find(head, range),

@@ -5,9 +5,9 @@ import { decide } from './decide.ts';
 import { CallbackFailure, type ModuleCalls } from './module-calls.ts';
 
 /**
- * Asks a check of all modules until one denies.
+ * Calls a check of all modules, one after the other, until one denies.
  * @param found the modules that have the check
- * @param ask calls the check of one module
+ * @param call calls the check of one module
  * @param timeout milliseconds
  * @returns the error for the client; `undefined` when all allow
  */
@@ -15,11 +15,11 @@ export async function firstDenial<T>(
   calls: ModuleCalls,
   name: string,
   found: readonly ModuleCallbacks<T>[],
-  ask: (callback: T) => Decision | Promise<Decision>,
+  call: (callback: T) => Decision | Promise<Decision>,
   timeout?: number,
 ): Promise<MatrixError | undefined> {
   for (const { module, callbacks } of found) {
-    const error = await decide(calls, module, name, () => ask(callbacks), timeout);
+    const error = await decide(calls, module, name, () => call(callbacks), timeout);
     if (error !== undefined) return error;
   }
   return undefined;
@@ -30,12 +30,12 @@ export async function firstAnswer<T, A>(
   calls: ModuleCalls,
   name: string,
   found: readonly ModuleCallbacks<T>[],
-  ask: (callback: T) => A | undefined | Promise<A | undefined>,
+  call: (callback: T) => A | undefined | Promise<A | undefined>,
   isValid: (answer: A) => boolean,
 ): Promise<A | undefined> {
   for (const { module, callbacks } of found) {
     try {
-      const answer = await calls.run(module, name, () => ask(callbacks));
+      const answer = await calls.run(module, name, () => call(callbacks));
       if (answer === undefined) continue;
       if (isValid(answer)) return answer;
       calls.failed(module, name, 'answer', new TypeError('The answer has the wrong type'));
