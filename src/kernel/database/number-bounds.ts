@@ -1,9 +1,12 @@
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../observability/logger.ts';
+import { DatabaseClosed } from './errors.ts';
 import type { Statement } from './statement.ts';
 
 /** A row of `number_bounds`: it is at or above all numbers that are on disk, so that none is assigned twice after a crash. */
 export interface NumberBound {
   readonly name: string;
-  /** The value to which the next write must raise the row; `undefined` while no assigned number is above the row. */
+  /** The value to which the next write must raise the row; `undefined` while enough numbers are left below the row. */
   readonly due: number | undefined;
   /** Called when a write that has raised the row to `value` is on disk. */
   raised(value: number): void;
@@ -16,17 +19,33 @@ export interface DueBounds {
   onDisk(): void;
 }
 
+export interface NumberBoundsDeps {
+  /** Writes a batch, which raises the bounds that are due, as every write does. */
+  readonly batch: (statements: readonly Statement[]) => Promise<void>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
 const raise =
   'insert into number_bounds (name, bound) values (?, ?)' +
   ' on conflict (name) do update set bound = excluded.bound where number_bounds.bound < excluded.bound';
 
+/** Milliseconds after which the bounds are raised again when the database could not do it. */
+const retryDelay = 1_000;
+
 /**
  * The bounds of the numbers that this process assigns in memory. Every write raises in its own transaction the bounds
- * that are not above all assigned numbers: numbers may be assigned without waiting for the disk, also inside a
- * transaction, and reach the disk only together with a bound above them.
+ * that are due: numbers may be assigned without waiting for the disk, also inside a transaction, and reach the disk
+ * only together with a bound above them.
  */
 export class NumberBounds {
+  readonly #deps: NumberBoundsDeps;
   readonly #bounds: NumberBound[] = [];
+  #isRaising = false;
+
+  constructor(deps: NumberBoundsDeps) {
+    this.#deps = deps;
+  }
 
   add(bound: NumberBound): void {
     this.#bounds.push(bound);
@@ -46,5 +65,27 @@ export class NumberBounds {
         for (const { bound, value } of due) bound.raised(value);
       },
     };
+  }
+
+  /**
+   * Raises the bounds that are due in the background, so that they are raised when nothing else is written. Logs a
+   * failure and tries again after a second.
+   */
+  raiseInBackground(): void {
+    if (this.#isRaising || !this.due()) return;
+    this.#isRaising = true;
+    this.#deps.batch([]).then(
+      () => this.#raiseAgain(),
+      (error: unknown) => {
+        if (error instanceof DatabaseClosed) return;
+        this.#deps.log.error({ err: error }, 'The bounds of assigned numbers could not be raised');
+        this.#deps.clock.setTimer(retryDelay, () => this.#raiseAgain());
+      },
+    );
+  }
+
+  #raiseAgain(): void {
+    this.#isRaising = false;
+    this.raiseInBackground();
   }
 }

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { eventually } from '../../../test/clients/eventually.ts';
-import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { systemClock } from '../clock.ts';
 import type { Database, Migration } from '../database/index.ts';
@@ -26,25 +25,13 @@ const things: Migration = {
 const log = pino({ level: 'silent' });
 const step = 10;
 
-/** The same database, whose transactions a test can hold back or fail: the transactions that raise bounds ahead. */
-class SlowBounds {
-  /** Called before each transaction. */
-  before: () => Promise<void> = async () => undefined;
-  readonly database: Database;
-
-  constructor(database: Database) {
-    const transaction: Database['transaction'] = async (work) => {
-      await this.before();
-      return database.transaction(work);
-    };
-    this.database = new Proxy(database, {
-      get: (target, name) => {
-        if (name === 'transaction') return transaction;
-        const value: unknown = Reflect.get(target, name);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
-  }
+/** Calls `before` before each write of `database` that raises bounds in the background: it may hold the write back or fail. */
+function beforeBackgroundRaises(database: Database, before: () => Promise<void>): void {
+  const batch = database.batch.bind(database);
+  database.batch = async (statements) => {
+    if (statements.length === 0) await before();
+    await batch(statements);
+  };
 }
 
 const fail = () => Promise.reject(new Error('the disk is full'));
@@ -72,15 +59,12 @@ const insertThings = (database: Database, takeIds: () => readonly number[]) =>
 const many = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make);
 
 forEachDatabase((open) => {
-  const openSlowly = async () => {
-    const database = await open([...streamMigrations, things]);
-    return { database, bounds: new SlowBounds(database) };
-  };
+  const openEmpty = () => open([...streamMigrations, things]);
 
-  test('Sequence assigns 500 ids inside a transaction at a step of 10, which raises the bound on disk itself', async () => {
-    const { database, bounds } = await openSlowly();
-    const sequence = await Sequence.open(bounds.database, 'things', step);
-    bounds.before = fail;
+  test('A transaction that takes 500 ids of a Sequence whose bound is raised by 10 at a time raises the bound above them itself', async () => {
+    const database = await openEmpty();
+    const sequence = await Sequence.open(database, 'things', step);
+    beforeBackgroundRaises(database, fail);
     const ids = await insertThings(database, () => many(500, () => sequence.next()));
     assert.equal(new Set(ids).size, 500);
     assert.ok((await boundOf(database, 'things')) >= Math.max(...ids));
@@ -88,22 +72,25 @@ forEachDatabase((open) => {
     assert.ok((await Sequence.open(reopened, 'things', step)).next() > Math.max(...ids));
   });
 
-  test('Sequence assigns 500 ids for a batch at a step of 10, which raises the bound on disk itself', async () => {
-    const { database, bounds } = await openSlowly();
-    const sequence = await Sequence.open(bounds.database, 'things', step);
-    bounds.before = fail;
+  test('A batch with 500 ids of a Sequence whose bound is raised by 10 at a time raises the bound above them itself, and the batches after it write only their own rows', async () => {
+    const database = await openEmpty();
+    const sequence = await Sequence.open(database, 'things', step);
+    beforeBackgroundRaises(database, fail);
     const rows = many(500, () => [sequence.next()]);
     await database.batch([{ sql: 'insert into things (id) values (?)', rows }]);
     assert.ok((await boundOf(database, 'things')) >= Math.max(...rows.flat()));
+    const insertOne = () =>
+      database.batch([{ sql: 'insert into things (id) values (?)', rows: [[sequence.next()]] }]);
+    await insertOne(); // Raises the bound once more, by the doubled step.
     const writesBefore = database.statistics.writes;
-    await database.batch([{ sql: 'insert into things (id) values (?)', rows: [[sequence.next()]] }]);
+    await insertOne();
     assert.equal(database.statistics.writes, writesBefore + 1);
   });
 
-  test('Sequence raises the bound with the next write after a transaction with ids above it was rolled back', async () => {
-    const { database, bounds } = await openSlowly();
-    const sequence = await Sequence.open(bounds.database, 'things', step);
-    bounds.before = fail;
+  test('The write after a transaction that was rolled back raises the bound of a Sequence above the ids that both have taken', async () => {
+    const database = await openEmpty();
+    const sequence = await Sequence.open(database, 'things', step);
+    beforeBackgroundRaises(database, fail);
     const boundBefore = await boundOf(database, 'things');
     const failing = database.transaction<ThingTables, void>(async (writer) => {
       const id = many(50, () => sequence.next()).at(-1)!;
@@ -116,8 +103,8 @@ forEachDatabase((open) => {
     assert.ok((await boundOf(database, 'things')) >= id!);
   });
 
-  test('Sequence assigns ids to 60 transactions and 60 batches at once, 100 ids each at a step of 10', async () => {
-    const { database } = await openSlowly();
+  test('60 transactions and 60 batches at once get different ids, 100 each, of Sequences whose bounds are raised by 10 at a time', async () => {
+    const database = await openEmpty();
     const [inTransactions, inBatches] = await Promise.all([
       Sequence.open(database, 'transactions', step),
       Sequence.open(database, 'batches', step),
@@ -135,19 +122,14 @@ forEachDatabase((open) => {
     assert.ok(2 * (await boundOf(database, 'batches')) + 1 >= Math.max(...ids.slice(60).flat()));
   });
 
-  test('LocalStreams assigns 500 positions in one turn at a step of 10, and delivers facts in memory up to the bound on disk', async () => {
-    const { database, bounds } = await openSlowly();
-    const streams = await LocalStreams.open({
-      database: bounds.database,
-      clock: systemClock,
-      log,
-      boundStep: step,
-    });
+  test('LocalStreams assigns 500 positions in one turn while its bound is raised by 10 at a time, and delivers facts in memory only up to the bound on disk', async () => {
+    const database = await openEmpty();
+    const streams = await LocalStreams.open({ database, clock: systemClock, log, boundStep: step });
     const delivered: number[] = [];
     const stream = new Stream<string>('numbers', jsonFacts());
     stream.subscribe((_fact, position) => delivered.push(position));
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
-    bounds.before = () => released;
+    beforeBackgroundRaises(database, () => released);
     const bound = await boundOf(database, 'positions');
     const announced = many(250, () => streams.announce(stream, 'in memory'));
     const reserved = streams.reserving((reserve) => many(250, () => reserve(stream)));
@@ -165,28 +147,27 @@ forEachDatabase((open) => {
     assert.ok((await boundOf(database, 'positions')) >= streams.current);
   });
 
-  test('LocalStreams raises the bound again after a failure, so that facts in memory are delivered', async () => {
-    const { bounds } = await openSlowly();
-    const clock = manualClock();
-    const streams = await LocalStreams.open({ database: bounds.database, clock, log, boundStep: step });
+  test('LocalStreams delivers facts in memory after their bound could not be raised once', async () => {
+    const database = await openEmpty();
+    const streams = await LocalStreams.open({ database, clock: systemClock, log, boundStep: step });
     const stream = new Stream<string>('numbers', jsonFacts());
-    let failures = 0;
-    bounds.before = () => {
-      failures++;
-      return fail();
-    };
-    const last = many(50, () => streams.announce(stream, 'in memory')).at(-1)!;
-    await eventually('the failure', () => failures === 1);
-    bounds.before = async () => undefined;
-    assert.ok(streams.current < last);
-    await eventually('the delivery', () => {
-      clock.advance(1_000);
-      return streams.current === last;
+    let raises = 0;
+    let delivered = 0;
+    let deliveredAfterFailure: number | undefined;
+    stream.subscribe(() => delivered++);
+    beforeBackgroundRaises(database, async () => {
+      raises++;
+      if (raises === 1) await fail();
+      deliveredAfterFailure ??= delivered;
     });
+    const last = many(50, () => streams.announce(stream, 'in memory')).at(-1)!;
+    await eventually('the delivery', () => streams.current === last);
+    assert.ok(deliveredAfterFailure! <= step, `${deliveredAfterFailure} facts`);
+    assert.equal(delivered, 50);
   });
 
-  test('LocalStreams completes 200 writes at once with 20 facts each at a step of 10', async () => {
-    const { database } = await openSlowly();
+  test('LocalStreams completes 200 writes at once with 20 facts each while its bound is raised by 10 at a time', async () => {
+    const database = await openEmpty();
     const streams = await LocalStreams.open({ database, clock: systemClock, log, boundStep: step });
     const stream = new Stream<string>('numbers', jsonFacts());
     const delivered: number[] = [];

@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts';
-import type { NumberBound } from '../database/number-bounds.ts';
+import type { NumberBound, NumberBounds } from '../database/number-bounds.ts';
 import { raiseBound } from './store.ts';
 
 /** Maximum step by which the bound is raised at a time. A crash leaves a few steps of numbers unused at most. */
@@ -10,22 +10,21 @@ const maxStep = 1_000_000;
  * the bound of the last run, so that no number is assigned twice, not even after a crash. One process at a time writes
  * the database (decision 0131): all numbers up to the raised bound are its own.
  *
- * The bound is raised in the background long before it is reached. When that raise is late, numbers above the bound are
- * assigned nevertheless, and the transaction that writes them raises it (`NumberBounds`).
+ * The bound is due when less than half a step is left: the next write raises it, or a write in the background
+ * (`NumberBounds`). When both are late, numbers above the bound are assigned nevertheless, because the transaction
+ * that writes them raises the bound.
  */
 export class DurableBound implements NumberBound {
   readonly name: string;
-  readonly #database: Database;
+  readonly #bounds: NumberBounds;
   #step: number;
   #value: number;
   /** The highest number that is assigned. */
   #assigned: number;
-  #isRaising = false;
   #onRaised: ((value: number) => void) | undefined;
-  #onFailed: ((error: unknown) => void) | undefined;
 
-  private constructor(database: Database, name: string, step: number, value: number) {
-    this.#database = database;
+  private constructor(bounds: NumberBounds, name: string, step: number, value: number) {
+    this.#bounds = bounds;
     this.name = name;
     this.#step = step;
     this.#value = value;
@@ -38,7 +37,7 @@ export class DurableBound implements NumberBound {
    */
   static async open(database: Database, name: string, step: number): Promise<[DurableBound, last: number]> {
     const value = await raiseBound(database, name, step);
-    const bound = new DurableBound(database, name, step, value);
+    const bound = new DurableBound(database.numberBounds, name, step, value);
     database.numberBounds.add(bound);
     return [bound, value - step];
   }
@@ -49,22 +48,19 @@ export class DurableBound implements NumberBound {
   }
 
   get due(): number | undefined {
-    return this.#assigned > this.#value ? this.#assigned + this.#step : undefined;
+    const isLow = this.#assigned > this.#value - this.#step / 2;
+    return isLow ? Math.max(this.#assigned, this.#value) + this.#step : undefined;
   }
 
-  /**
-   * @param onRaised called when the bound was raised
-   * @param onFailed called when the bound could not be raised in the background; `raiseIfLow` tries again
-   */
-  watch(onRaised: (value: number) => void, onFailed: (error: unknown) => void): void {
-    this.#onRaised = onRaised;
-    this.#onFailed = onFailed;
+  /** Calls `listener` whenever the bound was raised. */
+  onRaised(listener: (value: number) => void): void {
+    this.#onRaised = listener;
   }
 
   /** Notes that all numbers up to `number` are assigned. */
   assign(number: number): void {
     this.#assigned = number;
-    this.raiseIfLow();
+    if (this.due !== undefined) this.#bounds.raiseInBackground();
   }
 
   /** Doubles the step when numbers are used up faster than the database raises the bound. */
@@ -73,23 +69,5 @@ export class DurableBound implements NumberBound {
     if (this.#assigned > this.#value - this.#step / 4) this.#step = Math.min(this.#step * 2, maxStep);
     this.#value = value;
     this.#onRaised?.(value);
-  }
-
-  /** Raises the bound in the background when less than half a step is left, once at a time. */
-  raiseIfLow(): void {
-    if (this.#isRaising || this.#assigned <= this.#value - this.#step / 2) return;
-    this.#isRaising = true;
-    const increase = Math.max(this.#step, this.#assigned - this.#value + this.#step);
-    raiseBound(this.#database, this.name, increase).then(
-      (value) => {
-        this.#isRaising = false;
-        this.raised(value);
-        this.raiseIfLow();
-      },
-      (error: unknown) => {
-        this.#isRaising = false;
-        this.#onFailed?.(error);
-      },
-    );
   }
 }

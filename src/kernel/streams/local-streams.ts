@@ -1,6 +1,5 @@
 import type { Clock } from '../clock.ts';
 import type { Database, Writer } from '../database/database.ts';
-import { DatabaseClosed } from '../database/errors.ts';
 import type { Logger, Metrics } from '../observability/index.ts';
 import { DurableBound } from './durable-bound.ts';
 import { PendingWatch } from './pending-watch.ts';
@@ -22,9 +21,6 @@ export interface LocalStreamsDeps {
 
 const defaultBoundStep = 100_000;
 
-/** Milliseconds after which the bound is raised again when the database could not do it. */
-const boundRetryDelay = 1_000;
-
 /**
  * The writing half of the streams: the one counter that they all share, and the order in which their facts become
  * visible. Positions are reserved before a transaction, complete when it settles, and `current` never passes one that
@@ -40,7 +36,6 @@ export class LocalStreams implements StreamWriter {
   readonly #counter: PositionCounter;
   readonly #bound: DurableBound;
   readonly #pending: PendingWatch;
-  #isRetryPending = false;
   readonly #advanced: ((current: number) => void)[] = [];
   #publisher: FactPublisher | undefined;
 
@@ -51,10 +46,7 @@ export class LocalStreams implements StreamWriter {
     this.#bound = bound;
     this.#counter = new PositionCounter(last, bound.value, (current) => this.#onAdvance(current));
     this.#pending = new PendingWatch(this.#counter, deps);
-    bound.watch(
-      (value) => this.#counter.raiseLimit(value),
-      (error) => this.#onBoundFailed(error),
-    );
+    bound.onRaised((value) => this.#counter.raiseLimit(value));
   }
 
   /** Starts above every position that an earlier run may have assigned. */
@@ -132,17 +124,6 @@ export class LocalStreams implements StreamWriter {
       deliver(stream, fact, position, this.#listenerFailed);
       this.#publisher?.add(stream, fact, position);
       delivered?.();
-    });
-  }
-
-  /** Tries again later, because facts in memory wait for the bound even when nothing else is written. */
-  #onBoundFailed(error: unknown): void {
-    if (error instanceof DatabaseClosed || this.#isRetryPending) return;
-    this.#isRetryPending = true;
-    this.#log.error({ err: error }, 'The bound of stream positions could not be raised');
-    this.#clock.setTimer(boundRetryDelay, () => {
-      this.#isRetryPending = false;
-      this.#bound.raiseIfLow();
     });
   }
 

@@ -47,7 +47,7 @@ export interface LeaseUse {
 /** A PostgreSQL server, used through a pool of connections. */
 export class PostgresDatabase implements Database {
   readonly statistics = noStatistics();
-  readonly numberBounds = new NumberBounds();
+  readonly numberBounds: NumberBounds;
   readonly #clock: Clock;
   readonly #idleLimit: number;
   readonly #log: Logger;
@@ -66,6 +66,7 @@ export class PostgresDatabase implements Database {
   private constructor(options: PostgresOptions, log: Logger, clock: Clock) {
     this.#log = log;
     this.#clock = clock;
+    this.numberBounds = new NumberBounds({ batch: (statements) => this.batch(statements), clock, log });
     this.#idleLimit = options.idleLimit ?? defaultIdleLimit;
     const { timings } = this.statistics;
     timings.pools = () => ({ main: this.#pool.occupancy, scanning: this.#scanning.occupancy });
@@ -125,12 +126,9 @@ export class PostgresDatabase implements Database {
 
   async batch(statements: readonly Statement[]): Promise<void> {
     if (this.#lease?.lost) throw this.#lease.lost;
-    const due = this.numberBounds.due();
-    const written = due ? [...statements, due.statement] : statements;
     this.statistics.batches += 1;
-    for (const { rows } of written) this.statistics.writes += rows.length;
-    await this.#batches.add(written);
-    due?.onDisk();
+    for (const { rows } of statements) this.statistics.writes += rows.length;
+    await this.#batches.add(statements);
   }
 
   fullText(name: string): FullText {
@@ -250,7 +248,10 @@ export class PostgresDatabase implements Database {
           answer.catch(() => {});
         };
         send(this.#begin(session, latest));
-        for (const { sql: text, rows } of statements) {
+        // Bounds are raised last, as in transactions, so that no writer waits for other rows while it has locked a bound.
+        const due = this.numberBounds.due();
+        if (due) this.statistics.writes += due.statement.rows.length;
+        for (const { sql: text, rows } of due ? [...statements, due.statement] : statements) {
           for (const row of rows) {
             send(session.run(text, row));
             if (sent.length % statementsPerPause === 0) await new Promise(setImmediate);
@@ -263,6 +264,7 @@ export class PostgresDatabase implements Database {
           throw new FailedWithoutEffect(error as Error, error);
         }
         await this.#commit(session);
+        due?.onDisk();
       }),
     );
   }

@@ -55,7 +55,7 @@ const defaultIdleLimit = 10_000;
  */
 export class SqliteDatabase implements Database {
   readonly statistics = noStatistics();
-  readonly numberBounds = new NumberBounds();
+  readonly numberBounds: NumberBounds;
   readonly #idleLimit: number;
   readonly #log: Logger;
   readonly #clock: Clock;
@@ -74,6 +74,7 @@ export class SqliteDatabase implements Database {
     this.#idleLimit = options.idleLimit ?? defaultIdleLimit;
     this.#log = log;
     this.#clock = clock;
+    this.numberBounds = new NumberBounds({ batch: (statements) => this.batch(statements), clock, log });
     this.#writing = writing;
     this.#reading = new SqliteConnection(file, 'reading');
     this.#scanning = new ScannerPool(file, log, clock);
