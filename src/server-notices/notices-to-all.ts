@@ -124,10 +124,8 @@ export class NoticesToAll {
     for (;;) {
       const users = await readRegularUsers(this.#deps.database, { ...state, limit: usersAtOnce });
       for (const userId of users) {
-        if (signal.aborted) {
-          await progress(state);
-          throw new Error('Interrupted because the server stops');
-        }
+        if (signal.aborted) await progress(state);
+        signal.throwIfAborted();
         state = await this.#send(state, userId);
       }
       await progress(state);

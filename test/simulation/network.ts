@@ -1,4 +1,9 @@
-import { OutboundError, type OutboundHttp, type Target } from '../../src/kernel/outbound/index.ts';
+import {
+  OutboundError,
+  type OutboundHttp,
+  requestAborted,
+  type Target,
+} from '../../src/kernel/outbound/index.ts';
 import type { LocalAnswer, LocalRequest } from './local-http.ts';
 import type { Dice } from './random.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -90,7 +95,7 @@ export class Network {
   async #send(client: Client, target: Target, outgoing: Outgoing): Promise<LocalAnswer> {
     if (!client.step()) return never;
     const { method = 'GET', headers = {}, body, timeout, signal } = outgoing;
-    if (signal?.aborted) throw new OutboundError('aborted', 'The request was aborted');
+    if (signal?.aborted) throw requestAborted();
     const request = { method, path: target.path, headers, body: body?.toString() };
     if (request.body?.includes('m.read.private'))
       this.leaks.push(`${client.name} sends a private read receipt`);
@@ -100,7 +105,7 @@ export class Network {
         signal?.removeEventListener('abort', onAbort);
         timer.cancel();
       };
-      const onAbort = () => settle(() => reject(new OutboundError('aborted', 'The request was aborted')));
+      const onAbort = () => settle(() => reject(requestAborted()));
       const timer = this.#scheduler.after(timeout, () =>
         settle(() => reject(new OutboundError('timeout', 'The other server has not answered in time'))),
       );

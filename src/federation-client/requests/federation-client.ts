@@ -5,6 +5,7 @@ import {
   type OutboundFailure,
   type OutboundHttp,
   type OutboundResponse,
+  requestAborted,
   type Target,
 } from '../../kernel/outbound/index.ts';
 import { type Randomness, randomFraction } from '../../kernel/randomness.ts';
@@ -243,7 +244,7 @@ function failureOf(destination: string, cause: OutboundError): FederationError {
 /** The error of a request that its caller aborted, whatever the last attempt ended with. */
 function abortedBy(cause: unknown): OutboundError {
   const isAborted = cause instanceof OutboundError && cause.failure === 'aborted';
-  return isAborted ? cause : new OutboundError('aborted', 'The request was aborted', { cause });
+  return isAborted ? cause : requestAborted(cause);
 }
 
 /** Whether the same request may succeed a little later. */

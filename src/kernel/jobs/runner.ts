@@ -50,7 +50,7 @@ export class JobRunner {
 
   /** Waits some seconds for running jobs; jobs that have not ended by then run again after the next start. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
+    this.#stopping.abort(new Error('Interrupted because the server stops'));
     this.#timer?.cancel();
     this.#renewal?.cancel();
     await this.#polling;

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../clock.ts';
-import { OutboundError } from './errors.ts';
+import { OutboundError, requestAborted } from './errors.ts';
 
 /** Aborts a request that takes too long or that its caller aborts. */
 export class Deadline {
@@ -32,7 +32,6 @@ export class Deadline {
   }
 
   readonly #abort = () => {
-    const cause: unknown = this.#outer?.reason;
-    this.#controller.abort(new OutboundError('aborted', 'The request was aborted', { cause }));
+    this.#controller.abort(requestAborted(this.#outer?.reason));
   };
 }

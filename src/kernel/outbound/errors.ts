@@ -38,6 +38,10 @@ export class OutboundError extends Error {
   }
 }
 
+/** Returns the error of a request that its caller aborted. */
+export const requestAborted = (cause?: unknown): OutboundError =>
+  new OutboundError('aborted', 'The request was aborted', { cause });
+
 const byCode: Readonly<Record<string, OutboundFailure>> = {
   ENOTFOUND: 'unknown-host',
   EAI_AGAIN: 'unknown-host',
@@ -60,9 +64,7 @@ export function toOutboundError(error: unknown): OutboundError {
   if (error instanceof OutboundError) return error;
   const { code, message } = describe(error);
   if (error instanceof Error && error.name === 'AbortError') {
-    return error.cause instanceof OutboundError
-      ? error.cause
-      : new OutboundError('aborted', 'The request was aborted', { cause: error });
+    return error.cause instanceof OutboundError ? error.cause : requestAborted(error);
   }
   const isParserError = error instanceof Error && error.name === 'HTTPParserError';
   return new OutboundError(isParserError ? 'protocol' : failureOf(code), message, { cause: error });

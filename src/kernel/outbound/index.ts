@@ -1,6 +1,6 @@
 /** Requests to other servers. All outbound HTTP requests are sent by this code. */
 export { type OutboundConfig, outboundOfFederation, outboundSection, privateRanges } from './config.ts';
-export { OutboundError, type OutboundFailure } from './errors.ts';
+export { OutboundError, type OutboundFailure, requestAborted } from './errors.ts';
 export {
   type FetchedResponse,
   OutboundHttp,

@@ -251,7 +251,7 @@ export class RoomDeletion {
     const failed = [...order.failed];
     const users = (order.users ?? []).filter((userId) => !removed.has(userId));
     for (const [index, userId] of users.entries()) {
-      if (signal.aborted) throw new Error('Interrupted because the server stops');
+      signal.throwIfAborted();
       const isKicked = await this.#removeUser(order, userId);
       (isKicked ? kicked : failed).push(userId);
       if ((index + 1) % usersPerStep === 0) await progress({ ...order, kicked, failed });
@@ -297,9 +297,7 @@ export class RoomDeletion {
     const room = { roomId, roomNid };
     const mayDelete = async () => forcePurge || !(await hasJoinedUsers(database, room, serverName));
     if (await purge.purge(room, mayDelete, signal)) return;
-    throw new Error(
-      signal.aborted ? 'Interrupted because the server stops' : 'Local users are still in the room',
-    );
+    throw new Error('Local users are still in the room');
   }
 }
 

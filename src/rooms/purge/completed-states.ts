@@ -26,7 +26,7 @@ export function cleanCompletedStates({ jobs, streams, engine, groups }: Complete
       // Rooms that become complete during the run have higher positions, and are found again by the next run.
       const position = streams.current;
       for (const room of await engine.roomsCompletedSince(payload?.position ?? 0)) {
-        if (signal.aborted) throw new Error('Interrupted because the server stops');
+        signal.throwIfAborted();
         await groups.schedule(room);
       }
       await progress({ position });

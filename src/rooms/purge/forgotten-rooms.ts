@@ -60,7 +60,6 @@ export class ForgottenRooms {
     const mayDelete = async () => !(await store.isRemembered(database, room, serverName));
     const isGone = await purge.purge(room, mayDelete, signal);
     if (isGone) log.info({ roomId: room.roomId }, 'Deleted a room that all local users have forgotten');
-    else if (signal.aborted) throw new Error('Interrupted because the server stops');
   }
 
   /** Schedules rooms that were forgotten while the option was off; their period starts now. */

@@ -70,7 +70,7 @@ export class HistoryDeletion {
   async #run({ payload, signal, progress }: DeletionAttempt): Promise<DeletionProgress> {
     let deletion = payload;
     for (;;) {
-      if (signal.aborted) throw new Error('Interrupted because the server stops');
+      signal.throwIfAborted();
       const next = await this.#continue(deletion);
       if (next === undefined) {
         await this.#deps.onEnd(deletion);

@@ -44,7 +44,8 @@ export class RoomPurge {
    * @param mayDelete whether the room may be deleted. Is called twice: before the room becomes unknown, so that a room
    * that must stay never becomes unknown, and again when the room can no longer change. Not called when an earlier call
    * has begun the deletion
-   * @returns whether the room is deleted; false if `mayDelete` refuses or `signal` aborts before the end
+   * @returns whether the room is deleted; false if `mayDelete` refuses
+   * @throws the reason of `signal` when it aborts before the end
    */
   purge(room: PurgedRoom, mayDelete: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
     return this.#deps.database.inBackground(() => this.#purge(room, mayDelete, signal));
@@ -64,41 +65,41 @@ export class RoomPurge {
           publish(removals, { kind: 'purged', ...room });
         });
       }
-      for (const table of this.tables) if (!(await this.#deleteTable(table, room, signal))) return false;
-      if (!(await this.#deleteGroups(room, signal)) || !(await this.#deleteEvents(room, signal)))
-        return false;
+      for (const table of this.tables) await this.#deleteTable(table, room, signal);
+      await this.#deleteGroups(room, signal);
+      await this.#deleteEvents(room, signal);
       return true;
     } finally {
       heads.unblock(room.roomId);
     }
   }
 
-  async #deleteTable(table: RoomTable, room: PurgedRoom, signal: AbortSignal): Promise<boolean> {
+  async #deleteTable(table: RoomTable, room: PurgedRoom, signal: AbortSignal): Promise<void> {
     const { database } = this.#deps;
     for (;;) {
       const rows = await store.someRows(database, table, room, rowsAtOnce);
-      if (rows.length === 0) return true;
-      if (signal.aborted) return false;
+      if (rows.length === 0) return;
+      signal.throwIfAborted();
       await database.batch([store.deletionOf(table, rows)]);
     }
   }
 
-  async #deleteGroups(room: PurgedRoom, signal: AbortSignal): Promise<boolean> {
+  async #deleteGroups(room: PurgedRoom, signal: AbortSignal): Promise<void> {
     const { stateDatabase: database = this.#deps.database } = this.#deps;
     for (;;) {
       const ids = await store.someGroups(database, room, groupsAtOnce);
-      if (ids.length === 0) return true;
-      if (signal.aborted) return false;
+      if (ids.length === 0) return;
+      signal.throwIfAborted();
       await database.transaction<RoomTables, void>((writer) => store.deleteGroups(writer, ids));
     }
   }
 
-  async #deleteEvents(room: PurgedRoom, signal: AbortSignal): Promise<boolean> {
+  async #deleteEvents(room: PurgedRoom, signal: AbortSignal): Promise<void> {
     const { database, streams, engine, rows } = this.#deps;
     for (;;) {
       const nids = await store.someEvents(database, room, eventsAtOnce);
-      if (nids.length === 0) return true;
-      if (signal.aborted) return false;
+      if (nids.length === 0) return;
+      signal.throwIfAborted();
       await streams.write<RoomTables, void>(async (writer, publish) => {
         for (const { deleteForEvents: deleteRows } of rows) await deleteRows?.(writer, nids, database);
         await writer.deleteFrom('events').where('nid', 'in', nids).execute();

@@ -112,7 +112,7 @@ export class UserRedaction {
     for (let roomId = order.roomIds[0]; roomId !== undefined; roomId = order.roomIds[0]) {
       const events = await this.#events(order, roomId);
       for (const stored of events) {
-        if (signal.aborted) throw new Error('Interrupted because the server stops');
+        signal.throwIfAborted();
         order = await this.#redact(order, roomId, stored);
       }
       if (events.length === 0)

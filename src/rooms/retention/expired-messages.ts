@@ -105,7 +105,7 @@ export class ExpiredMessages {
     // Rooms without a policy are searched only where the default policy is in the range.
     const onlyWithPolicy = !isInRange(engine.retention.lifetimeBy(undefined), purgeJob);
     for (let after = start; ; ) {
-      if (signal.aborted) throw new Error('Interrupted because the server stops');
+      signal.throwIfAborted();
       const page = { after, limit: roomsAtOnce, onlyWithPolicy };
       const rooms = await store.roomsWithPolicies(database, { policy, create }, page);
       for (const room of rooms) await this.#scheduleDeletion(room, purgeJob);

@@ -98,7 +98,7 @@ export class StateGroupCleanup {
     if (removable.length > 0) await this.#dropCachedChains(payload);
     await this.#remove(removable, newest, signal);
     for (const rebase of plan.rebases) {
-      if (signal.aborted) throw new Error('Interrupted because the server stops');
+      signal.throwIfAborted();
       await this.#rebase(rebase);
     }
     if (plan.rebases.length > 0) await this.#dropCachedChains(payload);
@@ -137,7 +137,7 @@ export class StateGroupCleanup {
     for (let start = 0; start < groups.length; start += groupsAtOnce) {
       const sizes = await store.deltaSizes(database, groups.slice(start, start + groupsAtOnce));
       for (const ids of batchesOf(sizes)) {
-        if (signal.aborted) throw new Error('Interrupted because the server stops');
+        signal.throwIfAborted();
         for (let remaining = sizes.get(ids[0]!)!; remaining > entriesAtOnce; remaining -= entriesAtOnce)
           await database.transaction<RoomTables, void>((writer) =>
             store.deleteEntries(writer, ids[0]!, after, entriesAtOnce),
