@@ -187,6 +187,15 @@ describe('architecture', () => {
     assert.deepEqual(findCycle(graph), undefined);
   });
 
+  it('has no import cycle between the folders of a folder', () => {
+    const graph = new Map<string, Set<string>>();
+    for (const { from, to } of localImports) {
+      const folders = isTest(from) ? undefined : siblingFolders(from, to);
+      if (folders) graph.set(folders[0], (graph.get(folders[0]) ?? new Set()).add(folders[1]));
+    }
+    assert.deepEqual(findCycle(graph), undefined);
+  });
+
   it('has no import cycle between files', () => {
     const graph = new Map<string, Set<string>>();
     for (const { from, to } of localImports) {
@@ -314,6 +323,14 @@ function isThroughIndex({ from, to }: Import): boolean {
   if (sliceOf(from) === 'configuration') return partOf(to) === 'kernel/config';
   if (sliceOf(from) === 'slices.ts') return file === 'manifest.ts';
   return file === 'config.ts' && sliceOf(from) === 'configuration.ts';
+}
+
+/** Returns the two different folders of one folder that contain the files; `undefined` where a file is itself in that one. */
+function siblingFolders(file: string, otherFile: string): readonly [string, string] | undefined {
+  const [names, otherNames] = [file.split('/').slice(0, -1), otherFile.split('/').slice(0, -1)];
+  const depth = names.findIndex((name, index) => name !== otherNames[index]);
+  if (depth === -1 || otherNames[depth] === undefined) return undefined;
+  return [names.slice(0, depth + 1).join('/'), otherNames.slice(0, depth + 1).join('/')];
 }
 
 /** Whether a file belongs to an entry of `packageOwners`. The entry `slices` stands for all slices above the kernel. */

@@ -63,7 +63,7 @@ export { passwordResetPageOf } from './pages/password-reset-page.ts';
 export { requireSameSite } from './pages/same-site.ts';
 export { canChangePassword, type PasswordChange } from './passwords/password-change.ts';
 export type { PasswordAuthority } from './passwords/password-login.ts';
-export type { LoginDevice, OpenedSession, RegistrationResult } from './registration/registered-account.ts';
+export type { RegistrationResult } from './registration/registered-account.ts';
 export type { NewAccount, Registration } from './registration/registration.ts';
 export { registrationMac, type SharedSecretRegistration } from './registration/shared-secret.ts';
 export type { NewRegistrationToken, RegistrationTokens } from './registration-tokens/registration-tokens.ts';
@@ -71,6 +71,7 @@ export type { RegistrationToken, TokenLimits } from './registration-tokens/token
 export { countRegularUsers, readRegularUsers } from './regular-users.ts';
 export type { RefreshCheck } from './routes/login-routes.ts';
 export { requireSameServerName } from './server-name-check.ts';
+export type { LoginDevice, OpenedSession } from './sessions/opened-session.ts';
 export type { IssuedTokens, SessionChange, Sessions, TokenOwner } from './sessions/sessions.ts';
 export { lockedAccount } from './sessions/token-errors.ts';
 export type { IntrospectedToken, TokenIntrospection } from './sessions/token-introspection.ts';

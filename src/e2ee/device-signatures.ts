@@ -1,6 +1,6 @@
 import { type AnyWriter, writerFor } from '../kernel/database/index.ts';
-import { readCrossSigningKeys, writeCrossSigningKey } from './cross-signing/store.ts';
-import { signaturesBy, withSignatures } from './keys/signed-object.ts';
+import { readCrossSigningKeys, writeCrossSigningKey } from './keys/cross-signing-key-store.ts';
+import { signaturesBy, withSignatures } from './signed-object.ts';
 import type { E2eeTables } from './tables.ts';
 
 /** Deletes the signatures by removed devices from the user's master key. */

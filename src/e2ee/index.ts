@@ -7,7 +7,7 @@ export { DeviceKeyChanges } from './device-key-changes.ts';
 export type { DeviceListChanges, DeviceLists, SignatureChange } from './device-lists/device-lists.ts';
 export type { DeviceKeyCounts, KeyCounts } from './keys/key-counts.ts';
 export type { DeviceAddress } from './keys/one-time-key-store.ts';
-export type { RemoteKeys } from './keys/remote-keys.ts';
 export { e2eeManifest } from './manifest.ts';
 export { e2eeMigrations } from './migrations.ts';
 export { type E2ee, type E2eeDeps, openE2ee, openE2eeReading } from './open.ts';
+export type { RemoteKeys } from './remote-keys/remote-keys.ts';

@@ -16,15 +16,16 @@ import { DehydratedDevices } from './dehydrated/dehydrated-devices.ts';
 import { dehydratedDeviceRoutes } from './dehydrated/routes.ts';
 import type { DeviceKeyChanges } from './device-key-changes.ts';
 import { DeviceLists, type SignatureChange } from './device-lists/device-lists.ts';
+import { deviceListRoutes } from './device-lists/routes.ts';
 import { deviceListSyncSource } from './device-lists/sync-source.ts';
 import { KeyClaiming } from './keys/key-claiming.ts';
 import { KeyCounts } from './keys/key-counts.ts';
 import { KeyQuery } from './keys/key-query.ts';
 import { KeyUpload } from './keys/key-upload.ts';
 import { LocalKeyClaims } from './keys/local-key-claims.ts';
-import type { RemoteKeys } from './keys/remote-keys.ts';
 import { keyRoutes } from './keys/routes.ts';
 import { keyCountSyncSource } from './keys/sync-source.ts';
+import type { RemoteKeys } from './remote-keys/remote-keys.ts';
 import { RemoteDeviceLists } from './remote-lists/remote-device-lists.ts';
 
 export interface E2eeDeps {
@@ -72,6 +73,7 @@ export async function openE2ee(deps: E2eeDeps) {
   };
   const routes = [
     ...keyRoutes(services),
+    ...deviceListRoutes(services.deviceLists),
     ...crossSigningRoutes(services.crossSigning, services.signatures),
     ...backupRoutes(services.backups),
     ...dehydratedDeviceRoutes(services.dehydrated),

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type JsonObject, MatrixError } from '../protocol/index.ts';
+import type { EventToSend } from './event-to-send.ts';
 import type { RoomReader } from './room-reader.ts';
-import type { EventToSend } from './timeline/event-to-send.ts';
 
 /** The context in which a check sees an event. */
 export interface EventCheckContext {

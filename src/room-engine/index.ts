@@ -13,6 +13,7 @@ export {
   type OpenEventChecks,
 } from './event-checks.ts';
 export type { EventIndex, IndexBatch } from './event-index.ts';
+export { type EventToSend, isStorableText } from './event-to-send.ts';
 export { type IgnoredUserLists, isHiddenFromUser } from './ignored-user-lists.ts';
 export { knownServers } from './membership/known-servers.ts';
 export { keysWithEmptyStateKey, PrejoinKeys } from './membership/prejoin-keys.ts';
@@ -21,7 +22,7 @@ export { allowedRoomIds, checkRestrictedJoin } from './membership/restricted-joi
 export type { UserRoom } from './membership/user-room.ts';
 export { roomMigrations } from './migrations/index.ts';
 export { stateGroupIds, stateGroupTables } from './migrations/state-groups.ts';
-export type { PartialRoom, PartialState } from './placement/entering/partial-state.ts';
+export type { PartialRoom, PartialState } from './partial-state.ts';
 export { MissingEvents } from './placement/missing-events.ts';
 export type {
   JoinResponse,
@@ -31,7 +32,6 @@ export type {
   StateAfterEvent,
   SuppliedState,
 } from './placement/placement.ts';
-export type { RoomWithVersion, VerifiedEvent } from './placement/verified-event.ts';
 export type { PolicyServerClient, RemoteRequestOptions } from './policy/policy-servers.ts';
 export { PolicyServers } from './policy/policy-servers.ts';
 export type { CheckReceivedInvite, ReceivedEventChecks } from './received-event-checks.ts';
@@ -49,7 +49,6 @@ export { largestRooms, type RoomSize } from './room-sizes.ts';
 export { RoomWriter, type RoomWriterDeps } from './room-writer.ts';
 export { ServerAcls } from './server-acls.ts';
 export { StateGroupCleanup } from './state/cleanup/state-group-cleanup.ts';
-export type { StateHistoryEntry } from './state/state-history.ts';
 export {
   isHidden,
   type MembershipChange,
@@ -63,10 +62,11 @@ export { EventFlag, type RoomTables } from './tables.ts';
 export type { AppendOptions } from './timeline/append.ts';
 export { eventColumns, storedEventOf } from './timeline/event-row.ts';
 export type { HistoryPlace } from './timeline/event-store.ts';
-export { type EventToSend, isStorableText } from './timeline/event-to-send.ts';
 export { type EventTime, NearestEvents, type TimeDirection } from './timeline/nearest-event.ts';
 export type { HeadReader, RoomHead, StateEntry } from './timeline/room-head.ts';
+export type { StateHistoryEntry } from './timeline/state-history.ts';
 export { registerTransactionCleanup } from './timeline/transaction-cleanup.ts';
 export { delayedEventsDevice, transactionScope } from './timeline/transaction-ids.ts';
 export { UnauthorizedEvent } from './timeline/unauthorized-event.ts';
 export type { WritableHeads } from './timeline/writable-heads.ts';
+export type { RoomWithVersion, VerifiedEvent } from './verified-event.ts';

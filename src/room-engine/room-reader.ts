@@ -8,7 +8,7 @@ import { type Erasures, noErasures } from './erasure/erasures.ts';
 import { type IgnoredUserLists, noIgnoredUsers } from './ignored-user-lists.ts';
 import type { UserRoom } from './membership/user-room.ts';
 import { UserRooms, type UserRoomsReader } from './membership/user-rooms.ts';
-import type { CompletedRoom, PartialRoom } from './placement/entering/partial-state.ts';
+import type { CompletedRoom, PartialRoom } from './partial-state.ts';
 import {
   readAllBackwardExtremities,
   readPartialRooms,
@@ -21,7 +21,6 @@ import { type RoomRemoval, removalStream } from './room-removals.ts';
 import { authChain } from './state/auth-chains.ts';
 import { AuthEdges } from './state/auth-edges.ts';
 import { StateGroups } from './state/state-groups.ts';
-import { type StateDelta, type StateHistoryEntry, stateDeltas, stateHistory } from './state/state-history.ts';
 import { StateKeys } from './state/state-keys.ts';
 import type { RoomFact, StoredEvent } from './stored-event.ts';
 import type { RoomTables } from './tables.ts';
@@ -29,6 +28,12 @@ import { type EventReader, EventStore } from './timeline/event-store.ts';
 import { FollowedHeads } from './timeline/followed-heads.ts';
 import { NearestEvents } from './timeline/nearest-event.ts';
 import type { HeadReader } from './timeline/room-head.ts';
+import {
+  type StateDelta,
+  type StateHistoryEntry,
+  stateDeltas,
+  stateHistory,
+} from './timeline/state-history.ts';
 import { StoredHeads } from './timeline/stored-heads.ts';
 import { TransactionIds, type TransactionReader } from './timeline/transaction-ids.ts';
 

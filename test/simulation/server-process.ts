@@ -25,8 +25,8 @@ import {
 import { openFederationClient, TransactionsApi } from '../../src/federation-client/index.ts';
 import { BriefMap } from '../../src/kernel/brief-map.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
+import { createRouter } from '../../src/kernel/http/endpoints/router.ts';
 import { BodyReader } from '../../src/kernel/http/requests/body-reader.ts';
-import { createRouter } from '../../src/kernel/http/routing/router.ts';
 import { createLogger, silentLogger } from '../../src/kernel/observability/index.ts';
 import type { Resolver } from '../../src/kernel/outbound/index.ts';
 import { isServerName } from '../../src/protocol/index.ts';

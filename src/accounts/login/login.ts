@@ -5,7 +5,7 @@ import type { StreamWriter } from '../../kernel/streams/index.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import type { AccountChecks, AuthenticatedLogin, OpenedLogin } from '../account-checks.ts';
 import type { AccountLimits } from '../limits.ts';
-import type { LoginDevice, OpenedSession } from '../registration/registered-account.ts';
+import type { LoginDevice, OpenedSession } from '../sessions/opened-session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { AccountTables } from '../tables.ts';
 

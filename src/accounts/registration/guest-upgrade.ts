@@ -3,8 +3,9 @@ import type { AnyWriter } from '../../kernel/database/index.ts';
 import { forbidden, missingParam, newUserId, type ServerName, type UserId } from '../../protocol/index.ts';
 import type { Accounts } from '../accounts.ts';
 import type { PasswordHasher } from '../passwords/password-hasher.ts';
+import type { LoginDevice } from '../sessions/opened-session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
-import type { LoginDevice, RegistrationResult } from './registered-account.ts';
+import type { RegistrationResult } from './registered-account.ts';
 
 export interface GuestUpgradeDeps {
   readonly accounts: Accounts;

@@ -1,19 +1,5 @@
 import type { UserId } from '../../protocol/index.ts';
-import type { IssuedTokens } from '../sessions/sessions.ts';
-
-/** The device with which a client logs in. */
-export interface LoginDevice {
-  /** Absent for a new device. */
-  readonly deviceId?: string | undefined;
-  readonly displayName?: string | undefined;
-  /** Whether the client can refresh access tokens. */
-  readonly refreshable: boolean;
-}
-
-/** A session that has been opened. */
-export interface OpenedSession extends IssuedTokens {
-  readonly deviceId: string;
-}
+import type { OpenedSession } from '../sessions/opened-session.ts';
 
 export interface RegistrationResult {
   readonly userId: UserId;

@@ -24,13 +24,14 @@ import type { LoginRequest } from '../login/login.ts';
 import type { PasswordHasher } from '../passwords/password-hasher.ts';
 import { checkPasswordPolicy } from '../passwords/password-policy.ts';
 import type { RegistrationTokens } from '../registration-tokens/registration-tokens.ts';
+import type { LoginDevice } from '../sessions/opened-session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { AccountTables } from '../tables.ts';
 import { type ThirdPartyIdentifiers, validatedAddresses } from '../third-party-identifiers.ts';
 import { appserviceLoginUnsupported, type UsernameReservations, userIdFor } from '../usernames.ts';
 import { applyCompletedStages } from './completed-stages.ts';
 import { GuestUpgrade } from './guest-upgrade.ts';
-import type { LoginDevice, RegistrationResult } from './registered-account.ts';
+import type { RegistrationResult } from './registered-account.ts';
 import { type RegistrationFlowOptions, registrationFlows } from './registration-flows.ts';
 
 /** An account to create; members that the caller omits have a generated value or none. */

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { type JsonObject, serverOfUser } from '../../protocol/index.ts';
-import type { LoginDevice, OpenedSession } from '../registration/registered-account.ts';
+import type { LoginDevice, OpenedSession } from '../sessions/opened-session.ts';
 
 /** The response of `/register` and `/login`. */
 export const sessionResponse = Type.Object({

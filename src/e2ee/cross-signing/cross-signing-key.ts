@@ -1,6 +1,6 @@
 import { invalidParam, isJsonObject, type JsonObject, tooLarge, VerifyKey } from '../../protocol/index.ts';
-import { coveredText, isPublicKey } from '../keys/signed-object.ts';
-import type { KeyUsage } from './store.ts';
+import type { KeyUsage } from '../keys/cross-signing-key-store.ts';
+import { coveredText, isPublicKey } from '../signed-object.ts';
 
 /** A cross-signing key whose fields were checked, but not its signatures. */
 export interface CrossSigningKey {

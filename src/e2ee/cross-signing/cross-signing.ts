@@ -11,9 +11,15 @@ import {
   type VerifyKey,
 } from '../../protocol/index.ts';
 import type { SignatureChange } from '../device-lists/device-lists.ts';
+import {
+  deleteCrossSigningKey,
+  readCrossSigningKeys,
+  writeCrossSigningKey,
+} from '../keys/cross-signing-key-store.ts';
 import { readDeviceKeysOf, writeDeviceKeys } from '../keys/device-key-store.ts';
 import { signingKeyOf } from '../keys/key-upload.ts';
-import { signaturesBy, withSignatures } from '../keys/signed-object.ts';
+import { deleteSignaturesBy, deleteSignaturesOf, writeUserSignature } from '../keys/user-signatures.ts';
+import { signaturesBy, withSignatures } from '../signed-object.ts';
 import type { E2eeTables } from '../tables.ts';
 import { type CrossSigningKey, parseCrossSigningKey } from './cross-signing-key.ts';
 import {
@@ -23,8 +29,6 @@ import {
   newKeys,
   type StoredKeys,
 } from './key-set.ts';
-import { deleteCrossSigningKey, readCrossSigningKeys, writeCrossSigningKey } from './store.ts';
-import { deleteSignaturesBy, deleteSignaturesOf, writeUserSignature } from './user-signatures.ts';
 
 /** The body of `POST /keys/device_signing/upload`. */
 export interface CrossSigningBody {

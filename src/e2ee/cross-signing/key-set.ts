@@ -1,14 +1,14 @@
 import type { JsonObject } from '../../protocol/index.ts';
 import { VerifyKey } from '../../protocol/index.ts';
+import type { KeyUsage, StoredCrossSigningKey } from '../keys/cross-signing-key-store.ts';
 import {
   coveredText,
   invalidSignature,
   isSignedBy,
   signaturesBy,
   type UserSignatures,
-} from '../keys/signed-object.ts';
+} from '../signed-object.ts';
 import type { CrossSigningKey } from './cross-signing-key.ts';
-import type { KeyUsage, StoredCrossSigningKey } from './store.ts';
 
 /** The stored cross-signing keys of a user. */
 export type StoredKeys = ReadonlyMap<KeyUsage, StoredCrossSigningKey>;

@@ -1,5 +1,5 @@
 import { type JsonObject, notFound, VerifyKey } from '../../protocol/index.ts';
-import { coveredText, invalidSignature, isSignedBy, signaturesBy } from '../keys/signed-object.ts';
+import { coveredText, invalidSignature, isSignedBy, signaturesBy } from '../signed-object.ts';
 import { deviceSignatures, type StoredKeys } from './key-set.ts';
 
 /** The stored keys of a user who uploads signatures. */

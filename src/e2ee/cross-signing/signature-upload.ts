@@ -11,11 +11,17 @@ import {
   tooLarge,
 } from '../../protocol/index.ts';
 import type { SignatureChange } from '../device-lists/device-lists.ts';
+import {
+  readCrossSigningKeys,
+  readCrossSigningKeysOf,
+  writeCrossSigningKey,
+} from '../keys/cross-signing-key-store.ts';
 import { readDeviceKeys, readDeviceKeysOf, writeDeviceKeys } from '../keys/device-key-store.ts';
 import type { KeyQuery } from '../keys/key-query.ts';
 import { signingKeyOf } from '../keys/key-upload.ts';
-import { failureOf } from '../keys/remote-keys.ts';
-import { coveredText, signaturesBy, withSignatures } from '../keys/signed-object.ts';
+import { readUserSignatures, writeUserSignature } from '../keys/user-signatures.ts';
+import { failureOf } from '../remote-keys/remote-keys.ts';
+import { coveredText, signaturesBy, withSignatures } from '../signed-object.ts';
 import type { E2eeTables } from '../tables.ts';
 import {
   type CheckedSignatures,
@@ -23,8 +29,6 @@ import {
   checkOwnSignatures,
   type Signer,
 } from './signature-check.ts';
-import { readCrossSigningKeys, readCrossSigningKeysOf, writeCrossSigningKey } from './store.ts';
-import { readUserSignatures, writeUserSignature } from './user-signatures.ts';
 
 export interface SignatureUploadDeps {
   readonly database: Database;

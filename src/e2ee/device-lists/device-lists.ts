@@ -3,7 +3,7 @@ import type { Database } from '../../kernel/database/index.ts';
 import { RecentChanges } from '../../kernel/recent-changes.ts';
 import type { Stream, StreamReader } from '../../kernel/streams/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
-import { usersSignedSince } from '../cross-signing/user-signatures.ts';
+import { usersSignedSince } from '../keys/user-signatures.ts';
 import type { E2eeTables } from '../tables.ts';
 import { MembershipHistory, type MembershipTransition, recentCapacity } from './membership-history.ts';
 import { UsersSharingRooms } from './users-sharing-rooms.ts';

@@ -1,5 +1,5 @@
 import { badJson, isJsonObject, type JsonObject, tooLarge } from '../../protocol/index.ts';
-import { coveredText, isPublicKey } from './signed-object.ts';
+import { coveredText, isPublicKey } from '../signed-object.ts';
 
 /** The identity keys of a device. */
 export interface DeviceKeys {

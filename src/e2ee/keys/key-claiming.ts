@@ -1,8 +1,8 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { isJsonObject, type JsonObject, serverOfUser } from '../../protocol/index.ts';
+import { type ByUser, failureOf, type RemoteKeys, validOneTimeKeys } from '../remote-keys/remote-keys.ts';
+import { ServerRequests } from '../remote-keys/server-requests.ts';
 import type { LocalKeyClaims } from './local-key-claims.ts';
-import { type ByUser, failureOf, type RemoteKeys, validOneTimeKeys } from './remote-keys.ts';
-import { ServerRequests } from './server-requests.ts';
 
 /** User id to device id to the algorithm of the requested key. */
 export type KeyRequests = ReadonlyMap<string, ReadonlyMap<string, string>>;

@@ -3,12 +3,6 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database, Reader } from '../../kernel/database/index.ts';
 import { mapConcurrently } from '../../kernel/map-concurrently.ts';
 import { isJsonObject, type JsonObject, serverOfUser } from '../../protocol/index.ts';
-import { readCrossSigningKeysOf } from '../cross-signing/store.ts';
-import { readUserSignatures } from '../cross-signing/user-signatures.ts';
-import type { RemoteDeviceLists } from '../remote-lists/remote-device-lists.ts';
-import type { RemoteListWithDevices } from '../remote-lists/remote-list.ts';
-import type { E2eeTables } from '../tables.ts';
-import { readDeviceKeysOf } from './device-key-store.ts';
 import {
   type ByUser,
   failureOf,
@@ -16,8 +10,14 @@ import {
   type QueriedKeys,
   type RemoteKeys,
   validKeys,
-} from './remote-keys.ts';
-import { ServerRequests } from './server-requests.ts';
+} from '../remote-keys/remote-keys.ts';
+import { ServerRequests } from '../remote-keys/server-requests.ts';
+import type { RemoteDeviceLists } from '../remote-lists/remote-device-lists.ts';
+import type { RemoteListWithDevices } from '../remote-lists/remote-list.ts';
+import type { E2eeTables } from '../tables.ts';
+import { readCrossSigningKeysOf } from './cross-signing-key-store.ts';
+import { readDeviceKeysOf } from './device-key-store.ts';
+import { readUserSignatures } from './user-signatures.ts';
 
 /** User id to requested device ids; an empty list requests all devices. */
 export type RequestedDevices = ReadonlyMap<string, readonly string[]>;

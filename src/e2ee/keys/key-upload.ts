@@ -10,8 +10,9 @@ import {
   tooLarge,
   VerifyKey,
 } from '../../protocol/index.ts';
-import { readCrossSigningKeys } from '../cross-signing/store.ts';
+import { coveredText, isSignedBy, signaturesBy, withSignatures } from '../signed-object.ts';
 import type { E2eeTables } from '../tables.ts';
+import { readCrossSigningKeys } from './cross-signing-key-store.ts';
 import { deleteOneTimeKeysOfDevices, readDeviceKeys, writeDeviceKeys } from './device-key-store.ts';
 import { type DeviceKeys, haveSameIdentity, parseDeviceKeys } from './device-keys.ts';
 import { writeFallbackKey } from './fallback-key-store.ts';
@@ -24,7 +25,6 @@ import {
   readDigests,
 } from './one-time-key-store.ts';
 import { type OneTimeKey, parseFallbackKeys, parseOneTimeKeys } from './one-time-keys.ts';
-import { coveredText, isSignedBy, signaturesBy, withSignatures } from './signed-object.ts';
 
 /** The body of `POST /keys/upload`. */
 export interface KeyUploadBody {

@@ -7,7 +7,7 @@ import {
   type JsonValue,
   tooLarge,
 } from '../../protocol/index.ts';
-import { coveredText, isPublicKey } from './signed-object.ts';
+import { coveredText, isPublicKey } from '../signed-object.ts';
 
 /** A parsed one-time or fallback key. */
 export interface OneTimeKey {

@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { mutated } from '../../../test/support/inputs/mutated.ts';
 import { ClientDevice } from '../../../test/support/users/client-device.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
+import { validKeys, validOneTimeKeys } from '../remote-keys/remote-keys.ts';
 import { parseDeviceKeys } from './device-keys.ts';
 import { parseFallbackKeys, parseOneTimeKeys } from './one-time-keys.ts';
-import { validKeys, validOneTimeKeys } from './remote-keys.ts';
 
 const alice = new ClientDevice('@alice:test', 'DEVICE');
 const anyObject = fc.dictionary(fc.string(), fc.jsonValue()) as fc.Arbitrary<JsonObject>;

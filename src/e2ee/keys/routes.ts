@@ -1,8 +1,6 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
-import { decodePosition } from '../../kernel/streams/index.ts';
 import { invalidParam, isUserId, missingParam, tooLarge } from '../../protocol/index.ts';
-import type { DeviceLists } from '../device-lists/device-lists.ts';
 import type { KeyClaiming } from './key-claiming.ts';
 import type { KeyQuery } from './key-query.ts';
 import type { KeyUpload, KeyUploadBody } from './key-upload.ts';
@@ -33,18 +31,8 @@ const maxDevices = 1_000;
 const maxClaims = 5_000;
 
 /** Routes for device keys and one-time keys. Source: client-server API, "Key management API". */
-export function keyRoutes(deps: {
-  upload: KeyUpload;
-  query: KeyQuery;
-  claiming: KeyClaiming;
-  deviceLists: DeviceLists;
-}): Route[] {
-  return [
-    uploadRoute(deps.upload),
-    queryRoute(deps.query),
-    claimRoute(deps.claiming),
-    changesRoute(deps.deviceLists),
-  ];
+export function keyRoutes(deps: { upload: KeyUpload; query: KeyQuery; claiming: KeyClaiming }): Route[] {
+  return [uploadRoute(deps.upload), queryRoute(deps.query), claimRoute(deps.claiming)];
 }
 
 function uploadRoute(upload: KeyUpload): Route {
@@ -124,21 +112,6 @@ function claimRoute(claiming: KeyClaiming): Route {
       if (count > maxClaims) throw tooLarge(`Claim at most ${maxClaims} keys at once`);
       return claiming.claim(new Map(requests), boundedTimeout(body.timeout));
     },
-  );
-}
-
-function changesRoute(deviceLists: DeviceLists): Route {
-  return route(
-    {
-      operationId: 'getKeysChanges',
-      method: 'GET',
-      path: paths('changes'),
-      auth: 'user',
-      query: Type.Object({ from: Type.String(), to: Type.String() }),
-      response: Type.Object({ changed: Type.Array(Type.String()), left: Type.Array(Type.String()) }),
-    },
-    ({ requester, query: { from, to } }) =>
-      deviceLists.changes(requester.userId, decodePosition(from), decodePosition(to)),
   );
 }
 

@@ -5,7 +5,7 @@ import {
   objectProperty,
   validCrossSigningKey,
   validDeviceKeys,
-} from '../keys/remote-keys.ts';
+} from '../remote-keys/remote-keys.ts';
 import type { RemoteList, RemoteSnapshot } from './remote-list.ts';
 
 /** A change of one device of a remote user. Source: server-server API, `m.device_list_update`. */

@@ -6,7 +6,7 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import type { Publish, StreamWriter } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
-import { maxDevices, type RemoteKeys } from '../keys/remote-keys.ts';
+import { maxDevices, type RemoteKeys } from '../remote-keys/remote-keys.ts';
 import type { E2eeTables } from '../tables.ts';
 import {
   appendStreamId,

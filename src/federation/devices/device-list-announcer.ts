@@ -5,7 +5,7 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import { Sequence, type StreamReader } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
-import type { Edu } from '../sender/edus/edu.ts';
+import type { Edu } from '../sender/transactions/edu.ts';
 import {
   deviceListUpdate,
   type LocalDevices,

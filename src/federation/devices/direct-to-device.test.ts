@@ -9,7 +9,7 @@ import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { ToDevice } from '../../to-device/index.ts';
 import type { EduHandler } from '../edus/edu-handlers.ts';
-import type { Edu } from '../sender/edus/edu.ts';
+import type { Edu } from '../sender/transactions/edu.ts';
 import { DirectToDeviceSender, directToDeviceHandler } from './direct-to-device.ts';
 
 const [bob, type] = ['@bob:elsewhere', 'm.room.encrypted'];

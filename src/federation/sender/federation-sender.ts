@@ -11,13 +11,13 @@ import type { EphemeralEdu } from './edus/pending-edus.ts';
 import { CatchUp } from './events/catch-up.ts';
 import { DeliveryProgress } from './events/delivery-progress.ts';
 import { EventFanOut } from './events/event-fan-out.ts';
-import type { OutgoingPdu } from './events/outgoing-pdu.ts';
 import { LazyQueue } from './queues/lazy-queue.ts';
 import type { QueueDeps, SenderObserver } from './queues/queue-deps.ts';
 import { SendSlots } from './queues/send-slots.ts';
 import { type QueueState, ServerQueue } from './queues/server-queue.ts';
 import { readPositions, readUnfinished } from './store.ts';
 import type { SenderTables } from './tables.ts';
+import type { OutgoingPdu } from './transactions/outgoing-pdu.ts';
 import { RetainedTransactions } from './transactions/retained-transactions.ts';
 
 export interface FederationSenderDeps {

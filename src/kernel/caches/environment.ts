@@ -1,6 +1,11 @@
 import type { Findings } from '../config/problems.ts';
-import type { DocumentTransform } from '../config/reading/load.ts';
-import { mapNode, type SourceEntry, type SourceMap, scalarNode } from '../config/sources/source.ts';
+import {
+  type DocumentTransform,
+  mapNode,
+  type SourceEntry,
+  type SourceMap,
+  scalarNode,
+} from '../config/sources/source.ts';
 import { plainCacheName } from './config.ts';
 
 /** Prefixes of the variables; the later one (the documented spelling) overrides the earlier one. */

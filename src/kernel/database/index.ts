@@ -48,7 +48,6 @@ export { compactSqliteFile } from './sqlite/compact.ts';
 export { type CopyProgress, copySqliteFile } from './sqlite/copy.ts';
 export type { SqlValue, Statement } from './statement.ts';
 export type { DatabaseStatistics } from './statistics.ts';
-export { requireMatchingStores, requireStores } from './stores/store-marks.ts';
 export { type TableSize, tableSizes } from './table-sizes.ts';
 export {
   describeDatabase,
@@ -66,4 +65,5 @@ export {
   type TransferDatabase,
   writeMark,
 } from './transfer/index.ts';
+export { requireMatchingStores, requireStores } from './transfer/store-marks.ts';
 export { WriteCheck } from './write-check.ts';

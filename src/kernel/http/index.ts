@@ -6,6 +6,7 @@ export {
 } from './administrator-rights.ts';
 export { type HttpConfig, httpSection } from './config.ts';
 export { type CookieOptions, clearCookie, setCookie } from './cookies.ts';
+export type { ErrorPage, RequestTracing } from './endpoints/endpoint.ts';
 export { listenersOf } from './listeners/configured-listeners.ts';
 export type { ListenerConfig } from './listeners/listener-options.ts';
 export type { ListenerOptions, TcpBinding, TlsFiles, UnixBinding } from './listeners/listeners.ts';
@@ -17,8 +18,6 @@ export { Readiness, readinessRoute } from './monitoring/readiness.ts';
 export { RequestCounts } from './monitoring/request-counts.ts';
 export { FilePart, OpenFile } from './open-file.ts';
 export { redirect } from './redirect.ts';
-export { acceptTokens, type TokenKind } from './requests/accept-tokens.ts';
-export type { Exchange } from './requests/exchange.ts';
 export type {
   AuthenticationContext,
   Authenticator,
@@ -27,9 +26,10 @@ export type {
   ServerAdmission,
   ServerAuthenticator,
   SignedRequestHead,
-} from './requests/requester.ts';
+} from './requester.ts';
+export { acceptTokens, type TokenKind } from './requests/accept-tokens.ts';
+export type { Exchange } from './requests/exchange.ts';
 export { checkedRoutes, type UserRequest } from './routing/checked-routes.ts';
-export type { ErrorPage, RequestTracing } from './routing/endpoint.ts';
 export { toDeclaredSpelling, toMatrixSpelling } from './routing/namespaces.ts';
 export {
   type AccessCheck,

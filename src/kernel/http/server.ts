@@ -2,16 +2,16 @@ import type { MatrixError } from '../../protocol/index.ts';
 import { BriefMap } from '../brief-map.ts';
 import { type Clock, sleep } from '../clock.ts';
 import { type Logger, type Metrics, redactUrl } from '../observability/index.ts';
+import type { EndpointDeps, ErrorPage, RequestTracing } from './endpoints/endpoint.ts';
+import { createRouter } from './endpoints/router.ts';
 import { type ListenerOptions, listen, type OpenListener } from './listeners/listeners.ts';
 import { RequestCounts } from './monitoring/request-counts.ts';
 import { observeRequests } from './monitoring/request-metrics.ts';
+import type { Authenticator, ServerAdmission, ServerAuthenticator } from './requester.ts';
 import { BodyReader } from './requests/body-reader.ts';
 import type { Exchange } from './requests/exchange.ts';
-import type { Authenticator, ServerAdmission, ServerAuthenticator } from './requests/requester.ts';
 import type { UnverifiedBounds } from './requests/unverified-bodies.ts';
-import type { EndpointDeps, ErrorPage, RequestTracing } from './routing/endpoint.ts';
 import type { Route } from './routing/route.ts';
-import { createRouter } from './routing/router.ts';
 
 export interface HttpServerOptions {
   readonly listeners: readonly ListenerOptions[];

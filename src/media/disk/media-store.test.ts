@@ -13,8 +13,8 @@ import { filesBelow } from '../../../test/support/files/stored-files.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { systemRandomness } from '../../kernel/randomness.ts';
 import type { MediaArea } from '../media-file.ts';
+import { MediaFiles } from '../providers/media-files.ts';
 import { serveMultipart } from '../serving/serve-content.ts';
-import { MediaFiles } from './media-files.ts';
 import { MediaStore } from './media-store.ts';
 
 async function* pieces(...texts: string[]) {

@@ -1,7 +1,7 @@
-import type { MediaFiles } from '../disk/media-files.ts';
 import type { LocalMedia } from '../local/local-media.ts';
 import { mediaAddress, mediaNotFound } from '../media-address.ts';
 import type { MediaFile } from '../media-file.ts';
+import type { MediaFiles } from '../providers/media-files.ts';
 import type { RemoteMedia, RemoteMediaRequest } from '../remote/remote-media.ts';
 
 export interface FinderDeps {

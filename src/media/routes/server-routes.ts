@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
-import type { MediaFiles } from '../disk/media-files.ts';
 import type { LocalMedia } from '../local/local-media.ts';
 import { mediaAddress } from '../media-address.ts';
+import type { MediaFiles } from '../providers/media-files.ts';
 import { contentOf, serveMultipart } from '../serving/serve-content.ts';
 import type { Thumbnails } from '../thumbnails/thumbnails.ts';
 import { boundedTimeout } from './finder.ts';

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 import { FilePart, OpenFile, Reply, type RouteRequest } from '../../kernel/http/index.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
-import type { MediaFiles } from '../disk/media-files.ts';
 import { mediaNotFound } from '../media-address.ts';
 import type { MediaDescription, MediaFile } from '../media-file.ts';
+import type { MediaFiles } from '../providers/media-files.ts';
 import { streamOfPieces } from '../stream-of-pieces.ts';
 import { isKnown, rangeOf } from './conditional-requests.ts';
 import { contentDisposition } from './content-disposition.ts';

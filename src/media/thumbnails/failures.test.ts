@@ -8,10 +8,10 @@ import { type ManualClock, manualClock } from '../../../test/support/clocks/manu
 import { plainCaches } from '../../../test/support/servers/caches.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { systemRandomness } from '../../kernel/randomness.ts';
-import { MediaFiles } from '../disk/media-files.ts';
 import { MediaStore } from '../disk/media-store.ts';
 import { ThumbnailStore } from '../disk/thumbnail-store.ts';
 import type { MediaFile } from '../media-file.ts';
+import { MediaFiles } from '../providers/media-files.ts';
 import { ImageTasks } from './image-tasks.ts';
 import { Thumbnails } from './thumbnails.ts';
 

@@ -1,8 +1,8 @@
 import type { JsonObject, RoomEvent, StrippedState } from '../../protocol/index.ts';
+import type { EventToSend } from '../event-to-send.ts';
 import type { StoredEvent } from '../stored-event.ts';
-import type { EventToSend } from '../timeline/event-to-send.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
-import type { RoomWithVersion, VerifiedEvent } from './verified-event.ts';
+import type { RoomWithVersion, VerifiedEvent } from '../verified-event.ts';
 
 /**
  * The state after an event that this server has not placed, as a remote server reports it. All events of the state

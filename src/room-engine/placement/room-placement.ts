@@ -1,6 +1,7 @@
 import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { AppendOptions, SlowSends } from '../timeline/append.ts';
+import type { VerifiedEvent } from '../verified-event.ts';
 import { buildAtEnd } from './building/build-at-end.ts';
 import { buildOverManyExtremities } from './building/build-over-extremities.ts';
 import { buildEventTemplate } from './building/event-template.ts';
@@ -14,7 +15,6 @@ import { EventPlacer, type PlacedEvent } from './events/place-event.ts';
 import type { Placement, PlaceOptions } from './placement.ts';
 import type { PlacementDeps } from './placement-deps.ts';
 import { BeforeStates } from './states/before-state.ts';
-import type { VerifiedEvent } from './verified-event.ts';
 
 /** Places the events of remote servers, one at a time in each room, so that each event finds the events before it. */
 export class RoomPlacement implements Placement {

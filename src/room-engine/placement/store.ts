@@ -1,8 +1,8 @@
 import type { Reader } from '../../kernel/database/index.ts';
 import type { Membership, StrippedState } from '../../protocol/index.ts';
+import { type CompletedRoom, type PartialRoom, parsePartialState } from '../partial-state.ts';
 import type { RoomTables } from '../tables.ts';
 import type { OutOfBandMember } from './entering/out-of-band-members.ts';
-import { type CompletedRoom, type PartialRoom, parsePartialState } from './entering/partial-state.ts';
 
 /** Maximum number of ids in one query. */
 const maxIds = 500;

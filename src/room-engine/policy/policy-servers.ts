@@ -13,10 +13,10 @@ import {
   unknown,
   withPolicySignature,
 } from '../../protocol/index.ts';
-import type { VerifiedEvent } from '../placement/verified-event.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { EventStore } from '../timeline/event-store.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
+import type { VerifiedEvent } from '../verified-event.ts';
 import { policyServerError } from './policy-server-error.ts';
 
 /** The timeout of a request to a remote server, and its abort signal. */

@@ -2,8 +2,8 @@ import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.t
 import type { Reader } from '../../kernel/database/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import { splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
+import { isStorableText } from '../event-to-send.ts';
 import type { RoomTables } from '../tables.ts';
-import { isStorableText } from '../timeline/event-to-send.ts';
 
 /** Maximum number of keys in one query. */
 const maxIds = 500;

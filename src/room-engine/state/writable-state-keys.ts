@@ -3,8 +3,8 @@ import type { Reader } from '../../kernel/database/index.ts';
 import type { Sequence } from '../../kernel/streams/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import { splitStateMapKey } from '../../protocol/index.ts';
+import { isStorableText } from '../event-to-send.ts';
 import type { RoomTables } from '../tables.ts';
-import { isStorableText } from '../timeline/event-to-send.ts';
 import { type Attempt, Attempts } from './attempts.ts';
 import { StateKeys } from './state-keys.ts';
 

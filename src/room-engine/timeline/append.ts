@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Sequence } from '../../kernel/streams/index.ts';
 import { authorize, forbidden, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
 import type { EventChecks } from '../event-checks.ts';
-import type { PolicyServers } from '../policy/policy-servers.ts';
+import { checkStorable, type EventToSend } from '../event-to-send.ts';
 import type { WritableStateKeys } from '../state/writable-state-keys.ts';
 import type { RoomFact, SentTransaction, StoredEvent } from '../stored-event.ts';
 import {
@@ -13,11 +13,11 @@ import {
   maxPrevEvents,
 } from './compose-event.ts';
 import type { EventStore } from './event-store.ts';
-import { checkStorable, type EventToSend } from './event-to-send.ts';
 import type { EventWriter, PreparedWrite, ReservePlace } from './event-writer.ts';
 import type { Extremity } from './extremity.ts';
 import { membershipChanges } from './membership-changes.ts';
 import { redactionTakesEffect } from './redaction.ts';
+import type { RoomHead } from './room-head.ts';
 import { SendContext } from './send-context.ts';
 import { UnauthorizedEvent } from './unauthorized-event.ts';
 import type { WritableHead } from './writable-head.ts';
@@ -39,6 +39,15 @@ export interface SlowSends {
 
 type Send = (roomId: string, draft: EventToSend, options: AppendOptions) => Promise<StoredEvent>;
 
+/** The policy servers of rooms (`PolicyServers`). */
+export interface RoomPolicies {
+  /** Returns whether `needsSignature` can be called. */
+  isLoaded(head: RoomHead): boolean;
+  load(head: RoomHead): Promise<void>;
+  /** Returns whether an event of a local user needs the signature of a policy server. */
+  needsSignature(head: RoomHead, draft: EventToSend): boolean;
+}
+
 export interface EventAppenderDeps extends ComposerDeps, SlowSends {
   readonly heads: WritableHeads;
   readonly events: EventStore;
@@ -46,7 +55,7 @@ export interface EventAppenderDeps extends ComposerDeps, SlowSends {
   readonly groupIds: Sequence;
   readonly roomNids: Sequence;
   readonly writer: EventWriter;
-  readonly policies: PolicyServers;
+  readonly policies: RoomPolicies;
   readonly checks: EventChecks;
 }
 

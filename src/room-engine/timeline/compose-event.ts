@@ -7,7 +7,7 @@ import {
   referenceHash,
   type UnsignedEvent,
 } from '../../protocol/index.ts';
-import type { EventToSend } from './event-to-send.ts';
+import type { EventToSend } from '../event-to-send.ts';
 import type { Extremity } from './extremity.ts';
 import type { RoomHead } from './room-head.ts';
 import type { SendContext } from './send-context.ts';

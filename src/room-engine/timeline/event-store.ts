@@ -1,6 +1,7 @@
 import type { CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import { LoadTogether } from '../../kernel/load-together.ts';
+import { isStorableText } from '../event-to-send.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 import { EventCache, type EventCacheOptions } from './event-cache.ts';
@@ -16,7 +17,6 @@ import {
   type TimelineRange,
 } from './event-queries.ts';
 import { type EventRow, type OutOfBandRow, outOfBandEventOf, storedEventOf } from './event-row.ts';
-import { isStorableText } from './event-to-send.ts';
 import {
   type OutOfBandServer,
   readOutOfBandBetween,

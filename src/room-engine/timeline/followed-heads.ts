@@ -1,8 +1,8 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
+import { isStorableText } from '../event-to-send.ts';
 import type { RoomRemoval } from '../room-removals.ts';
 import type { RoomFact } from '../stored-event.ts';
-import { isStorableText } from './event-to-send.ts';
 import { FollowedHead } from './followed-head.ts';
 import { maxHeadBytes, sizeOfHead } from './head-size.ts';
 import type { HeadReader } from './room-head.ts';

@@ -1,5 +1,5 @@
 import { type Membership, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
-import type { FormerPartialState, PartialState } from '../placement/entering/partial-state.ts';
+import type { FormerPartialState, PartialState } from '../partial-state.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import { sizeOfEvent } from './event-size.ts';
 import type { Extremity } from './extremity.ts';

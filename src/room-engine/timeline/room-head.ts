@@ -1,5 +1,5 @@
 import type { Membership, RoomVersion } from '../../protocol/index.ts';
-import type { FormerPartialState, PartialState } from '../placement/entering/partial-state.ts';
+import type { FormerPartialState, PartialState } from '../partial-state.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { Extremity } from './extremity.ts';
 import type { StateEntry } from './head-state.ts';

@@ -1,8 +1,8 @@
 import { type RoomEvent, type RoomVersion, selectAuthEventKeys, stateMapKey } from '../../protocol/index.ts';
+import type { EventToSend } from '../event-to-send.ts';
 import type { WritableStateKeys } from '../state/writable-state-keys.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { EventStore } from './event-store.ts';
-import type { EventToSend } from './event-to-send.ts';
 import type { RoomHead } from './room-head.ts';
 
 const createKey = stateMapKey('m.room.create', '');

@@ -2,7 +2,7 @@ import type { Database } from '../../kernel/database/index.ts';
 import { LoadTogether } from '../../kernel/load-together.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import { getRoomVersion, type Membership, stateMapKey } from '../../protocol/index.ts';
-import { parsePartialState } from '../placement/entering/partial-state.ts';
+import { parsePartialState } from '../partial-state.ts';
 import type { RoomTables } from '../tables.ts';
 import type { Extremity } from './extremity.ts';
 import { HeadState } from './head-state.ts';

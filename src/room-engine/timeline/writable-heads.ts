@@ -1,10 +1,10 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { RoomVersion } from '../../protocol/index.ts';
+import { isStorableText } from '../event-to-send.ts';
 import type { RoomRemoval } from '../room-removals.ts';
 import { GroupChain } from '../state/group-chain.ts';
 import type { StateGroups } from '../state/state-groups.ts';
-import { isStorableText } from './event-to-send.ts';
 import { maxHeadBytes, sizeOfHead } from './head-size.ts';
 import { HeadState } from './head-state.ts';
 import type { HeadReader } from './room-head.ts';

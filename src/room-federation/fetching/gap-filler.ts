@@ -1,10 +1,9 @@
-import type { RoomEvent } from '../../protocol/index.ts';
+import type { RoomEvent, RoomVersion } from '../../protocol/index.ts';
 import type { HeadReader, Placement, VerifiedEvent } from '../../room-engine/index.ts';
 import { requestTimeout, type ServerQuery } from '../asking/server-query.ts';
 import { asVerified, hasState } from '../checking/known-events.ts';
 import type { ResponseVerifier } from '../checking/response-verifier.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
-import type { Staging } from '../staging/staging.ts';
 
 /** Maximum number of events per response. */
 const maxPerResponse = 20;
@@ -18,23 +17,25 @@ const maxRounds = 15;
 /** Maximum number of event ids in `earliest_events` and in `latest_events` of a request. */
 const maxIds = 20;
 
+/** Reads received events that are not placed yet (`Staging`). */
+export interface StagedEvents {
+  /** Reads an event of a room; `undefined` when it is not staged. */
+  find(roomId: string, eventId: string, version: RoomVersion): Promise<VerifiedEvent | undefined>;
+}
+
+export interface GapFillerDeps {
+  readonly remote: RemoteEvents;
+  readonly responses: ResponseVerifier;
+  readonly placement: Placement;
+  readonly heads: HeadReader;
+  readonly staging: StagedEvents;
+}
+
 /** Finds the events between the known history of a room and a new event. */
 export class GapFiller {
-  readonly #deps: {
-    readonly remote: RemoteEvents;
-    readonly responses: ResponseVerifier;
-    readonly placement: Placement;
-    readonly heads: HeadReader;
-    readonly staging: Staging;
-  };
+  readonly #deps: GapFillerDeps;
 
-  constructor(deps: {
-    readonly remote: RemoteEvents;
-    readonly responses: ResponseVerifier;
-    readonly placement: Placement;
-    readonly heads: HeadReader;
-    readonly staging: Staging;
-  }) {
+  constructor(deps: GapFillerDeps) {
     this.#deps = deps;
   }
 
@@ -85,9 +86,8 @@ export class GapFiller {
       if (stored.roomNid === roomNid) gapEvents.set(id, asVerified(stored));
     }
     for (const id of missing.keys()) {
-      const staged = this.#deps.staging.get(id);
-      const read = staged?.roomId === roomId && (await this.#deps.staging.read(staged, version));
-      if (read) gapEvents.set(id, read);
+      const staged = await this.#deps.staging.find(roomId, id, version);
+      if (staged) gapEvents.set(id, staged);
     }
     return gapEvents.size > before;
   }

@@ -120,11 +120,6 @@ export class Staging {
     return this.#byId.has(eventId);
   }
 
-  /** Returns a staged event, without its JSON. */
-  get(eventId: string): StagedEvent | undefined {
-    return this.#byId.get(eventId);
-  }
-
   /** Whether the limits allow `count` more events of the room. */
   hasCapacity(roomId: string, count: number): boolean {
     const countInRoom = this.#rooms.get(roomId)?.size ?? 0;
@@ -195,6 +190,12 @@ export class Staging {
   /** Frees the promise that `nextChange` made for a room. */
   endWatch(roomId: string): void {
     this.#changes.delete(roomId);
+  }
+
+  /** Reads an event of a room; `undefined` when it is not staged. */
+  async find(roomId: string, eventId: string, version: RoomVersion): Promise<VerifiedEvent | undefined> {
+    const staged = this.#byId.get(eventId);
+    return staged?.roomId === roomId ? this.read(staged, version) : undefined;
   }
 
   /** Reads the event itself; undefined when it is no longer staged. */

@@ -1,12 +1,12 @@
 import type { Route } from '../../kernel/http/index.ts';
 import type { Rooms } from '../rooms.ts';
-import { upgradeRoutes } from '../upgrade/routes.ts';
 import { creationRoutes } from './creation-routes.ts';
 import { eventRoutes } from './event-routes.ts';
 import { membershipRoutes } from './membership-routes.ts';
 import { readingRoutes } from './reading-routes.ts';
 import { type DelayedSending, sendingRoutes } from './sending-routes.ts';
 import type { ThirdPartyInviting } from './third-party-inviting.ts';
+import { upgradeRoutes } from './upgrade-routes.ts';
 
 /**
  * Returns all routes of this slice.

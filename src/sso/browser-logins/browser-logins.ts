@@ -4,7 +4,6 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import type { Pages } from '../../kernel/pages/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
 import { type JsonObject, notFound, tooLarge } from '../../protocol/index.ts';
-import type { ProviderAccounts } from '../new-accounts/provider-accounts.ts';
 import { browserCookie, browserOf, browserOrNew } from './browser-cookie.ts';
 import type { BrowserRequest, LoginContinuation } from './continuation.ts';
 import type { IdentityProvider, ProviderFace, RemoteUser } from './identity-provider.ts';
@@ -14,7 +13,7 @@ import type { LoginSession, LoginSessions, NewUser } from './login-sessions.ts';
 export interface BrowserLoginsDeps {
   readonly providers: readonly IdentityProvider[];
   readonly sessions: LoginSessions;
-  readonly accounts: ProviderAccounts;
+  readonly accounts: UserAccounts;
   readonly pages: Pages;
   readonly randomness: Randomness;
   /** Limits begun logins by the address of the client. */
@@ -23,6 +22,22 @@ export interface BrowserLoginsDeps {
   /** The pages on which a new user chooses a name and accepts terms. */
   readonly newUserPages: NewUserPages;
   readonly updatesProfiles: boolean;
+}
+
+/** The accounts of the users of identity providers (`ProviderAccounts`). */
+export interface UserAccounts {
+  /**
+   * Returns the user id of the account; `undefined` for a new user.
+   * @throws LoginFailure when the account must not be used
+   */
+  find(provider: IdentityProvider, remote: RemoteUser): Promise<string | undefined>;
+  /** Updates the profile of an account from the profile that the provider reports. */
+  update(userId: string, remote: RemoteUser): Promise<void>;
+  /**
+   * Creates the account of a new user. @returns the user id
+   * @throws LoginFailure; MatrixError M_USER_IN_USE, M_LIMIT_EXCEEDED
+   */
+  create(provider: IdentityProvider, newUser: NewUser, ip: string): Promise<string>;
 }
 
 /** The pages that new users complete before their account is created. */

@@ -7,7 +7,6 @@ import { isPartialAt } from '../classic/rooms/partial-members.ts';
 import type { Changes } from '../feeds/feed.ts';
 import { type SourceList, timelineBit } from '../sources/source-list.ts';
 import type { Connection, SentChanges } from './connections/connection.ts';
-import { type RoomChanges, sentAfter } from './connections/sent-changes.ts';
 import { sentUpTo } from './connections/sent-room.ts';
 import type { ExtensionAnswer } from './extensions/extension.ts';
 import type { Extensions } from './extensions/extensions.ts';
@@ -20,6 +19,7 @@ import type { JoinedRoom } from './rooms/joined-room.ts';
 import type { RelevantRoom } from './rooms/relevant-room.ts';
 import { nothingNew, type RoomRequest } from './rooms/room-request.ts';
 import type { UnjoinedRoom } from './rooms/unjoined-room.ts';
+import { type RoomChanges, sentAfter } from './sent-changes.ts';
 
 export interface AnswersDeps {
   readonly clock: Clock;

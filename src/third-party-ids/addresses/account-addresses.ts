@@ -8,11 +8,11 @@ import {
   type Writer,
   writerFor,
 } from '../../kernel/database/index.ts';
-import { invalidParam, MatrixError } from '../../protocol/index.ts';
+import { invalidParam } from '../../protocol/index.ts';
+import { addressDenied, addressInUse, readPhoneNumber } from '../address.ts';
 import type { PublishedAddresses } from '../publication/published-addresses.ts';
 import type { ThirdPartyIdTables } from '../tables.ts';
 import { deleteValidationsOf } from '../validation/session-store.ts';
-import { readPhoneNumber } from './address.ts';
 import { type AddressRow, deleteAddress, findOwner, insertAddress, listAddresses } from './address-store.ts';
 import type { AllowedAddresses } from './allowed-addresses.ts';
 
@@ -191,11 +191,3 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
     return this.#deps.database.reader<ThirdPartyIdTables>();
   }
 }
-
-/** The error for an address that an account has already. */
-export const addressInUse = () =>
-  new MatrixError(400, 'M_THREEPID_IN_USE', 'This address belongs to an account already');
-
-/** The error for an address that the option `allowed_local_3pids` does not allow. */
-export const addressDenied = () =>
-  new MatrixError(403, 'M_THREEPID_DENIED', 'This address is not allowed on this server');

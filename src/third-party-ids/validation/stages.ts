@@ -1,6 +1,6 @@
 import type { Stage, StageForm } from '../../accounts/index.ts';
 import { isJsonObject, type JsonObject, MatrixError, missingParam } from '../../protocol/index.ts';
-import type { Medium } from '../addresses/address.ts';
+import type { Medium } from '../address.ts';
 import type { ValidatedSessions } from './validated-sessions.ts';
 import type { SessionCredentials } from './validation-sessions.ts';
 

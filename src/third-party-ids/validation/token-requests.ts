@@ -1,7 +1,6 @@
 import type { Limiter, ThirdPartyIdentifiers } from '../../accounts/index.ts';
 import { invalidParam, MatrixError } from '../../protocol/index.ts';
-import { addressDenied, addressInUse } from '../addresses/account-addresses.ts';
-import { type Medium, readMailAddress, readPhoneNumber } from '../addresses/address.ts';
+import { addressDenied, addressInUse, type Medium, readMailAddress, readPhoneNumber } from '../address.ts';
 import type { ThirdPartyIdOptions } from '../options.ts';
 import type { ValidationMails } from './mail-validation.ts';
 import { readNextLink } from './next-link.ts';

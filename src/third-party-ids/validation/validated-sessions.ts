@@ -1,4 +1,4 @@
-import type { Medium } from '../addresses/address.ts';
+import type { Medium } from '../address.ts';
 import type { PhoneDelegate } from './phone-delegate.ts';
 import type { SessionCredentials, ValidatedSession, ValidationSessions } from './validation-sessions.ts';
 

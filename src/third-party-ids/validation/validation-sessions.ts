@@ -5,7 +5,7 @@ import type { Jobs } from '../../kernel/jobs/index.ts';
 import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
 import { MatrixError } from '../../protocol/index.ts';
-import type { Medium } from '../addresses/address.ts';
+import type { Medium } from '../address.ts';
 import type { ThirdPartyIdTables } from '../tables.ts';
 import type { Purpose } from './purpose.ts';
 import {

@@ -4,7 +4,7 @@ import { Sequence } from '../../../kernel/streams/index.ts';
 import { canonicalJson } from '../../../protocol/index.ts';
 import { insertOutgoing } from '../store.ts';
 import type { SenderTables } from '../tables.ts';
-import type { Edu } from './edu.ts';
+import type { Edu } from '../transactions/edu.ts';
 
 export interface EduOutboxDeps {
   readonly database: Database;

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../kernel/clock.ts';
 import type { JsonObject } from '../../../protocol/index.ts';
-import type { Edu } from './edu.ts';
+import type { Edu } from '../transactions/edu.ts';
 
 /** An EDU about a current state, which expires. */
 export interface EphemeralEdu extends Edu {

@@ -4,9 +4,9 @@ import { serverOfUser } from '../../../protocol/index.ts';
 import type { RoomHead, RoomReader, RoomTables, StoredEvent } from '../../../room-engine/index.ts';
 import { type MissedRoom, readMissedRooms, readRoomId } from '../store.ts';
 import type { SenderTables } from '../tables.ts';
+import { type OutgoingPdu, outgoingPdu } from '../transactions/outgoing-pdu.ts';
 import type { CaughtUp } from '../transactions/transaction.ts';
 import type { DeliveryProgress } from './delivery-progress.ts';
-import { type OutgoingPdu, outgoingPdu } from './outgoing-pdu.ts';
 
 export interface CatchUpDeps {
   readonly serverName: string;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Database } from '../../../kernel/database/index.ts';
 import { progressStatements } from '../store.ts';
-import type { OutgoingPdu } from './outgoing-pdu.ts';
+import type { OutgoingPdu } from '../transactions/outgoing-pdu.ts';
 
 interface Missed {
   readonly eventNid: number;

@@ -2,7 +2,7 @@ import type { CacheRegistry } from '../../../kernel/caches/index.ts';
 import type { StreamReader } from '../../../kernel/streams/index.ts';
 import { isDummyEvent, serverOfUser } from '../../../protocol/index.ts';
 import type { RoomFact, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
-import { type OutgoingPdu, outgoingPdu } from './outgoing-pdu.ts';
+import { type OutgoingPdu, outgoingPdu } from '../transactions/outgoing-pdu.ts';
 import { RoomServers } from './room-servers.ts';
 
 export interface EventFanOutDeps {

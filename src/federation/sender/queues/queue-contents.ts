@@ -1,8 +1,8 @@
 import { OutboxReader } from '../edus/outbox-reader.ts';
 import { type EphemeralEdu, PendingEdus } from '../edus/pending-edus.ts';
-import { PendingEvents } from '../events/pending-events.ts';
 import { maxEdus, maxPdus, type Transaction } from '../transactions/transaction.ts';
 import { TransactionSize } from '../transactions/transaction-size.ts';
+import { PendingEvents } from './pending-events.ts';
 import type { QueueDeps } from './queue-deps.ts';
 
 type Deps = Pick<QueueDeps, 'clock' | 'database' | 'progress' | 'catchUp' | 'nextTransactionId'>;

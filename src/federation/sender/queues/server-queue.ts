@@ -1,7 +1,7 @@
 import { FederationError, RemoteError } from '../../../federation-client/index.ts';
 import type { Timer } from '../../../kernel/clock.ts';
 import type { EphemeralEdu } from '../edus/pending-edus.ts';
-import type { OutgoingPdu } from '../events/outgoing-pdu.ts';
+import type { OutgoingPdu } from '../transactions/outgoing-pdu.ts';
 import { sizeOf, type Transaction, transactionText } from '../transactions/transaction.ts';
 import { QueueContents } from './queue-contents.ts';
 import type { QueueDeps } from './queue-deps.ts';

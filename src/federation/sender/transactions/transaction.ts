@@ -1,6 +1,6 @@
 import { canonicalJson, canonicalString } from '../../../protocol/index.ts';
-import type { Edu } from '../edus/edu.ts';
-import type { OutgoingPdu } from '../events/outgoing-pdu.ts';
+import type { Edu } from './edu.ts';
+import type { OutgoingPdu } from './outgoing-pdu.ts';
 
 /** Maximum number of PDUs and of EDUs in a transaction. Source: server-server API, "Transactions". */
 export const [maxPdus, maxEdus] = [50, 100];

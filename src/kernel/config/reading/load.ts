@@ -3,28 +3,17 @@ import { Findings, inReadingOrder, type Position, type Problem } from '../proble
 import { type Rule, RuleView } from '../rules.ts';
 import { type AnySection, type SectionType, sectionOptions } from '../section.ts';
 import { createMissingFiles, type MissingFile, readValueFiles } from '../sources/secret-files.ts';
-import type { SourceEntry, SourceMap, SourceNode } from '../sources/source.ts';
+import type { DocumentTransform, SourceEntry, SourceMap, SourceNode } from '../sources/source.ts';
+import type { ConfigurationSource } from '../sources/source-files.ts';
 import { parseYaml } from '../sources/yaml-source.ts';
 import { type Feature, reportIgnored } from './ignored-features.ts';
 import { suggestion } from './nearest-name.ts';
 import { defaultValue, readValue, setValue } from './read.ts';
 
-/** The text of a configuration file, and its name for messages. */
-export interface ConfigurationSource {
-  readonly file: string;
-  readonly text: string;
-}
-
 export type Sections = Readonly<Record<string, AnySection>>;
 
 /** The values of all sections, by section name. */
 export type ConfigurationValues<S extends Sections> = { readonly [Name in keyof S]: SectionType<S[Name]> };
-
-/**
- * Changes the document before it is read: renames old names, applies environment variables, adds derived
- * values.
- */
-export type DocumentTransform = (document: SourceMap, findings: Findings) => SourceMap;
 
 /** Settings for loading a whole configuration. */
 export interface LoadOptions<S extends Sections> {

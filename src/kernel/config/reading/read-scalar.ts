@@ -1,8 +1,8 @@
 import type { OptionSchema } from '../option.ts';
-import { describeAllowed, describeFound } from '../pages/wording.ts';
 import type { SourceScalar } from '../sources/source.ts';
 import { grammars } from '../values/grammars.ts';
 import type { ReadContext } from './read-context.ts';
+import { describeAllowed, describeFound } from './wording.ts';
 
 /** Reads a scalar by its schema. Reports an error and returns undefined when it is not allowed. */
 export function readScalar(schema: OptionSchema, node: SourceScalar, context: ReadContext): unknown {

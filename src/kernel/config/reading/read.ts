@@ -1,5 +1,4 @@
 import type { OptionSchema } from '../option.ts';
-import { describeAllowed, describeFound } from '../pages/wording.ts';
 import { childPath, type Position } from '../problems.ts';
 import { UnreadableValue } from '../rules.ts';
 import {
@@ -14,6 +13,7 @@ import {
 import { suggestion } from './nearest-name.ts';
 import type { ReadContext } from './read-context.ts';
 import { readScalar } from './read-scalar.ts';
+import { describeAllowed, describeFound } from './wording.ts';
 
 /**
  * Reads a value by its schema: checks it, parses texts by their grammar, and fills in defaults. Reports every

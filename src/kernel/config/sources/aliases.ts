@@ -1,6 +1,5 @@
 import type { Findings } from '../problems.ts';
-import type { DocumentTransform } from '../reading/load.ts';
-import type { SourceEntry, SourceMap, SourceNode } from './source.ts';
+import type { DocumentTransform, SourceEntry, SourceMap, SourceNode } from './source.ts';
 
 /** Another name of an option, relative to the top of the document or to the items of a list. */
 export interface Alias {

@@ -1,7 +1,12 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Findings } from '../problems.ts';
-import type { ConfigurationSource } from '../reading/load.ts';
+
+/** The text of a configuration file, and its name for messages. */
+export interface ConfigurationSource {
+  readonly file: string;
+  readonly text: string;
+}
 
 /** The sources found at some paths, and the directory of the first one. */
 export interface SourceFiles {

@@ -1,4 +1,4 @@
-import type { Position } from '../problems.ts';
+import type { Findings, Position } from '../problems.ts';
 
 /**
  * The content of a configuration file before it is checked: a tree with the place of each part. Scalars keep
@@ -33,6 +33,12 @@ export interface SourceEntry {
   readonly node: SourceNode;
   readonly at?: Position | undefined;
 }
+
+/**
+ * Changes the document before it is read: renames old names, applies environment variables, adds derived
+ * values.
+ */
+export type DocumentTransform = (document: SourceMap, findings: Findings) => SourceMap;
 
 /** Returns a scalar without a place in a file. */
 export function scalarNode(value: string | number | boolean | null): SourceScalar {

@@ -1,7 +1,7 @@
 import type { Migration } from '../database.ts';
 import { createLeaseTable } from '../lease-table.ts';
-import { storesMigration } from '../stores/store-marks.ts';
 import { moveMigration } from '../transfer/move-marks.ts';
+import { storesMigration } from '../transfer/store-marks.ts';
 
 export const databaseMigrations: readonly Migration[] = [
   {

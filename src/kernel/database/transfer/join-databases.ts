@@ -1,10 +1,10 @@
 import { systemClock } from '../../clock.ts';
 import { StartFailure } from '../../start-failure.ts';
 import { openMarkedDatabaseExclusively } from '../open.ts';
-import { readStoreMark, removeStoreMark } from '../stores/store-marks.ts';
 import { describeDatabase, type MovedTable, requireMigrated } from './move-database.ts';
 import { readMark, requireUnmarked, writeMark } from './move-marks.ts';
 import { copyBound, copyTables, isPair, type SplitDeps } from './split-database.ts';
+import { readStoreMark, removeStoreMark } from './store-marks.ts';
 import type { TransferDatabase } from './transfer-database.ts';
 
 /**

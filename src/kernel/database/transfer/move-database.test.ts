@@ -9,10 +9,10 @@ import { TextQuery } from '../full-text/grams.ts';
 import { migrate } from '../migrate.ts';
 import { databaseMigrations } from '../migrations/index.ts';
 import { type DatabaseOptions, openDatabase, openDatabaseExclusively } from '../open.ts';
-import { writeStoreMark } from '../stores/store-marks.ts';
 import { type MoveDeps, moveDatabase } from './move-database.ts';
 import { readMark, writeMark } from './move-marks.ts';
 import { splitDatabase } from './split-database.ts';
+import { writeStoreMark } from './store-marks.ts';
 import type { TextIndex } from './text-index.ts';
 
 type Tables = {

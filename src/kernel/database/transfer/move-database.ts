@@ -14,11 +14,11 @@ import {
   openDatabase,
   openMarkedDatabaseExclusively,
 } from '../open.ts';
-import { readStoreMark } from '../stores/store-marks.ts';
 import { copyTable } from './copy-table.ts';
 import { type MoveMark, readMark, removeMark, writeMark } from './move-marks.ts';
 import { hashOf } from './row-digest.ts';
 import { raiseIdentities } from './sequences.ts';
+import { readStoreMark } from './store-marks.ts';
 import { readTables, type TableShape } from './table-shape.ts';
 import { copyTextIndex, type TextIndex } from './text-index.ts';
 import { query, quoted, type TransferDatabase } from './transfer-database.ts';

@@ -5,7 +5,6 @@ import { StartFailure } from '../../start-failure.ts';
 import type { Migration } from '../database.ts';
 import { appliedMigrations, migrate } from '../migrate.ts';
 import { openMarkedDatabaseExclusively } from '../open.ts';
-import { readStoreMark, type StoreMark, writeStoreMark } from '../stores/store-marks.ts';
 import { copyTable } from './copy-table.ts';
 import {
   describeDatabase,
@@ -17,6 +16,7 @@ import {
 } from './move-database.ts';
 import { readMark, removeMark, writeMark } from './move-marks.ts';
 import { hashOf } from './row-digest.ts';
+import { readStoreMark, type StoreMark, writeStoreMark } from './store-marks.ts';
 import { readTables } from './table-shape.ts';
 import { query, quoted, type TransferDatabase } from './transfer-database.ts';
 

@@ -1,5 +1,5 @@
 import type { Metrics } from '../../observability/index.ts';
-import type { Observer } from '../routing/endpoint.ts';
+import type { Observer } from '../endpoints/endpoint.ts';
 import { pathsOf } from '../routing/route.ts';
 import type { RequestCounts } from './request-counts.ts';
 

@@ -1,5 +1,5 @@
 import { MatrixError } from '../../../protocol/index.ts';
-import type { AuthenticationContext, Authenticator, Requester } from './requester.ts';
+import type { AuthenticationContext, Authenticator, Requester } from '../requester.ts';
 
 /** Authenticates one kind of access token, for instance those of sessions or of application services. */
 export interface TokenKind {

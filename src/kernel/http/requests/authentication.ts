@@ -1,6 +1,6 @@
 import { forbidden, MatrixError } from '../../../protocol/index.ts';
+import type { AuthenticationContext, Authenticator, Requester } from '../requester.ts';
 import type { Auth } from '../routing/route.ts';
-import type { AuthenticationContext, Authenticator, Requester } from './requester.ts';
 
 /** Kinds of authentication that check the access token before the handler runs. */
 export type ClientAuth = Exclude<Auth, 'none' | 'on-demand' | 'server'>;

@@ -4,6 +4,7 @@ import type { Clock } from '../../clock.ts';
 import { JsonScan } from '../../json/index.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
 import { TimeSlices } from '../../time-slices.ts';
+import type { RequestSignature } from '../requester.ts';
 import { clientJsonLimits, parseJson, parseServerBody } from './json-body.ts';
 import {
   clientJsonBounds,
@@ -13,7 +14,6 @@ import {
   serverJsonBounds,
 } from './long-json.ts';
 import { declaredLength, hasBody, readBody } from './read-body.ts';
-import type { RequestSignature } from './requester.ts';
 import { UnverifiedBodies, type UnverifiedBody, type UnverifiedBounds } from './unverified-bodies.ts';
 
 /**

@@ -4,11 +4,11 @@ import type { BriefMap } from '../../brief-map.ts';
 import type { Clock } from '../../clock.ts';
 import type { Logger } from '../../observability/index.ts';
 import { parseCookies } from '../cookies.ts';
+import type { AuthenticationContext, Requester } from '../requester.ts';
 import type { Authenticate } from '../routing/route.ts';
 import type { ParsedQuery } from '../routing/route-table.ts';
 import type { UnparsedBody } from './body-reader.ts';
 import { clientAddress, isSecure } from './client-address.ts';
-import type { AuthenticationContext, Requester } from './requester.ts';
 
 /** The dependencies and settings that all requests of one listener share. */
 export interface ListenerContext {

@@ -1,4 +1,4 @@
-import type { Requester } from '../requests/requester.ts';
+import type { Requester } from '../requester.ts';
 import type { Route, RouteContract, RouteRequest } from './route.ts';
 
 /** A request with the user who makes it. */

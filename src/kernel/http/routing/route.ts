@@ -1,7 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import type { Logger } from '../../observability/logger.ts';
 import type { LongText } from '../long-text.ts';
-import type { Requester } from '../requests/requester.ts';
+import type { Requester } from '../requester.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 

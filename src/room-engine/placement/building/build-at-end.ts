@@ -1,9 +1,9 @@
 import { authorize, forbidden, notFound } from '../../../protocol/index.ts';
+import type { EventToSend } from '../../event-to-send.ts';
 import { composeEvent } from '../../timeline/compose-event.ts';
-import type { EventToSend } from '../../timeline/event-to-send.ts';
 import { SendContext } from '../../timeline/send-context.ts';
+import type { VerifiedEvent } from '../../verified-event.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
-import type { VerifiedEvent } from '../verified-event.ts';
 
 /**
  * Composes and signs an event of a local user after the current forward extremities, and authorizes it by the

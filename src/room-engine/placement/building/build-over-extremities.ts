@@ -1,10 +1,10 @@
 import { notFound, selectAuthEventKeys } from '../../../protocol/index.ts';
+import type { EventToSend } from '../../event-to-send.ts';
 import { composeWithLinks, maxPrevEvents } from '../../timeline/compose-event.ts';
-import type { EventToSend } from '../../timeline/event-to-send.ts';
+import type { VerifiedEvent } from '../../verified-event.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import { authStateInGroup } from '../states/auth-state.ts';
 import { type BeforeStates, extremityGroups } from '../states/before-state.ts';
-import type { VerifiedEvent } from '../verified-event.ts';
 
 /**
  * Composes and signs an event of a local user in a room with more than `maxPrevEvents` forward extremities;

@@ -1,6 +1,6 @@
 import { authorize, forbidden, type JsonObject, notFound } from '../../../protocol/index.ts';
+import { checkStorable, type EventToSend } from '../../event-to-send.ts';
 import { composeEvent } from '../../timeline/compose-event.ts';
-import { checkStorable, type EventToSend } from '../../timeline/event-to-send.ts';
 import { SendContext } from '../../timeline/send-context.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 

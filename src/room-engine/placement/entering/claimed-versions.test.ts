@@ -4,7 +4,7 @@ import { forSelectedDatabases } from '../../../../test/support/databases/databas
 import { ann, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import { getRoomVersion, receivePdu, roomVersions, stateMapKey } from '../../../protocol/index.ts';
-import type { VerifiedEvent } from '../verified-event.ts';
+import type { VerifiedEvent } from '../../verified-event.ts';
 
 const strippedState = [{ type: 'm.room.name', state_key: '', sender: ann, content: { name: 'Far away' } }];
 

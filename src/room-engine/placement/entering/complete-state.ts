@@ -1,4 +1,5 @@
 import { notFound } from '../../../protocol/index.ts';
+import type { PartialStateColumn } from '../../partial-state.ts';
 import { withoutEnd } from '../../stored-event.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import type { Extremity } from '../../timeline/extremity.ts';
@@ -10,7 +11,6 @@ import { type CurrentStateChange, resolveCurrentState } from '../states/current-
 import { PreparedCurrentState } from '../states/prepared-current-state.ts';
 import { readOutOfBandMembers } from '../store.ts';
 import { endOutOfBandMemberships, type OutOfBandMember } from './out-of-band-members.ts';
-import type { PartialStateColumn } from './partial-state.ts';
 import { StateRevision } from './state-revision.ts';
 
 /** The current state that results from the revised forward extremities. */

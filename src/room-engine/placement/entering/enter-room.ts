@@ -1,8 +1,10 @@
 import { forbidden, stateMapKey } from '../../../protocol/index.ts';
+import type { PartialState } from '../../partial-state.ts';
 import type { GroupChain } from '../../state/group-chain.ts';
 import { type StoredEvent, withoutEnd } from '../../stored-event.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
+import type { RoomWithVersion } from '../../verified-event.ts';
 import { rejectionByAuthEvents, rejectionByState } from '../events/event-authorization.ts';
 import { isMissing } from '../events/examine-event.ts';
 import { type Outliers, outlierOf } from '../events/outliers.ts';
@@ -15,10 +17,8 @@ import type { BeforeStates, ReceivedState } from '../states/before-state.ts';
 import { applyCurrentStateChange } from '../states/current-state.ts';
 import { PreparedCurrentState } from '../states/prepared-current-state.ts';
 import { readOutOfBandMembers } from '../store.ts';
-import type { RoomWithVersion } from '../verified-event.ts';
 import { withoutAbandonedStates } from './abandoned-states.ts';
 import { endOutOfBandMemberships, type OutOfBandMember } from './out-of-band-members.ts';
-import type { PartialState } from './partial-state.ts';
 
 /** Maximum number of former forward extremities that are stored for a room. */
 const maxFormerExtremities = 200;

@@ -1,12 +1,12 @@
 import { badJson, forbidden, membershipOf, serverOfUser } from '../../../protocol/index.ts';
+import { isStorableText } from '../../event-to-send.ts';
 import { type RoomFact, type StoredEvent, withoutEnd } from '../../stored-event.ts';
-import { isStorableText } from '../../timeline/event-to-send.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
+import type { RoomWithVersion, VerifiedEvent } from '../../verified-event.ts';
 import { outlierOf } from '../events/outliers.ts';
 import { type PlacedEvent, requireSameRoom } from '../events/place-event.ts';
 import type { OutOfBandDetails } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
-import type { RoomWithVersion, VerifiedEvent } from '../verified-event.ts';
 
 /**
  * Stores out-of-band memberships: invites, knocks and leaves of local users in rooms that this server is not in. The

@@ -4,7 +4,7 @@ import { forSelectedDatabases } from '../../../../test/support/databases/databas
 import { ann, ben, cat, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import type { RoomFact } from '../../stored-event.ts';
-import type { VerifiedEvent } from '../verified-event.ts';
+import type { VerifiedEvent } from '../../verified-event.ts';
 
 const isMember = ({ event }: VerifiedEvent) => event.type === 'm.room.member';
 

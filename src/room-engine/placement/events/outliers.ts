@@ -1,14 +1,14 @@
 import { badJson, forbidden, type RoomEvent } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
-import { correctRoomVersion } from '../entering/room-version.ts';
+import type { RoomWithVersion, VerifiedEvent } from '../../verified-event.ts';
 import { MissingEvents } from '../missing-events.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import { authIdsOf } from '../states/auth-state.ts';
-import type { RoomWithVersion, VerifiedEvent } from '../verified-event.ts';
 import { rejectionByAuthEvents } from './event-authorization.ts';
 import { effectivePendingRedactions, showRedactions } from './pending-redactions.ts';
 import { requireSameRoom } from './place-event.ts';
+import { correctRoomVersion } from './room-version.ts';
 
 /** Maximum number of events that are staged together. */
 const eventsAtOnce = 500;

@@ -2,11 +2,11 @@ import { forbidden, notFound, type RoomEvent, stateMapKey } from '../../../proto
 import type { StoredEvent } from '../../stored-event.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
+import type { VerifiedEvent } from '../../verified-event.ts';
 import type { PlaceOptions } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import { type BeforeStates, extremityGroups, type GroupState } from '../states/before-state.ts';
 import { type AppliedChange, applyCurrentStateChange } from '../states/current-state.ts';
-import type { VerifiedEvent } from '../verified-event.ts';
 import { type EventExamination, EventExaminer } from './examine-event.ts';
 import { showRedactions } from './pending-redactions.ts';
 import {

@@ -6,8 +6,8 @@ import {
   selectAuthEventKeys,
   stateMapKey,
 } from '../../../protocol/index.ts';
+import { isStorableText } from '../../event-to-send.ts';
 import type { StoredEvent } from '../../stored-event.ts';
-import { isStorableText } from '../../timeline/event-to-send.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 

@@ -1,7 +1,7 @@
 import type { Reader } from '../../kernel/database/index.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
-import type { EventStore } from '../timeline/event-store.ts';
+import type { EventStore } from './event-store.ts';
 
 /** A former or current value of an entry of a room's current state. */
 export interface StateHistoryEntry {

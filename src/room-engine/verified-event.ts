@@ -1,4 +1,4 @@
-import type { RoomEvent } from '../../protocol/index.ts';
+import type { RoomEvent } from '../protocol/index.ts';
 
 /**
  * An event of a remote server whose format, signatures and hash have been checked; redacted where its hash

@@ -1,6 +1,6 @@
-import type { QueueDeps } from '../queues/queue-deps.ts';
+import type { OutgoingPdu } from '../transactions/outgoing-pdu.ts';
 import type { CaughtUp, Transaction } from '../transactions/transaction.ts';
-import type { OutgoingPdu } from './outgoing-pdu.ts';
+import type { QueueDeps } from './queue-deps.ts';
 
 /**
  * Maximum number of pending events in memory for one destination; beyond it the destination is behind and

@@ -1,5 +1,5 @@
-import { canonicalAddress } from '../../identity-servers/index.ts';
-import { invalidParam } from '../../protocol/index.ts';
+import { canonicalAddress } from '../identity-servers/index.ts';
+import { invalidParam, MatrixError } from '../protocol/index.ts';
 
 export type Medium = 'email' | 'msisdn';
 
@@ -28,3 +28,11 @@ export async function readPhoneNumber(country: string, number: string): Promise<
   const parsed = parsePhoneNumberFromString(number, country.toUpperCase() as 'GB');
   return parsed?.isPossible() ? parsed.number.slice(1) : undefined;
 }
+
+/** The error for an address that an account has already. */
+export const addressInUse = () =>
+  new MatrixError(400, 'M_THREEPID_IN_USE', 'This address belongs to an account already');
+
+/** The error for an address that the option `allowed_local_3pids` does not allow. */
+export const addressDenied = () =>
+  new MatrixError(403, 'M_THREEPID_DENIED', 'This address is not allowed on this server');

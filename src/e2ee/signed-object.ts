@@ -6,7 +6,7 @@ import {
   MatrixError,
   type VerifyKey,
   verifyJson,
-} from '../../protocol/index.ts';
+} from '../protocol/index.ts';
 
 /** The signatures of one user on an object: key id to signature. */
 export type UserSignatures = Readonly<Record<string, string>>;

@@ -1,9 +1,15 @@
-import type { UserRoom } from '../../../room-engine/index.ts';
-import { type SourceList, timelineBit } from '../../sources/source-list.ts';
-import type { ExtensionAnswer } from '../extensions/extension.ts';
-import type { RelevantRoom } from '../rooms/relevant-room.ts';
-import type { Connection } from './connection.ts';
-import { isRemembered, nothingSent, outsideOfRooms, roomParts, type SentRoom } from './sent-room.ts';
+import type { UserRoom } from '../../room-engine/index.ts';
+import { type SourceList, timelineBit } from '../sources/source-list.ts';
+import type { Connection } from './connections/connection.ts';
+import {
+  isRemembered,
+  nothingSent,
+  outsideOfRooms,
+  roomParts,
+  type SentRoom,
+} from './connections/sent-room.ts';
+import type { ExtensionAnswer } from './extensions/extension.ts';
+import type { RelevantRoom } from './rooms/relevant-room.ts';
 
 /** The changes of rooms between the client's position and the answer. */
 export interface RoomChanges {

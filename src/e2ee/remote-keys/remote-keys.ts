@@ -1,5 +1,5 @@
 import { exceedsDepth, isJsonObject, type JsonObject, MatrixError } from '../../protocol/index.ts';
-import { isPublicKey, signaturesBy, withSignatures } from './signed-object.ts';
+import { isPublicKey, signaturesBy, withSignatures } from '../signed-object.ts';
 
 /** The time limit of a request to another server. */
 export interface RemoteRequest {

@@ -1,19 +1,14 @@
 import { MatrixError, suspended, unknown } from '../../../protocol/index.ts';
 import { redactUrl } from '../../observability/index.ts';
+import type { Authenticator, Requester, ServerAdmission, ServerAuthenticator } from '../requester.ts';
 import { accessTokenOf, authenticate, type ClientAuth, requireAccess } from '../requests/authentication.ts';
 import type { BodyReader, UnparsedBody } from '../requests/body-reader.ts';
 import type { Exchange } from '../requests/exchange.ts';
 import { parseForm, requireFormType } from '../requests/form-body.ts';
 import { hasBody, limitBody, readBody } from '../requests/read-body.ts';
-import type {
-  Authenticator,
-  Requester,
-  ServerAdmission,
-  ServerAuthenticator,
-} from '../requests/requester.ts';
 import { BodyChecker, ParameterChecker } from '../requests/validation.ts';
 import { discardResult, sendError, sendResult } from '../responses.ts';
-import { pathsOf, Reply, type Route, type RouteContract, type RouteRequest } from './route.ts';
+import { pathsOf, Reply, type Route, type RouteContract, type RouteRequest } from '../routing/route.ts';
 
 /**
  * Maximum bytes of a client's JSON body unless the route says otherwise: an event of 64 KiB, with each character

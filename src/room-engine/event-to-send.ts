@@ -1,4 +1,4 @@
-import { badJson, type JsonObject } from '../../protocol/index.ts';
+import { badJson, type JsonObject } from '../protocol/index.ts';
 
 /** An event that a local user sends; all other fields follow from the room. */
 export interface EventToSend {

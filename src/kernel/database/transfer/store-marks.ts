@@ -2,8 +2,8 @@ import { type Randomness, randomLetters } from '../../randomness.ts';
 import { StartFailure } from '../../start-failure.ts';
 import type { Database, Migration, SchemaBuilder } from '../database.ts';
 import { appliedMigrations } from '../migrate.ts';
-import { hasTable } from '../transfer/move-marks.ts';
-import type { TransferDatabase } from '../transfer/transfer-database.ts';
+import { hasTable } from './move-marks.ts';
+import type { TransferDatabase } from './transfer-database.ts';
 
 /** The mark of each database of a server with two of them (option `databases`). */
 export interface StoreMark {

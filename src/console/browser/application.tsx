@@ -1,12 +1,12 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { Api } from '../api/request.ts';
-import { type Session, signOut, storedSession, storeSession, takeLoginToken } from '../api/session.ts';
-import { Messages } from '../components/messages.tsx';
-import { SignIn } from '../pages/sign-in.tsx';
-import { Navigation } from './navigation.tsx';
-import { pageFor } from './pages.tsx';
-import { usePageAddress } from './route.ts';
-import { SessionContext } from './session-context.ts';
+import { Api } from './api/request.ts';
+import { type Session, signOut, storedSession, storeSession, takeLoginToken } from './api/session.ts';
+import { Messages } from './components/messages.tsx';
+import { pageFor } from './page-for-address.tsx';
+import { SignIn } from './pages/sign-in.tsx';
+import { Navigation } from './shell/navigation.tsx';
+import { usePageAddress } from './shell/route.ts';
+import { SessionContext } from './shell/session-context.ts';
 
 /** Shows the sign-in page without a session, and else the page that the address names. */
 export function Application() {

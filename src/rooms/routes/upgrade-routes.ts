@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
-import { clientPath } from '../routes/paths.ts';
-import type { RoomUpgrade } from './upgrade-room.ts';
+import type { RoomUpgrade } from '../upgrade/upgrade-room.ts';
+import { clientPath } from './paths.ts';
 
 /** The endpoint that upgrades a room. Source: client-server API, "Room Upgrades". */
 export function upgradeRoutes(upgrades: RoomUpgrade): Route[] {

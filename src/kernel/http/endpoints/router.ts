@@ -3,10 +3,10 @@ import { invalidParam, unrecognized } from '../../../protocol/index.ts';
 import type { ListenerOptions } from '../listeners/listeners.ts';
 import { type ListenerResource, serviceOf } from '../listeners/resources.ts';
 import { Exchange, type ListenerContext } from '../requests/exchange.ts';
+import { bothSpellings } from '../routing/namespaces.ts';
+import { pathsOf, Reply, type Route } from '../routing/route.ts';
+import { type Match, RouteTable } from '../routing/route-table.ts';
 import { Endpoint, type EndpointDeps } from './endpoint.ts';
-import { bothSpellings } from './namespaces.ts';
-import { pathsOf, Reply, type Route } from './route.ts';
-import { type Match, RouteTable } from './route-table.ts';
 
 /** Routes the requests of one listener to the endpoints that its resources include (decision 0127). */
 export function createRouter(

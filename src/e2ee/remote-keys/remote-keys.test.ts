@@ -5,7 +5,7 @@ import { E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { ClientDevice } from '../../../test/support/users/client-device.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { E2eeDeps } from '../index.ts';
-import { keyCalls, oneTimeKeyAlgorithm } from './test/key-calls.ts';
+import { keyCalls, oneTimeKeyAlgorithm } from '../keys/test/key-calls.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   let server: E2eeServer;

@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream';
 import { LoadOnce } from '../../kernel/load-once.ts';
+import type { MediaStore } from '../disk/media-store.ts';
 import { mediaNotFound } from '../media-address.ts';
 import type { MediaFile } from '../media-file.ts';
-import type { ProviderStorage } from '../providers/provider-storage.ts';
 import { streamOfPieces } from '../stream-of-pieces.ts';
-import type { MediaStore } from './media-store.ts';
+import type { ProviderStorage } from './provider-storage.ts';
 
 /** Finds stored files on the disk, or else at the storage providers. */
 export class MediaFiles {
