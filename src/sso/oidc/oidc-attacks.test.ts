@@ -1,18 +1,22 @@
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
-import { type OidcFixture, oidcCallback } from './oidc-fixture.ts';
-import type { OidcServer } from './oidc-server.ts';
-import type { SsoServer } from './sso-server.ts';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import { type OidcFixture, oidcCallback, startOidcFixture } from '../test/oidc-fixture.ts';
+import type { OidcServer } from '../test/oidc-server.ts';
+import type { SsoServer } from '../test/sso-server.ts';
 
-/** Declares the tests of attacks on a homeserver whose users log in with OpenID Connect. */
-export function oidcAttacks(fixture: () => OidcFixture): void {
+forSelectedDatabases(import.meta.url, (open) => {
   describe('attacks on logins with OpenID Connect', () => {
+    let fixture: OidcFixture;
     let idp: OidcServer;
     let other: OidcServer;
     let hearth: SsoServer;
-    before(() => {
-      ({ idp, other, hearth } = fixture());
+    before(async () => {
+      fixture = await startOidcFixture(open.kind);
+      ({ idp, other, hearth } = fixture);
     });
+    after(() => fixture.stop());
+    beforeEach(() => fixture.reset());
 
     /** Begins a login and returns the URL with which the provider sends the browser back. */
     const responseUrl = async (browser = hearth.browser(), provider = 'oidc-main') => {
@@ -141,4 +145,4 @@ export function oidcAttacks(fixture: () => OidcFixture): void {
       }
     });
   });
-}
+});
