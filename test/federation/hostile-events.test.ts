@@ -13,8 +13,8 @@
  * | slow, endless, compressed, broken responses; redirects; content types       | `hostile-http-responses`, `hostile-join-responses` |
  * | slow, endless, compressed requests                                          | `hostile-http-requests` |
  * | false templates and responses of handshakes                                 | `hostile-event-templates`, `hostile-join-responses`, `hostile-invite-responses` |
- * | invalid joins, invites and knocks; floods of invites                        | `hostile-handshake-requests`, `handshake-limits` |
- * | stripped state of invites and knocks                                        | `hostile-handshake-requests`, `hostile-http-responses` |
+ * | invalid joins, invites and knocks; floods of invites                        | `hostile-handshake-requests`, `hostile-invites`, `handshake-limits` |
+ * | stripped state of invites and knocks                                        | `hostile-invites`, `hostile-http-responses` |
  * | requests about rooms that the server is not in                              | `room-request-access`, `history-visibility` |
  */
 import assert from 'node:assert/strict';
