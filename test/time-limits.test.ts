@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 
-it('tests with real clients and with the reference server get their time limit from bounded-test.ts', () => {
+it('tests with real clients and with the reference server take their time limit from bounded-test.ts', () => {
   const folder = import.meta.dirname;
   const files = globSync('{clients,interop}/**/*.ts', { cwd: folder });
   const unbounded = files.filter((file) => {

@@ -38,7 +38,7 @@ describe('features that are not in force', () => {
     }
   });
 
-  it('features get one warning each that says what will not happen and names the ignored options', () => {
+  it('a feature that is not in force yet causes one warning, which says what will not happen and names the ignored options', () => {
     const document = `
 email: { smtp_host: mail.example.org, notif_from: "a@example.org", smtp_pass: hunter2 }
 retention: { enabled: true }
@@ -58,7 +58,7 @@ oidc_providers: [{ idp_id: one, idp_name: One, issuer: "https://one.example.org/
     assert.doesNotMatch(warnings.join(), /hunter2/);
   });
 
-  it('features get no warning when their switches are off', () => {
+  it('a feature that is switched off causes no warning', () => {
     assert.deepEqual(
       warningsOf(
         'retention: { enabled: false, allowed_lifetime_min: 1d }\n' + 'cas_config: { enabled: false }\n',

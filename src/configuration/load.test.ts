@@ -190,7 +190,7 @@ describe('reloadable options', () => {
 });
 
 describe('options that are not in force yet', () => {
-  it('options that are not in force yet get one warning for each feature if a file sets them', () => {
+  it('options that are not in force yet cause one warning for each feature if a file sets them', () => {
     const text =
       'ui_auth: 5m\nrc_message: {per_second: 1, burst_count: 2}\nlisteners: [{port: 1, type: http}, {port: 2, type: http}]\n' +
       'report_stats: true\nreport_stats_endpoint: https://example.org/\n';

@@ -5,7 +5,7 @@ export interface OAuthTables {
     /** JSON object: the registered metadata. */
     metadata: string;
     created_at: number;
-    /** When the client last registered, or opened or refreshed a session, up to a day too early. */
+    /** When the client last registered, or opened or refreshed a session; lags by up to a day, because not every use is written. */
     last_used_at: number;
   };
   /** Sessions that were opened by OAuth 2.0: each is one device. */

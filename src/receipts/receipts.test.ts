@@ -16,9 +16,9 @@ async function openFixture(open: OpenDatabase) {
   const facts: Receipt[] = [];
   receipts.receiptStream.subscribe((fact) => facts.push(fact));
   const roomId = await fixture.room(alice, bob);
-  const give = (userId: string, eventId: string, type: ReceiptType = 'm.read', threadId?: string) =>
+  const sendReceipt = (userId: string, eventId: string, type: ReceiptType = 'm.read', threadId?: string) =>
     receipts.send({ userId, roomId, type, eventId, threadId });
-  return { fixture, receipts, facts, roomId, give };
+  return { fixture, receipts, facts, roomId, sendReceipt };
 }
 
 const forbidden = { errcode: 'M_FORBIDDEN' };
@@ -27,10 +27,10 @@ const invalid = { errcode: 'M_INVALID_PARAM' };
 forSelectedDatabases(import.meta.url, (open) => {
   describe('read receipts of users', () => {
     it('announces a receipt as a fact and returns it as m.receipt content', async () => {
-      const { fixture, receipts, facts, roomId, give } = await openFixture(open);
+      const { fixture, receipts, facts, roomId, sendReceipt } = await openFixture(open);
       const eventId = await fixture.say(alice, roomId, 'hello');
       const before = fixture.streams.current;
-      await give(bob, eventId);
+      await sendReceipt(bob, eventId);
       const ts = fixture.clock.now();
       const stream = await fixture.positionOf(eventId);
       const fact = { userId: bob, roomId, type: 'm.read' as const, eventId, threadId: undefined, stream, ts };
@@ -44,33 +44,33 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('never moves a receipt backwards', async () => {
-      const { fixture, receipts, facts, roomId, give } = await openFixture(open);
+      const { fixture, receipts, facts, roomId, sendReceipt } = await openFixture(open);
       const first = await fixture.say(alice, roomId, '1');
       const second = await fixture.say(alice, roomId, '2');
-      await give(bob, second);
-      await give(bob, first);
-      await give(bob, second);
+      await sendReceipt(bob, second);
+      await sendReceipt(bob, first);
+      await sendReceipt(bob, second);
       assert.equal(facts.length, 1);
       assert.equal((await receipts.readUpTo(bob, roomId)).room, await fixture.positionOf(second));
     });
 
     it('keeps the receipt for the latest event when receipts for several events arrive at the same time', async () => {
-      const { fixture, receipts, facts, roomId, give } = await openFixture(open);
+      const { fixture, receipts, facts, roomId, sendReceipt } = await openFixture(open);
       const events: string[] = [];
       for (let index = 0; index < 5; index++) events.push(await fixture.say(alice, roomId, 'x'));
-      await Promise.all([...events].reverse().map((eventId) => give(bob, eventId)));
+      await Promise.all([...events].reverse().map((eventId) => sendReceipt(bob, eventId)));
       const [content] = await receipts.contentsAll(roomId, alice);
       assert.deepEqual(Object.keys(content ?? {}), [events[4]]);
       assert.equal(facts.at(-1)?.eventId, events[4]);
     });
 
     it('shows a private receipt to its user only, and counts the receipt that is further ahead', async () => {
-      const { fixture, receipts, roomId, give } = await openFixture(open);
+      const { fixture, receipts, roomId, sendReceipt } = await openFixture(open);
       const first = await fixture.say(alice, roomId, '1');
       const second = await fixture.say(alice, roomId, '2');
       const before = fixture.streams.current;
-      await give(bob, first);
-      await give(bob, second, 'm.read.private');
+      await sendReceipt(bob, first);
+      await sendReceipt(bob, second, 'm.read.private');
       const seen = async (viewer: string) => {
         const now = fixture.streams.current;
         const since = await receipts.contentsSince(roomId, before, now, viewer);
@@ -84,7 +84,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('accepts a threaded receipt for events of the thread, its root, and events related to them', async () => {
-      const { fixture, receipts, roomId, give } = await openFixture(open);
+      const { fixture, receipts, roomId, sendReceipt } = await openFixture(open);
       const root = await fixture.say(alice, roomId, 'root');
       const reply = await fixture.reply(alice, roomId, root);
       const reaction = await fixture.send(alice, roomId, 'm.reaction', {
@@ -93,44 +93,44 @@ forSelectedDatabases(import.meta.url, (open) => {
       const onRoot = await fixture.send(alice, roomId, 'm.reaction', {
         'm.relates_to': { rel_type: 'm.annotation', event_id: root, key: '+' },
       });
-      for (const eventId of [root, reply, reaction, onRoot]) await give(bob, eventId, 'm.read', root);
-      for (const eventId of [root, onRoot]) await give(bob, eventId, 'm.read', 'main');
+      for (const eventId of [root, reply, reaction, onRoot]) await sendReceipt(bob, eventId, 'm.read', root);
+      for (const eventId of [root, onRoot]) await sendReceipt(bob, eventId, 'm.read', 'main');
       const read = await receipts.readUpTo(bob, roomId);
       assert.equal(read.thread(), await fixture.positionOf(onRoot));
       assert.equal(read.room, 0);
-      await assert.rejects(give(bob, reply, 'm.read', 'main'), invalid);
-      await assert.rejects(give(bob, reaction, 'm.read', 'main'), invalid);
-      await assert.rejects(give(bob, root, 'm.read', reply), invalid);
-      await assert.rejects(give(bob, '$unknown', 'm.read', 'main'), invalid);
+      await assert.rejects(sendReceipt(bob, reply, 'm.read', 'main'), invalid);
+      await assert.rejects(sendReceipt(bob, reaction, 'm.read', 'main'), invalid);
+      await assert.rejects(sendReceipt(bob, root, 'm.read', reply), invalid);
+      await assert.rejects(sendReceipt(bob, '$unknown', 'm.read', 'main'), invalid);
     });
 
     it('keeps receipts of different threads apart, and returns all receipts for one event', async () => {
-      const { fixture, receipts, roomId, give } = await openFixture(open);
+      const { fixture, receipts, roomId, sendReceipt } = await openFixture(open);
       const before = fixture.streams.current;
       const root = await fixture.say(alice, roomId, 'root');
-      await give(bob, root);
-      await give(bob, root, 'm.read', 'main');
-      await give(bob, root, 'm.read', root);
+      await sendReceipt(bob, root);
+      await sendReceipt(bob, root, 'm.read', 'main');
+      await sendReceipt(bob, root, 'm.read', root);
       const contents = await receipts.contentsSince(roomId, before, fixture.streams.current, alice);
       const threads = contents.map((content) => content[root]?.['m.read']?.[bob]?.thread_id);
       assert.deepEqual(threads, [root, 'main', undefined]);
       const later = await fixture.reply(alice, roomId, root);
-      await give(bob, later, 'm.read', root);
+      await sendReceipt(bob, later, 'm.read', root);
       const read = await receipts.readUpTo(bob, roomId);
       assert.equal(read.thread(root), await fixture.positionOf(later));
       assert.equal(read.thread(), await fixture.positionOf(root));
     });
 
     it('ignores receipts for events outside of the room, and rejects receipts for invisible events with M_FORBIDDEN', async () => {
-      const { fixture, facts, roomId, give } = await openFixture(open);
+      const { fixture, facts, roomId, sendReceipt } = await openFixture(open);
       const otherRoom = await fixture.room(carol);
       const elsewhere = await fixture.say(carol, otherRoom, 'hello');
-      await give(bob, '$unknown');
-      await give(bob, elsewhere);
+      await sendReceipt(bob, '$unknown');
+      await sendReceipt(bob, elsewhere);
       assert.deepEqual(facts, []);
-      await assert.rejects(give(bob, 'hello'), invalid);
+      await assert.rejects(sendReceipt(bob, 'hello'), invalid);
       const eventId = await fixture.say(alice, roomId, 'hello');
-      await assert.rejects(give(carol, eventId), forbidden);
+      await assert.rejects(sendReceipt(carol, eventId), forbidden);
       await fixture.rooms.sending.state(
         { userId: alice, deviceId: undefined },
         roomId,
@@ -139,8 +139,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
       const hidden = await fixture.say(alice, roomId, 'before');
       await fixture.join(carol, roomId);
-      await assert.rejects(give(carol, hidden), forbidden);
-      await give(carol, await fixture.say(alice, roomId, 'after'));
+      await assert.rejects(sendReceipt(carol, hidden), forbidden);
+      await sendReceipt(carol, await fixture.say(alice, roomId, 'after'));
       assert.equal(facts.length, 1);
     });
 
@@ -159,10 +159,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('returns receipts after a restart, also for sync tokens from before the restart', async () => {
-      const { fixture, roomId, give } = await openFixture(open);
+      const { fixture, roomId, sendReceipt } = await openFixture(open);
       const before = fixture.streams.current;
       const eventId = await fixture.say(alice, roomId, 'hello');
-      await give(bob, eventId);
+      await sendReceipt(bob, eventId);
       const content = { [eventId]: { 'm.read': { [bob]: { ts: fixture.clock.now() } } } };
       const position = await fixture.positionOf(eventId);
       const restarted = await fixture.restart(open);
@@ -178,15 +178,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       const rooms: string[] = [];
       for (let number = 0; number < 5; number++) rooms.push(await fixture.room(alice, bob));
       const [quiet, large] = [rooms[0]!, rooms[1]!];
-      const give = (roomId: string, userId: string, ts: number) =>
+      const recordReceipt = (roomId: string, userId: string, ts: number) =>
         receipts.record({
           ...{ roomId, userId, ts, eventId: `$${ts}`, stream: undefined, threadId: undefined },
           type: 'm.read',
         });
       const otherRooms = rooms.slice(2);
-      for (const [index, roomId] of otherRooms.entries()) await give(roomId, bob, index);
-      await give(large, alice, 0);
-      for (let number = 1; number <= 501; number++) await give(large, `@user${number}:far`, number);
+      for (const [index, roomId] of otherRooms.entries()) await recordReceipt(roomId, bob, index);
+      await recordReceipt(large, alice, 0);
+      for (let number = 1; number <= 501; number++) await recordReceipt(large, `@user${number}:far`, number);
       const { reads } = fixture.database.statistics;
       const contentsByRoom = await receipts.contentsOfRooms(rooms, alice);
       // One query counts receipts, two read the receipts of the large room, one reads the receipts of all other rooms,
@@ -210,12 +210,12 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('returns receipts and read positions without a query while nothing changes', async () => {
-      const { fixture, receipts, roomId, give } = await openFixture(open);
-      await give(bob, await fixture.say(alice, roomId, 'hello'));
+      const { fixture, receipts, roomId, sendReceipt } = await openFixture(open);
+      await sendReceipt(bob, await fixture.say(alice, roomId, 'hello'));
       await receipts.readUpTo(bob, roomId);
       const after = fixture.streams.current;
       const last = await fixture.say(alice, roomId, 'more');
-      await give(bob, last);
+      await sendReceipt(bob, last);
       const before = JSON.stringify(fixture.database.statistics);
       await receipts.contentsSince(roomId, after, fixture.streams.current, alice);
       const read = receipts.readUpTo(bob, roomId);

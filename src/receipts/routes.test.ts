@@ -29,15 +29,15 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     const post = (userId: string, path: string, body: unknown) =>
       http.call(userId, 'POST', `/rooms/${roomId}/${path}`, body);
-    const give = (type: string, eventId: string, body: unknown = {}) =>
+    const sendReceipt = (type: string, eventId: string, body: unknown = {}) =>
       post(bob, `receipt/${type}/${encodeURIComponent(eventId)}`, body);
     const markerOf = (userId: string) => fullyRead.get(userId + roomId);
 
     it('stores public, private and threaded receipts', async () => {
       const root = await fixture.say(alice, roomId, 'root');
       const reply = await fixture.reply(alice, roomId, root);
-      assert.deepEqual(await give('m.read', root), { status: 200, body: {} });
-      assert.equal((await give('m.read.private', reply, { thread_id: root })).status, 200);
+      assert.deepEqual(await sendReceipt('m.read', root), { status: 200, body: {} });
+      assert.equal((await sendReceipt('m.read.private', reply, { thread_id: root })).status, 200);
       const read = await receipts.readUpTo(bob, roomId);
       assert.equal(read.room, await fixture.positionOf(root));
       assert.equal(read.thread(root), await fixture.positionOf(reply));
@@ -47,27 +47,27 @@ forSelectedDatabases(import.meta.url, (open) => {
       const root = await fixture.say(alice, roomId, 'root');
       const reply = await fixture.reply(alice, roomId, root);
       const errors = [
-        await give('m.read', reply, { thread_id: '' }),
-        await give('m.read', reply, { thread_id: 5 }),
-        await give('m.read', reply, { thread_id: null }),
-        await give('m.read', reply, { thread_id: 'main' }),
-        await give('m.fully_read', root, { thread_id: 'main' }),
-        await give('m.seen', root),
-        await give('m.read', 'root'),
-        await give('m.fully_read', 'root'),
+        await sendReceipt('m.read', reply, { thread_id: '' }),
+        await sendReceipt('m.read', reply, { thread_id: 5 }),
+        await sendReceipt('m.read', reply, { thread_id: null }),
+        await sendReceipt('m.read', reply, { thread_id: 'main' }),
+        await sendReceipt('m.fully_read', root, { thread_id: 'main' }),
+        await sendReceipt('m.seen', root),
+        await sendReceipt('m.read', 'root'),
+        await sendReceipt('m.fully_read', 'root'),
       ];
       for (const { status, body } of errors) {
         assert.deepEqual([status, body['errcode']], [400, 'M_INVALID_PARAM']);
       }
       const outsider = await post(carol, `receipt/m.read/${encodeURIComponent(root)}`, {});
       assert.deepEqual([outsider.status, outsider.body['errcode']], [403, 'M_FORBIDDEN']);
-      assert.equal((await give('m.read', root, [])).status, 400);
+      assert.equal((await sendReceipt('m.read', root, [])).status, 400);
     });
 
     it('moves the fully read marker forwards only', async () => {
       const first = await fixture.say(alice, roomId, '1');
       const second = await fixture.say(alice, roomId, '2');
-      await give('m.fully_read', second);
+      await sendReceipt('m.fully_read', second);
       assert.equal(markerOf(bob), second);
       await post(bob, 'read_markers', { 'm.fully_read': first });
       await post(bob, 'read_markers', { 'm.fully_read': '$unknown' });

@@ -29,7 +29,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(ben.id)}`);
 
     for (const version of ['7', '10', '11', '12']) {
-      it(`lets a remote user knock, get an invite and join, in room version ${version}`, async () => {
+      it(`lets a remote user knock, receive an invite and join, in room version ${version}`, async () => {
         const roomId = await room(version);
         const { status, raw } = await knock(roomId);
         assert.equal(status, 200, raw);

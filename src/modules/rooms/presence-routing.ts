@@ -3,7 +3,7 @@ import { isUserId } from '../../protocol/index.ts';
 import { CallbackFailure, type ModuleCalls } from '../calls/module-calls.ts';
 import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 
-/** Returns the routing of presence by modules; `undefined` where no module routes any. */
+/** Returns the routing of presence by modules; `undefined` when no module routes presence. */
 export function modulePresenceRouting(
   callbacks: RegisteredCallbacks,
   calls: ModuleCalls,

@@ -21,7 +21,7 @@ export interface Client {
   readonly clientId: string;
   readonly metadata: ClientMetadata;
   readonly createdAt: number;
-  /** When the client was last registered or used, in milliseconds since the epoch, up to a day too early. */
+  /** When the client was last registered or used, in milliseconds since the epoch; lags by up to a day. */
   readonly lastUsedAt: number;
 }
 

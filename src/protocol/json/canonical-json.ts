@@ -52,18 +52,18 @@ function writeArray(items: readonly JsonValue[], strict: boolean, depth: number)
 }
 
 function writeObject(
-  members: { readonly [key: string]: JsonValue | undefined },
+  object: { readonly [key: string]: JsonValue | undefined },
   strict: boolean,
   depth: number,
 ): string {
-  const keys = sortByCodePoint(Object.keys(members));
-  if (keys.length === 1 && keys[0] === 'rawJSON' && isRawNumber(members)) {
-    return writeRawNumber(members.rawJSON, strict);
+  const keys = sortByCodePoint(Object.keys(object));
+  if (keys.length === 1 && keys[0] === 'rawJSON' && isRawNumber(object)) {
+    return writeRawNumber(object.rawJSON, strict);
   }
   let text = '';
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i]!;
-    const value = members[key];
+    const value = object[key];
     if (value !== undefined) {
       text += (text === '' ? '{' : ',') + canonicalKey(key) + write(value, strict, depth);
     }

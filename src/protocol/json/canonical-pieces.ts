@@ -48,15 +48,15 @@ class PieceWriter {
     }
     if (depth === 0) throw badJson('JSON is nested too deeply');
     let separator = Array.isArray(value) ? '[' : '{';
-    const members = Array.isArray(value) ? value.keys() : sortByCodePoint(Object.keys(value));
-    for (const name of members) {
-      const member = (value as Readonly<Record<string, JsonValue | undefined>>)[name];
-      if (member === undefined) continue;
+    const keys = Array.isArray(value) ? value.keys() : sortByCodePoint(Object.keys(value));
+    for (const key of keys) {
+      const child = (value as Readonly<Record<string, JsonValue | undefined>>)[key];
+      if (child === undefined) continue;
       this.#text += separator;
       separator = ',';
-      if (typeof name === 'string') this.#text += `${canonicalString(name)}:`;
-      if (typeof member === 'object') yield* this.write(member, depth - 1);
-      else this.#text += canonicalJson(member, this.#numbers);
+      if (typeof key === 'string') this.#text += `${canonicalString(key)}:`;
+      if (typeof child === 'object') yield* this.write(child, depth - 1);
+      else this.#text += canonicalJson(child, this.#numbers);
       if (++this.#values % valuesAtOnce === 0) yield this.take();
     }
     if (separator !== ',') this.#text += separator;

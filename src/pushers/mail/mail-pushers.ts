@@ -37,7 +37,7 @@ interface MailJobPayload extends JsonObject {
 
 const kind = 'pushers/mail';
 
-/** Maximum number of pending events of all rooms that one mail considers, and of pending events of the room that causes it. */
+/** Maximum number of pending events that one mail considers: of all rooms, and as many of the room that causes the mail. */
 const maxPending = 1_000;
 
 /** The pending events that one mail considers. */

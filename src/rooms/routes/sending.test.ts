@@ -142,7 +142,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await anna.say(roomId, 'all is well');
     });
 
-    it('refuses requests for unknown rooms and events; sending to an unknown room, or reading its messages, gets 403 M_FORBIDDEN', async () => {
+    it('refuses requests for unknown rooms and events, with 403 M_FORBIDDEN where 404 would reveal which rooms exist', async () => {
       const { anna } = users;
       const roomId = await room();
       const unknown = '!unknown:elsewhere.example';

@@ -183,7 +183,7 @@ describe('options of OpenID Connect', () => {
     assert.notEqual(await avatarAfterLogin(), first);
   });
 
-  it('[option: oidc_providers[].backchannel_logout_ignore_sub] logs out the session that a logout token names, whatever its subject is; the provider id oidc gets no prefix', async () => {
+  it('[option: oidc_providers[].backchannel_logout_ignore_sub] logs out the session that a logout token names, whatever its subject is; the provider id oidc has no prefix', async () => {
     idp.user = { sub: 'leaver' };
     const session = await hearth.session(await hearth.login('oidc'));
     const sid = idp.sessionIds.at(-1);

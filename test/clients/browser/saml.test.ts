@@ -110,7 +110,7 @@ async function session(): Promise<Record<string, unknown>> {
   return answer.body;
 }
 
-test('a user chooses SimpleSAMLphp, which knows this server by its metadata, among identity providers, and gets an account', async () => {
+test('a user chooses SimpleSAMLphp, which knows this server by its metadata, among identity providers, and is registered', async () => {
   await page.goto(redirectUrl());
   await page.getByRole('heading', { level: 1 }).waitFor();
   await review.inspect('identity-providers');

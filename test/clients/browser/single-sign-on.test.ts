@@ -148,7 +148,7 @@ test('a new user signs in by keyboard: chooses a provider and a user name, and a
   assert.equal(profile.body['displayname'], 'Anna Ambers');
 });
 
-test('a user who has an account signs in again with one click, and the app gets another session', async () => {
+test('a user who has an account signs in again with one click, and the app receives another session', async () => {
   provider.user = { sub: 'a1', name: 'Anna Ambers', email: 'anna@example.org' };
   await page.goto(redirectUrl('/oidc-school'));
   await heading('Continue to your app');
@@ -157,7 +157,7 @@ test('a user who has an account signs in again with one click, and the app gets 
   assert.equal((await session())['user_id'], '@anna:test');
 });
 
-test('a user who refuses at the provider sees a page that says so, and no app gets a token', async () => {
+test('a user who refuses at the provider sees a page that says so, and no app receives a token', async () => {
   provider.user = undefined;
   // Without cookies the provider asks who the user is.
   await page.context().clearCookies();

@@ -171,8 +171,8 @@ describe('validateResponse', () => {
 describe('sampleOf and brokenSamples', () => {
   it('makes samples that fit their schemas, with all fields and with only the required ones', () => {
     const problems = schemas.flatMap(({ name, schema }) =>
-      (['all', 'required'] as const).flatMap((members) =>
-        schemaProblems(schema, sampleOf(schema, members)).map((problem) => `${name}, ${members}: ${problem}`),
+      (['all', 'required'] as const).flatMap((fields) =>
+        schemaProblems(schema, sampleOf(schema, fields)).map((problem) => `${name}, ${fields}: ${problem}`),
       ),
     );
     assert.deepEqual(problems, []);

@@ -1,9 +1,9 @@
 import type { Schema } from './facts.ts';
 import { namedSchema } from './validators.ts';
 
-type Members = Readonly<Record<string, unknown>>;
+type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A value for each pattern and format that strings and names of fields have. */
+/** A valid text for each `pattern` and `format` that the schemas require of strings and of names of fields. */
 const texts: Readonly<Record<string, string>> = {
   '^!': '!room:example.org',
   '^@': '@user:example.org',
@@ -16,65 +16,65 @@ const texts: Readonly<Record<string, string>> = {
   email: 'user@example.org',
 };
 
-const isMembers = (value: unknown): value is Members =>
+const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const listOf = (operand: unknown): readonly Schema[] => (Array.isArray(operand) ? operand : []);
 const schemasOf = (operand: unknown): readonly [string, Schema][] =>
-  isMembers(operand) ? (Object.entries(operand) as [string, Schema][]) : [];
+  isJsonObject(operand) ? (Object.entries(operand) as [string, Schema][]) : [];
 const typesOf = ({ type }: Schema): readonly string[] =>
   type === undefined ? [] : ([type].flat() as string[]);
 
-/** A value that fits a schema: with every field that the schema names, or only with the required ones. */
-export function sampleOf(schema: Schema, members: 'all' | 'required'): unknown {
-  if (typeof schema['$ref'] === 'string') return sampleOf(namedSchema(schema['$ref']), members);
+/** Returns a value that fits a schema: with every field that the schema names, or only with the required ones. */
+export function sampleOf(schema: Schema, fields: 'all' | 'required'): unknown {
+  if (typeof schema['$ref'] === 'string') return sampleOf(namedSchema(schema['$ref']), fields);
   if (Array.isArray(schema['enum'])) return schema['enum'][0];
   const parts = listOf(schema['allOf']);
   const [choice] = listOf(schema['oneOf'] ?? schema['anyOf']);
   if (parts.length > 0 || choice !== undefined) {
     const { allOf, oneOf, anyOf, ...own } = schema;
-    const samples = [...parts, ...(choice ? [choice] : []), own].map((part) => sampleOf(part, members));
+    const samples = [...parts, ...(choice ? [choice] : []), own].map((part) => sampleOf(part, fields));
     return samples.reduce(mergeSamples);
   }
   const isObject = schema['properties'] !== undefined || schema['required'] !== undefined;
   const [type = isObject ? 'object' : 'unknown'] = typesOf(schema);
-  if (type === 'object') return sampleObject(schema, members);
-  if (type === 'array') return sampleArray(schema, members);
+  if (type === 'object') return sampleObject(schema, fields);
+  if (type === 'array') return sampleArray(schema, fields);
   if (type === 'string') return texts[String(schema['pattern'] ?? schema['format'])] ?? 'text';
   return { integer: 7, number: 7.5, boolean: true, null: null }[type];
 }
 
-function sampleObject(schema: Schema, members: 'all' | 'required'): Members {
+function sampleObject(schema: Schema, fields: 'all' | 'required'): JsonObject {
   const required = (schema['required'] ?? []) as readonly string[];
   const properties = schemasOf(schema['properties']).filter(
-    ([name]) => members === 'all' || required.includes(name),
+    ([name]) => fields === 'all' || required.includes(name),
   );
-  const sample = properties.map(([name, member]): [string, unknown] => [name, sampleOf(member, members)]);
-  const hasUnnamedMembers = members === 'all' && schema['maxProperties'] !== 0;
-  if (hasUnnamedMembers || schema['minProperties'] !== undefined) {
+  const sample = properties.map(([name, field]): [string, unknown] => [name, sampleOf(field, fields)]);
+  const hasUnnamedFields = fields === 'all' && schema['maxProperties'] !== 0;
+  if (hasUnnamedFields || schema['minProperties'] !== undefined) {
     const patterns = schemasOf(schema['patternProperties']);
-    for (const [pattern, member] of patterns) sample.push([texts[pattern]!, sampleOf(member, members)]);
+    for (const [pattern, field] of patterns) sample.push([texts[pattern]!, sampleOf(field, fields)]);
     const additional = schema['additionalProperties'];
-    if (isMembers(additional)) sample.push(['additional', sampleOf(additional, members)]);
+    if (isJsonObject(additional)) sample.push(['additional', sampleOf(additional, fields)]);
     else if (sample.length === 0 && schema['minProperties'] !== undefined)
       sample.push(['additional', 'text']);
   }
   return Object.fromEntries(sample.filter(([, value]) => value !== undefined));
 }
 
-function sampleArray(schema: Schema, members: 'all' | 'required'): readonly unknown[] {
-  const length = Number(schema['minItems'] ?? (members === 'all' ? 1 : 0));
+function sampleArray(schema: Schema, fields: 'all' | 'required'): readonly unknown[] {
+  const length = Number(schema['minItems'] ?? (fields === 'all' ? 1 : 0));
   const items = schema['items'];
-  return Array.from({ length }, () => (isMembers(items) ? sampleOf(items, members) : 'item'));
+  return Array.from({ length }, () => (isJsonObject(items) ? sampleOf(items, fields) : 'item'));
 }
 
 function mergeSamples(a: unknown, b: unknown): unknown {
-  if (!isMembers(a) || !isMembers(b)) return b ?? a;
+  if (!isJsonObject(a) || !isJsonObject(b)) return b ?? a;
   const merged: Record<string, unknown> = { ...a };
   for (const [name, value] of Object.entries(b)) merged[name] = mergeSamples(a[name], value);
   return merged;
 }
 
-/** Variants of a sample that break one rule of its schema each, with the rule. Does not break `oneOf` and `anyOf`. */
+/** Yields variants of a sample, each of which breaks one rule of the schema, with that rule. Does not break `oneOf` and `anyOf`. */
 export function* brokenSamples(schema: Schema, sample: unknown): Generator<[rule: string, value: unknown]> {
   if (typeof schema['$ref'] === 'string') yield* brokenSamples(namedSchema(schema['$ref']), sample);
   for (const part of listOf(schema['allOf'])) yield* brokenSamples(part, sample);
@@ -82,33 +82,33 @@ export function* brokenSamples(schema: Schema, sample: unknown): Generator<[rule
   if (types.length > 0) yield [`type ${types}`, valueOfNoneOf(types)];
   if (schema['enum'] !== undefined) yield ['enum', 'none of the allowed values'];
   if (schema['pattern'] !== undefined) yield ['pattern', '\n'];
-  if (Array.isArray(sample) && sample.length > 0 && isMembers(schema['items'])) {
+  if (Array.isArray(sample) && sample.length > 0 && isJsonObject(schema['items'])) {
     for (const [rule, item] of brokenSamples(schema['items'], sample[0])) {
       yield [`item: ${rule}`, sample.with(0, item)];
     }
   }
-  if (isMembers(sample)) yield* brokenMembers(schema, sample);
+  if (isJsonObject(sample)) yield* brokenFields(schema, sample);
 }
 
-function* brokenMembers(schema: Schema, sample: Members): Generator<[rule: string, value: unknown]> {
+function* brokenFields(schema: Schema, sample: JsonObject): Generator<[rule: string, value: unknown]> {
   for (const name of (schema['required'] ?? []) as readonly string[]) {
     const { [name]: _removed, ...rest } = sample;
     yield [`${name} is required`, rest];
   }
   for (const [name, value] of Object.entries(sample)) {
-    const member = memberSchema(schema, name);
-    if (member === undefined) continue;
-    for (const [rule, broken] of brokenSamples(member, value)) {
+    const field = fieldSchema(schema, name);
+    if (field === undefined) continue;
+    for (const [rule, broken] of brokenSamples(field, value)) {
       yield [`${name}: ${rule}`, { ...sample, [name]: broken }];
     }
   }
 }
 
-function memberSchema(schema: Schema, name: string): Schema | undefined {
+function fieldSchema(schema: Schema, name: string): Schema | undefined {
   const property = schemasOf(schema['properties']).find(([other]) => other === name);
   const matching = schemasOf(schema['patternProperties']).find(([pattern]) => texts[pattern] === name);
   const additional = schema['additionalProperties'];
-  return property?.[1] ?? matching?.[1] ?? (isMembers(additional) ? additional : undefined);
+  return property?.[1] ?? matching?.[1] ?? (isJsonObject(additional) ? additional : undefined);
 }
 
 function valueOfNoneOf(types: readonly string[]): unknown {
