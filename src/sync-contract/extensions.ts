@@ -49,7 +49,7 @@ export interface Extension {
   ): Promise<ExtensionAnswer>;
 }
 
-/** An extension whose `answer` gets the request in the type of its schema. */
+/** An extension whose `answer` receives the request in the type of its schema. */
 export function defineExtension<R extends TObject>(extension: {
   readonly name: string;
   readonly request: R;

@@ -38,14 +38,14 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('sets the password of the account whose address is validated, and ends its sessions', async () => {
       const anna = await registerAnna();
-      const asked = await reset(undefined);
-      assert.equal(asked.status, 401);
-      assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.email.identity'] }]);
+      const challenge = await reset(undefined);
+      assert.equal(challenge.status, 401);
+      assert.deepEqual(challenge.body['flows'], [{ stages: ['m.login.email.identity'] }]);
       const { sid, link } = await fixture.receiveLink('account/password', address);
       const auth = {
         type: 'm.login.email.identity',
         threepidCreds: { sid, client_secret: 'secret' },
-        session: asked.body['session'],
+        session: challenge.body['session'],
       };
       assert.deepEqual(codeOf(await reset(undefined, { auth })), [401, 'M_UNAUTHORIZED']);
       await fixture.open(link, parametersOf(link));
@@ -109,17 +109,17 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.server.api('PUT', lock, { token, body: { locked: false } });
       assert.equal((await fixture.login(mailIdentifier(address), 'brand new')).status, 200);
       await fixture.server.api('POST', `/_synapse/admin/v1/deactivate/${userId}`, { token, body: {} });
-      const asked = await fixture.askForMail('account/password', address, {
+      const refused = await fixture.requestMail('account/password', address, {
         client_secret: 'late',
       });
-      assert.deepEqual(codeOf(asked), [400, 'M_THREEPID_NOT_FOUND']);
+      assert.deepEqual(codeOf(refused), [400, 'M_THREEPID_NOT_FOUND']);
       assert.equal((await fixture.login(mailIdentifier(address), 'brand new')).status, 403);
     });
 
     it('answers an unknown address with M_THREEPID_NOT_FOUND, and sends no mail', async () => {
       await registerAnna();
       const sent = fixture.mailServer.attempts;
-      const answer = await fixture.askForMail('account/password', 'ben@example.org');
+      const answer = await fixture.requestMail('account/password', 'ben@example.org');
       assert.deepEqual(codeOf(answer), [400, 'M_THREEPID_NOT_FOUND']);
       assert.equal(fixture.mailServer.attempts, sent);
     });

@@ -86,7 +86,7 @@ describe('templates of mails and of the pages to which they lead', () => {
     const hidden = { request_token_inhibit_3pid_errors: true };
     await start({ client_base_url: 'https://client.example.org/?a=b&c=d' }, hidden);
     const before = fixture.mailServer.received.length;
-    await fixture.askForMail('register', 'anna@example.org');
+    await fixture.requestMail('register', 'anna@example.org');
     const { content } = await fixture.mailServer.mail(before);
     assert.match(
       content.html ?? '',
@@ -98,7 +98,7 @@ describe('templates of mails and of the pages to which they lead', () => {
     write('own.txt', 'own text');
     const names = { already_in_use_template_html: 'own.html', already_in_use_template_text: 'own.txt' };
     await start({ template_dir: folder, ...names }, hidden);
-    await fixture.askForMail('register', 'anna@example.org');
+    await fixture.requestMail('register', 'anna@example.org');
     const own = (await fixture.mailServer.mail(1)).content;
     assert.deepEqual([own.html?.trim(), own.text?.trim()], ['own HTML', 'own text']);
   });

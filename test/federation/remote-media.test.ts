@@ -83,9 +83,9 @@ for (const database of selectedDatabases(import.meta.url)) {
       const unsigned = await fetch(`${a.baseUrl}/_matrix/federation/v1/media/download/x`);
       assert.equal(unsigned.status, 401);
       await unsigned.text();
-      const askForMedia = (id: string) =>
+      const requestMedia = (id: string) =>
         remote.ask('there.test', 'GET', `/_matrix/federation/v1/media/download/${id}`);
-      const { status, body } = await askForMedia('..%2F..%2Fx');
+      const { status, body } = await requestMedia('..%2F..%2Fx');
       assert.deepEqual([status, body['errcode']], [404, 'M_NOT_FOUND']);
       const fetched = await upload('to be fetched');
       await download(fetched);

@@ -6,7 +6,7 @@ const asJoined = ',"membership":"join"';
 
 /**
  * The JSON text of an event without its age, because the age changes, and without the reader's membership, because
- * only some readers get it.
+ * only some readers receive it.
  */
 export class SharedText {
   /** Nid of the redaction that was known when the text was made. */
@@ -36,7 +36,7 @@ export class SharedText {
    * Returns the whole text for a reader.
    * @param now milliseconds since the epoch
    * @param start the opening brace, and fields that precede all other fields
-   * @param senderFields fields of `unsigned` that only the sender's device gets, each with a comma in front
+   * @param senderFields fields of `unsigned` that only the sender's device receives, each with a comma in front
    */
   at(now: number, membership: VisibleEvent['membership'], start = '{', senderFields = ''): string {
     const age = Math.max(0, now - this.sentAt);

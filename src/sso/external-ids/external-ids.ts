@@ -71,7 +71,7 @@ export class ExternalIds {
   }
 
   /**
-   * Checks that external ids may be given to an account.
+   * Checks that external ids may be linked to an account.
    * @throws MatrixError 409 M_UNKNOWN when one belongs to another account, M_INVALID_PARAM when one contains U+0000
    */
   async checkAll(userId: string, ids: readonly ExternalId[]): Promise<void> {

@@ -34,7 +34,7 @@ interface Running {
 /**
  * Answers repeated syncs from a cache. Clients repeat a request when they have lost their connection before the answer
  * arrived, or have stopped waiting. Identical requests at the same time share one answer, and later requests
- * get it for a while (`caches.sync_response_cache_duration`), so that the work of a large sync is done once.
+ * receive it for a while (`caches.sync_response_cache_duration`), so that the work of a large sync is done once.
  */
 export class RepeatedSyncs {
   readonly #sync: Pick<Sync, 'quietAnswer' | 'sync'>;

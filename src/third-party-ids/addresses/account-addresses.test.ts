@@ -129,7 +129,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { body } = await fixture.post('/register', { username: 'anna', password: 'correct horse', auth });
       const anna = { token: String(body['access_token']) };
       for (const answer of [
-        await fixture.askForMail('account/3pid', 'two@example.org'),
+        await fixture.requestMail('account/3pid', 'two@example.org'),
         await fixture.post('/account/3pid/add', credentials, anna.token),
         await fixture.post('/account/3pid', { three_pid_creds: credentials }, anna.token),
         await remove(anna, 'anna@example.org'),

@@ -76,8 +76,8 @@ export class ServerWithMail {
     return this.server.api('POST', clientPath(path), { body, ...(token !== undefined && { token }) });
   }
 
-  /** Asks for a validation mail. @param at for example `register` */
-  askForMail(at: string, email: string, more: object = {}): Promise<ApiAnswer> {
+  /** Requests a validation mail. @param at for example `register` */
+  requestMail(at: string, email: string, more: object = {}): Promise<ApiAnswer> {
     return this.post(`/${at}/email/requestToken`, {
       client_secret: 'secret',
       email,
@@ -86,10 +86,10 @@ export class ServerWithMail {
     });
   }
 
-  /** Asks for a mail and resolves with the session and the link in the mail. */
+  /** Requests a mail. @returns the session, and the link in the mail */
   async receiveLink(at: string, email: string, more: object = {}): Promise<{ sid: string; link: string }> {
     const number = this.mailServer.received.length;
-    const { status, body, raw } = await this.askForMail(at, email, more);
+    const { status, body, raw } = await this.requestMail(at, email, more);
     assert.equal(status, 200, raw);
     const mail = await this.mailServer.mail(number);
     assert.deepEqual(mail.to, [email.trim().toLowerCase()]);
@@ -133,11 +133,11 @@ export class ServerWithMail {
     credentials: object,
     password = 'correct horse',
   ): Promise<ApiAnswer> {
-    const asked = await this.post('/account/3pid/add', credentials, user.token);
-    assert.equal(asked.status, 401, asked.raw);
+    const challenge = await this.post('/account/3pid/add', credentials, user.token);
+    assert.equal(challenge.status, 401, challenge.raw);
     const auth = {
       ...loginBody({ type: 'm.id.user', user: user.userId }, password),
-      session: asked.body['session'],
+      session: challenge.body['session'],
     };
     return this.post('/account/3pid/add', { ...credentials, auth }, user.token);
   }

@@ -26,7 +26,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('sends one mail for each send attempt, in one session', async () => {
       const { attempts } = fixture.mailServer;
       const { sid } = await fixture.receiveLink('register', 'adam@example.org');
-      const again = await fixture.askForMail('register', 'adam@example.org');
+      const again = await fixture.requestMail('register', 'adam@example.org');
       assert.deepEqual([again.status, again.body['sid']], [200, sid]);
       const next = await fixture.receiveLink('register', 'adam@example.org', { send_attempt: 2 });
       assert.equal(next.sid, sid);
@@ -40,7 +40,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { sid } = await fixture.receiveLink('register', 'abel@example.org');
       const options = { send_attempt: 1_795_472_250_991 };
       assert.equal((await fixture.receiveLink('register', 'abel@example.org', options)).sid, sid);
-      const again = await fixture.askForMail('register', 'abel@example.org', options);
+      const again = await fixture.requestMail('register', 'abel@example.org', options);
       assert.deepEqual(
         [again.status, again.body['sid'], fixture.mailServer.attempts],
         [200, sid, attempts + 2],
@@ -57,7 +57,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('rejects addresses in use with M_THREEPID_IN_USE', async () => {
       const iris = await fixture.server.register('iris');
       await fixture.addAddress(iris, 'iris@example.org');
-      assert.deepEqual(codeOf(await fixture.askForMail('register', 'IRIS@example.org')), [
+      assert.deepEqual(codeOf(await fixture.requestMail('register', 'IRIS@example.org')), [
         400,
         'M_THREEPID_IN_USE',
       ]);
@@ -76,12 +76,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         'a\0@example.org',
       ]) {
         assert.deepEqual(
-          codeOf(await fixture.askForMail('register', email)),
+          codeOf(await fixture.requestMail('register', email)),
           [400, 'M_INVALID_PARAM'],
           email,
         );
       }
-      const answer = await fixture.askForMail('register', 'a@example.org', { client_secret: 'no spaces' });
+      const answer = await fixture.requestMail('register', 'a@example.org', { client_secret: 'no spaces' });
       assert.deepEqual(codeOf(answer), [400, 'M_INVALID_PARAM']);
       assert.equal(fixture.mailServer.attempts, attempts);
     });
@@ -101,7 +101,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         'client',
         'app:/',
       ]) {
-        const answer = await fixture.askForMail('register', 'anna@example.org', { next_link });
+        const answer = await fixture.requestMail('register', 'anna@example.org', { next_link });
         assert.deepEqual(codeOf(answer), [400, 'M_INVALID_PARAM'], next_link);
       }
     });
@@ -212,14 +212,14 @@ forSelectedDatabases(import.meta.url, (open) => {
         { medium: 'msisdn' as const, pattern: '44' },
       ];
       await start({ ...needsMail, allowed_local_3pids });
-      assert.equal((await fixture.askForMail('register', 'anna@example.org')).status, 200);
+      assert.equal((await fixture.requestMail('register', 'anna@example.org')).status, 200);
       for (const address of ['anna@example.com', 'anna@example.org.evil.com', '44@a.org']) {
         assert.deepEqual(
-          codeOf(await fixture.askForMail('register', address)),
+          codeOf(await fixture.requestMail('register', address)),
           [403, 'M_THREEPID_DENIED'],
           address,
         );
-        assert.deepEqual(codeOf(await fixture.askForMail('account/3pid', address)), [
+        assert.deepEqual(codeOf(await fixture.requestMail('account/3pid', address)), [
           403,
           'M_THREEPID_DENIED',
         ]);
@@ -231,13 +231,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       await start({}, { rateLimits: { rc_3pid_validation } });
       for (const secret of ['a', 'b'])
         await fixture.receiveLink('register', 'anna@example.org', { client_secret: secret });
-      const third = await fixture.askForMail('register', 'ben@example.org', { client_secret: 'c' });
+      const third = await fixture.requestMail('register', 'ben@example.org', { client_secret: 'c' });
       assert.deepEqual(codeOf(third), [429, 'M_LIMIT_EXCEEDED']);
     });
 
     it('next_link may lead to an allowed domain only [option: next_link_domain_whitelist]', async () => {
       await start({ next_link_domain_whitelist: ['client.example.org'] });
-      const ask = (next_link: string) => fixture.askForMail('register', 'anna@example.org', { next_link });
+      const ask = (next_link: string) => fixture.requestMail('register', 'anna@example.org', { next_link });
       assert.equal((await ask('https://client.example.org:8443/path')).status, 200);
       for (const next_link of [
         'https://evil.example.org/',
@@ -254,11 +254,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('next_link may lead nowhere with an empty list of domains [option: next_link_domain_whitelist]', async () => {
       await start({ next_link_domain_whitelist: [] });
       const next_link = 'https://client.example.org/';
-      assert.deepEqual(codeOf(await fixture.askForMail('register', 'a@example.org', { next_link })), [
+      assert.deepEqual(codeOf(await fixture.requestMail('register', 'a@example.org', { next_link })), [
         400,
         'M_INVALID_PARAM',
       ]);
-      assert.equal((await fixture.askForMail('register', 'a@example.org')).status, 200);
+      assert.equal((await fixture.requestMail('register', 'a@example.org')).status, 200);
     });
 
     it('makes the answers for used and unknown addresses alike [option: request_token_inhibit_3pid_errors]', async () => {
@@ -268,7 +268,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const before = fixture.mailServer.received.length;
       for (const purpose of ['register', 'account/3pid', 'account/password']) {
         for (const address of ['anna@example.org', 'ben@example.org']) {
-          const { status, body } = await fixture.askForMail(purpose, address);
+          const { status, body } = await fixture.requestMail(purpose, address);
           assert.equal(status, 200);
           assert.deepEqual(Object.keys(body), ['sid']);
           assert.match(String(body['sid']), /^\w{24}$/);
@@ -290,7 +290,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('rejects requests for validation mails with M_THREEPID_MEDIUM_NOT_SUPPORTED on a server without the option email', async () => {
       await start({}, { email: null });
       for (const purpose of ['register', 'account/3pid', 'account/password']) {
-        const answer = await fixture.askForMail(purpose, 'anna@example.org');
+        const answer = await fixture.requestMail(purpose, 'anna@example.org');
         assert.deepEqual(codeOf(answer), [400, 'M_THREEPID_MEDIUM_NOT_SUPPORTED']);
       }
     });
@@ -314,7 +314,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('validation mails link to the public address of the server', async () => {
       await start({}, { server: { public_baseurl: 'https://chat.example.org/matrix/' } });
-      await fixture.askForMail('register', 'anna@example.org');
+      await fixture.requestMail('register', 'anna@example.org');
       const link = linkIn(await fixture.mailServer.mail(0));
       assert.match(link, /^https:\/\/chat\.example\.org\/matrix\/_matrix\/client\/unstable\/registration\//);
     });

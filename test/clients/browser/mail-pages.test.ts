@@ -38,7 +38,7 @@ async function linkOfMail(index: number): Promise<string> {
 test('a person confirms a new password in Chromium with the link of the mail', async () => {
   const secret = { client_secret: 'reset' };
   const mailIndex = fixture.mailServer.received.length;
-  const { body } = await fixture.askForMail('account/password', 'anna@example.org', {
+  const { body } = await fixture.requestMail('account/password', 'anna@example.org', {
     ...secret,
     next_link: `${fixture.server.baseUrl}/health`,
   });

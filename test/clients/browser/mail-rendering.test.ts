@@ -66,7 +66,7 @@ async function collectAccountMails(): Promise<void> {
     ['password-reset', 'account/password', 'zoe@example.org'],
   ] as const) {
     const number = homeserver.mailServer.received.length;
-    const { status, raw } = await homeserver.askForMail(purpose, address, { client_secret: name });
+    const { status, raw } = await homeserver.requestMail(purpose, address, { client_secret: name });
     assert.equal(status, 200, raw);
     mails.push(shown(name, await homeserver.mailServer.mail(number)));
   }
