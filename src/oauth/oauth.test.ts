@@ -258,9 +258,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
       const browser = new TestBrowser(server);
       await client.authorize(browser);
-      const asked = await browser.open(client.authorizationUrl('AGAIN', { prompt: 'login' }));
-      assert.match(asked.text, /name="username" value="@alice:test"/);
-      const consent = await browser.open(locationOf(await browser.signIn(asked, 'alice')));
+      const signInPage = await browser.open(client.authorizationUrl('AGAIN', { prompt: 'login' }));
+      assert.match(signInPage.text, /name="username" value="@alice:test"/);
+      const consent = await browser.open(locationOf(await browser.signIn(signInPage, 'alice')));
       assert.match(consent.text, /AGAIN/);
     });
 
@@ -328,8 +328,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('lets a new user register first with prompt=create, and then continues the login', async () => {
       assert.deepEqual(client.metadata['prompt_values_supported'], ['create']);
       const browser = new TestBrowser(server);
-      const asked = await browser.get(client.authorizationUrl('NEW', { prompt: 'create' }));
-      const page = await browser.get(locationOf(asked));
+      const redirect = await browser.get(client.authorizationUrl('NEW', { prompt: 'create' }));
+      const page = await browser.get(locationOf(redirect));
       assert.match(page.text, /<h1>Create an account<\/h1>/);
       const fields = { username: 'dora', password: 'correct horse', password_again: 'correct horse' };
       let done = await browser.post('/_synapse/client/register', fields);

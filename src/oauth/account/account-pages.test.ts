@@ -154,8 +154,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.match((await browser.get(account)).text, /<h1>Your account<\/h1>/);
       for (const action of ['cross_signing_reset', 'account_deactivate']) {
         const url = `${account}?action=org.matrix.${action}`;
-        const asked = await browser.get(url);
-        assert.match(locationOf(asked), /sign_in\?continue=.*&user=%40user/);
+        const redirect = await browser.get(url);
+        assert.match(locationOf(redirect), /sign_in\?continue=.*&user=%40user/);
         const signedInAnswer = await browser.signIn(await browser.open(url), name);
         assert.equal(locationOf(signedInAnswer), url);
         await mail.clock.advance(600_000);
@@ -259,8 +259,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       const token = String(renewed.body['access_token']);
       assert.equal((await client.refresh(first['refresh_token'])).json['error'], 'invalid_grant');
       const path = '/_matrix/client/v3/devices/BOTH';
-      const asked = await server.api('DELETE', path, { token, body: {} });
-      assert.deepEqual([asked.status, asked.body['flows']], [401, [{ stages: ['m.login.password'] }]]);
+      const challenge = await server.api('DELETE', path, { token, body: {} });
+      assert.deepEqual(
+        [challenge.status, challenge.body['flows']],
+        [401, [{ stages: ['m.login.password'] }]],
+      );
       const { access_token: last } = await client.logIn(browser, { user: name, deviceId: 'BOTH' });
       assert.equal((await server.api('DELETE', path, { token: last!, body: {} })).status, 404);
     });

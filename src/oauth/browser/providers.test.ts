@@ -156,17 +156,17 @@ forSelectedDatabases(import.meta.url, (open) => {
         new RegExp(`href="(/_synapse/client/oauth2/sign_in/${provider}\\?[^"]+)"`)
           .exec(body)![1]!
           .replaceAll('&amp;', '&');
-      const isAsked = (page: BrowserPage) => /<h1>Sign in<\/h1>/.test(page.body);
+      const isSignInPage = (page: BrowserPage) => /<h1>Sign in<\/h1>/.test(page.body);
       const withoutPrompt = (link: string) => link.replace('&again=yes', '');
 
       cas.user = { name: 'carol' };
       const browser = hearth.browser();
       const first = await browser.get(`${publicUrl}/_synapse/client/account`);
       assert.match((await browser.get(linkTo('cas', first.body))).body, /<h1>Your account<\/h1>/);
-      const asked = await browser.get(deactivation);
-      assert.ok(isAsked(asked), 'the first sign-in may have been silent');
-      const link = linkTo('cas', asked.body);
-      assert.ok(isAsked(await browser.get(withoutPrompt(link))), 'a silent return');
+      const signInPage = await browser.get(deactivation);
+      assert.ok(isSignInPage(signInPage), 'the first sign-in may have been silent');
+      const link = linkTo('cas', signInPage.body);
+      assert.ok(isSignInPage(await browser.get(withoutPrompt(link))), 'a silent return');
       cas.asksAgain = false;
       assert.equal((await browser.get(link)).status, 400, 'a ticket without a password');
       cas.asksAgain = true;

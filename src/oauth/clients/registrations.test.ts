@@ -216,9 +216,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       const registerWith = (...grant_types: string[]) =>
         OAuthClient.register(server, { ...elementX, grant_types });
       const deviceClient = await registerWith('refresh_token', deviceCode);
-      const asked = await new TestBrowser(server).get(deviceClient.authorizationUrl('D'));
-      assert.equal(asked.status, 400);
-      assert.match(asked.text, /error=unauthorized_client/);
+      const refused = await new TestBrowser(server).get(deviceClient.authorizationUrl('D'));
+      assert.equal(refused.status, 400);
+      assert.match(refused.text, /error=unauthorized_client/);
       const browserClient = await registerWith('authorization_code');
       for (const answer of [
         await deviceClient.exchange('code'),

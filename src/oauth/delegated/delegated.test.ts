@@ -261,11 +261,11 @@ forSelectedDatabases(import.meta.url, (open) => {
         return server.api('POST', '/_matrix/client/v3/keys/device_signing/upload', { token, body });
       };
       assert.equal((await upload()).status, 200);
-      const asked = await upload();
+      const challenge = await upload();
       const url = 'https://auth.example/account?action=org.matrix.cross_signing_reset';
-      assert.deepEqual((asked.body['params'] as Record<string, unknown>)['m.oauth'], { url });
+      assert.deepEqual((challenge.body['params'] as Record<string, unknown>)['m.oauth'], { url });
       const fallback = await fetch(
-        `${server.baseUrl}/_matrix/client/v3/auth/m.oauth/fallback/web?session=${asked.body['session']}`,
+        `${server.baseUrl}/_matrix/client/v3/auth/m.oauth/fallback/web?session=${challenge.body['session']}`,
         { redirect: 'manual' },
       );
       assert.equal(fallback.headers.get('location'), url);

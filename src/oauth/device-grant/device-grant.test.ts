@@ -113,8 +113,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         (await server.api('GET', '/_matrix/client/v3/devices/NEWPHONE', { token: old.token })).status;
       assert.equal(await exists(), 404);
       const browser = new TestBrowser(server);
-      const asked = await browser.open(shown!);
-      const page = await browser.open(locationOf(await browser.signIn(asked, 'bob')));
+      const signInPage = await browser.open(shown!);
+      const page = await browser.open(locationOf(await browser.signIn(signInPage, 'bob')));
       await browser.post(link, { ...fieldsOf(page.text), decision: 'allow' });
       const fields = { grant_type: grantType, device_code: device_code!, client_id };
       const { json: tokens } = await newDevice.post(client.metadata['token_endpoint']!, fields);

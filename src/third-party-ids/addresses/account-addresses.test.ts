@@ -92,11 +92,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       const credentials = await fixture.validate('account/3pid', 'anna@example.org');
       for (const name of ['three_pid_creds', 'threePidCreds']) {
         const body = { [name]: { ...credentials, id_server: 'id.example', id_access_token: 'token' } };
-        const asked = await fixture.post('/account/3pid', body, anna.token);
-        assert.equal(asked.status, 401);
+        const challenge = await fixture.post('/account/3pid', body, anna.token);
+        assert.equal(challenge.status, 401);
         const auth = {
           ...loginBody({ type: 'm.id.user', user: 'anna' }, 'correct horse'),
-          session: asked.body['session'],
+          session: challenge.body['session'],
         };
         const answer = await fixture.post('/account/3pid', { ...body, auth }, anna.token);
         const expected = name === 'three_pid_creds' ? [200, undefined] : [403, 'M_THREEPID_AUTH_FAILED'];

@@ -112,9 +112,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     after(stop);
 
     it('sends a mail whose link validates the address, with which a user can register [option: registrations_require_3pid, email.validation_token_lifetime]', async () => {
-      const asked = await register('anna');
-      assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.email.identity'] }]);
-      const { session } = asked.body as { session: string };
+      const challenge = await register('anna');
+      assert.deepEqual(challenge.body['flows'], [{ stages: ['m.login.email.identity'] }]);
+      const { session } = challenge.body as { session: string };
       const { sid, link } = await fixture.receiveLink('register', 'Anna@Example.org');
       const stage = { ...emailStage({ sid, client_secret: 'secret' }), session };
       assert.deepEqual(codeOf(await register('anna', stage)), [401, 'M_UNAUTHORIZED']);

@@ -162,8 +162,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('completes the stage on the pages for browsers', async () => {
-      const asked = await fixture.post('/register', { username: 'otto', password: 'correct horse' });
-      const session = String(asked.body['session']);
+      const challenge = await fixture.post('/register', { username: 'otto', password: 'correct horse' });
+      const session = String(challenge.body['session']);
       const path = 'https://test/_matrix/client/v3/auth/m.login.msisdn/fallback/web';
       assert.match(
         (await fixture.open(`${path}?session=${session}`)).text,
