@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
-import type { Job, JobFilter, Jobs } from '../../kernel/jobs/index.ts';
+import { type Job, type JobFilter, type JobStatus, type Jobs, jobStatus } from '../../kernel/jobs/index.ts';
 import { withoutNul } from '../paging/contains.ts';
 import { direction } from '../paging/page-query.ts';
 import { nullableText } from '../response-fields.ts';
@@ -8,9 +8,18 @@ import { nullableText } from '../response-fields.ts';
 /** Maximum number of jobs that one statement reads, and that a response contains. */
 const [jobsAtOnce, maxJobs] = [500, 10_000];
 
-const statuses = ['scheduled', 'active', 'complete', 'cancelled', 'failed'] as const;
+/** The jobs that each status selects. */
+const filterByStatus = {
+  scheduled: { state: 'waiting', isRunning: false },
+  active: { state: 'waiting', isRunning: true },
+  complete: { state: 'done' },
+  cancelled: { state: 'cancelled' },
+  failed: { state: 'failed' },
+} as const satisfies Readonly<Record<JobStatus, JobFilter>>;
 
-const status = Type.Optional(Type.Union(statuses.map((one) => Type.Literal(one))));
+const status = Type.Optional(
+  Type.Union((Object.keys(filterByStatus) as JobStatus[]).map((one) => Type.Literal(one))),
+);
 
 const task = Type.Object({
   id: Type.String(),
@@ -26,15 +35,6 @@ const task = Type.Object({
     Type.Null(),
   ]),
 });
-
-/** The jobs that each status selects. No job is `cancelled`, because cancelled jobs are deleted. */
-const states = {
-  scheduled: { state: 'waiting', isRunning: false },
-  active: { state: 'waiting', isRunning: true },
-  complete: { state: 'done' },
-  cancelled: {},
-  failed: { state: 'failed' },
-} as const satisfies Readonly<Record<(typeof statuses)[number], JobFilter>>;
 
 /** Lists the jobs of this server, the oldest first unless `dir` is `b`. */
 export function scheduledTasksRoute(jobs: Jobs): Route {
@@ -63,11 +63,10 @@ export function scheduledTasksRoute(jobs: Jobs): Route {
       const filter = {
         ...(query.action_name !== undefined && { kind: withoutNul(query.action_name) }),
         ...(query.resource_id !== undefined && { key: withoutNul(query.resource_id) }),
-        ...(status === undefined ? {} : states[status]),
+        ...(status === undefined ? {} : filterByStatus[status]),
         ...(query.max_timestamp !== undefined && { before: query.max_timestamp }),
         newestFirst: query.dir === 'b',
       };
-      if (status === 'cancelled') return { scheduled_tasks: [] };
       while (listedJobs.length < limit) {
         const count = Math.min(jobsAtOnce, limit - listedJobs.length);
         const last = listedJobs.at(-1);
@@ -82,7 +81,8 @@ export function scheduledTasksRoute(jobs: Jobs): Route {
 
 /** Returns a job for the response, without its payload, which may contain secrets. */
 function taskJson(job: Job) {
-  const status = statusOf(job);
+  // A job that waits for its next attempt is scheduled.
+  const status = jobStatus(job, job.running);
   return {
     id: String(job.id),
     action: job.kind,
@@ -93,10 +93,4 @@ function taskJson(job: Job) {
     error: job.error,
     progress: job.progress,
   };
-}
-
-function statusOf({ state, running }: Job): (typeof statuses)[number] {
-  if (state === 'done') return 'complete';
-  if (state === 'failed') return 'failed';
-  return running ? 'active' : 'scheduled';
 }

@@ -27,9 +27,10 @@ export interface JobTracing {
 
 /**
  * `waiting`: waits for its first or next attempt, or is running. `done`: has succeeded, and is stored so that its result
- * can be read. `failed`: has failed too often to be tried again.
+ * can be read. `cancelled`: was ended before it was done, and is stored so that its progress can be read. `failed`: has
+ * failed too often to be tried again.
  */
-export type JobState = 'waiting' | 'done' | 'failed';
+export type JobState = 'waiting' | 'done' | 'cancelled' | 'failed';
 
 /** Progress of a job, in the units of its kind: rooms, users, events. */
 export interface JobProgress {
@@ -70,6 +71,8 @@ export interface JobAttempt<P extends JsonValue> {
   readonly signal: AbortSignal;
   /** Replaces the payload, so that the next attempt continues from here. */
   progress(payload: P): Promise<void>;
+  /** Whether the job was cancelled meanwhile: the attempt should then end, and has no outcome. */
+  isCancelled(): Promise<boolean>;
 }
 
 /** Runs the jobs of one kind. */

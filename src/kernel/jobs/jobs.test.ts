@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import type { JsonValue } from '../../protocol/index.ts';
+import { jobStatus } from './job-status.ts';
 import { pass, recorder, setUpJobs } from './test/jobs-under-test.ts';
 
 forEachDatabase((open) => {
@@ -253,6 +254,60 @@ forEachDatabase((open) => {
     assert.deepEqual([await cancel(), await cancel()], [true, false]);
     await pass(fixture, 20_000);
     assert.deepEqual(ran, []);
+  });
+
+  test('keeps a cancelled job in the list for a time, with the progress of the attempt that the cancellation ended', async () => {
+    const fixture = await setUp();
+    const turn = Promise.withResolvers<void>();
+    const outcomes: boolean[] = [];
+    fixture.jobs.register<number>('count', {
+      keep: 1_000,
+      async run({ progress, isCancelled }) {
+        outcomes.push(await isCancelled());
+        await progress(1);
+        await turn.promise;
+        outcomes.push(await isCancelled());
+        await progress(2);
+        return 'a result';
+      },
+    });
+    await fixture.jobs.start();
+    await fixture.schedule({ kind: 'count', key: 'a', payload: 0 });
+    await eventually('the attempt', () => outcomes.length === 1);
+    const cancel = () =>
+      fixture.database.transaction((writer) => fixture.jobs.cancel(writer, 'count', 'a', 86_400_000));
+    assert.deepEqual([await cancel(), await cancel()], [true, false]);
+    turn.resolve();
+    await fixture.jobs.settled();
+    await pass(fixture, 60_000);
+    const [job, ...others] = await fixture.jobs.list({ kind: 'count' });
+    assert.deepEqual(
+      [job?.state, job?.payload, job?.running, job?.result, jobStatus(job!), others],
+      ['cancelled', 2, false, null, 'cancelled', []],
+    );
+    assert.deepEqual(outcomes, [false, true]);
+    await pass(fixture, 2 * 86_400_000);
+    assert.deepEqual(await fixture.jobs.list({ kind: 'count' }), []);
+  });
+
+  test('tells the attempt of a deleted job that it was cancelled', async () => {
+    const fixture = await setUp();
+    const [begun, turn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let wasCancelled: boolean | undefined;
+    fixture.jobs.register('greet', {
+      async run({ isCancelled }) {
+        begun.resolve();
+        await turn.promise;
+        wasCancelled = await isCancelled();
+      },
+    });
+    await fixture.jobs.start();
+    await fixture.schedule({ key: 'a' });
+    await begun.promise;
+    await fixture.database.transaction((writer) => fixture.jobs.cancel(writer, 'greet', 'a'));
+    turn.resolve();
+    await fixture.jobs.settled();
+    assert.equal(wasCancelled, true);
   });
 
   test('waits until scheduled jobs were attempted once, up to a timeout', async () => {

@@ -110,10 +110,18 @@ export class Jobs {
     return this.#firstAttempts.attempted(kind, key, timeout);
   }
 
-  /** Deletes a job that waits; one that runs is not interrupted. @returns whether there was one */
-  cancel(writer: AnyWriter, kind: string, key: string): Promise<boolean> {
+  /**
+   * Deletes a job that waits or runs, or marks it as cancelled. It does not run again; a running attempt ends when it asks
+   * `isCancelled`.
+   * @param keep milliseconds for which a job that is marked as cancelled stays in the list; absent: it is deleted
+   * @returns whether there was such a job
+   */
+  cancel(writer: AnyWriter, kind: string, key: string, keep?: number): Promise<boolean> {
     afterCommit(writer, () => this.#firstAttempts.cancelled(kind, key));
-    return store.deleteJob(writerFor<JobTables>(writer), kind, key);
+    const jobWriter = writerFor<JobTables>(writer);
+    if (keep === undefined) return store.deleteJob(jobWriter, kind, key);
+    const now = this.#clock.now();
+    return store.cancelJob(jobWriter, { kind, key }, now, now + keep);
   }
 
   /** Lists jobs in the order of their ids. Without a kind, all jobs are read. */

@@ -25,7 +25,7 @@ export function reportJobs(metrics: Metrics, database: Database, clock: Clock): 
     async collect() {
       this.reset();
       for (const { kind, state, count } of (await counts.value()) ?? []) {
-        if (state !== 'done') this.set({ kind, state }, count);
+        if (state === 'waiting' || state === 'failed') this.set({ kind, state }, count);
       }
     },
   });

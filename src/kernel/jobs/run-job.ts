@@ -7,7 +7,9 @@ import type { JobAttempt, JobHandler, JobTracing } from './job.ts';
 import {
   type ClaimedJob,
   interruption,
+  isCancelled,
   type JobOutcome,
+  type JobTables,
   saveProgress,
   settleInterrupted,
   settleJob,
@@ -128,6 +130,7 @@ function attemptOf(database: Database, job: ClaimedJob, signal: AbortSignal): Jo
     attempt: job.attempts,
     signal,
     progress: (payload) => database.transaction((writer) => saveProgress(writer, job, payload)),
+    isCancelled: () => isCancelled(database.reader<JobTables>(), job.id),
   };
 }
 

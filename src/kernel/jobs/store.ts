@@ -149,6 +149,33 @@ export async function deleteJob(writer: Writer<JobTables>, kind: string, key: st
   return numDeletedRows > 0n;
 }
 
+/**
+ * Marks a job that waits or runs as cancelled. A running attempt continues until it asks, and is not retried.
+ * @param keepUntil end of the time for which the job stays in the list, in milliseconds since the epoch
+ * @returns whether there was such a job
+ */
+export async function cancelJob(
+  writer: Writer<JobTables>,
+  { kind, key }: { readonly kind: string; readonly key: string },
+  now: number,
+  keepUntil: number,
+): Promise<boolean> {
+  const { numUpdatedRows } = await writer
+    .updateTable('jobs')
+    .set({ state: 'cancelled', finished_ts: now, keep_until: keepUntil })
+    .where('kind', '=', kind)
+    .where('key', '=', key)
+    .where('state', '=', 'waiting')
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
+/** Returns whether a job was cancelled, or deleted by the cancellation. */
+export async function isCancelled(reader: Reader<JobTables>, id: number): Promise<boolean> {
+  const row = await reader.selectFrom('jobs').select('state').where('id', '=', id).executeTakeFirst();
+  return row === undefined || row.state === 'cancelled';
+}
+
 /** Reads the jobs of `kinds` that are not leased, in the order of their due times, including jobs that are not due yet. */
 export async function nextJobs(
   reader: Reader<JobTables>,
@@ -281,7 +308,10 @@ export async function saveProgress(
 /** Changes of a job's row after an attempt. */
 export type JobOutcome = Partial<Omit<Selectable<JobTables['jobs']>, 'id'>> | 'delete';
 
-/** Applies the outcome of an attempt; a job that was scheduled again meanwhile only loses its lease, to run again. */
+/**
+ * Applies the outcome of an attempt. A job that was scheduled again meanwhile only loses its lease, to run again, and one
+ * that was cancelled only loses its lease, too.
+ */
 export async function settleJob(
   writer: Writer<JobTables>,
   job: ClaimedJob,
@@ -297,14 +327,19 @@ async function applyOutcome(
   outcome: JobOutcome,
 ): Promise<bigint> {
   if (outcome === 'delete') {
-    const query = writer.deleteFrom('jobs').where('id', '=', job.id).where('revision', '=', job.revision);
+    const query = writer
+      .deleteFrom('jobs')
+      .where('id', '=', job.id)
+      .where('revision', '=', job.revision)
+      .where('state', '<>', 'cancelled');
     return (await query.executeTakeFirstOrThrow()).numDeletedRows;
   }
   const query = writer
     .updateTable('jobs')
     .set({ lease_until: 0, ...outcome })
     .where('id', '=', job.id)
-    .where('revision', '=', job.revision);
+    .where('revision', '=', job.revision)
+    .where('state', '<>', 'cancelled');
   return (await query.executeTakeFirstOrThrow()).numUpdatedRows;
 }
 

@@ -1,6 +1,14 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
-import type { Job, JobAttempt, JobProgress, Jobs } from '../../kernel/jobs/index.ts';
+import {
+  type Job,
+  type JobAttempt,
+  type JobProgress,
+  type JobStatus,
+  type Jobs,
+  jobFailure,
+  jobStatus,
+} from '../../kernel/jobs/index.ts';
 import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import { MatrixError, serverOfUser } from '../../protocol/index.ts';
@@ -37,7 +45,7 @@ export interface RoomShutdown {
 export interface RoomDeletionStatus {
   readonly deleteId: string;
   readonly roomId: string;
-  readonly status: 'scheduled' | 'active' | 'complete' | 'failed';
+  readonly status: JobStatus;
   readonly error: string | undefined;
   readonly shutdown: RoomShutdown;
 }
@@ -301,14 +309,13 @@ export class RoomDeletion {
   }
 }
 
-function statusOf({ key, payload, result, state, running, attempts, error }: Job): RoomDeletionStatus {
-  const order = (result ?? payload) as Progress;
-  const active = running || attempts > 0 ? 'active' : 'scheduled';
+function statusOf(found: Job): RoomDeletionStatus {
+  const order = (found.result ?? found.payload) as Progress;
   return {
-    deleteId: key ?? '',
+    deleteId: found.key ?? '',
     roomId: order.roomId,
-    status: state === 'done' ? 'complete' : state === 'failed' ? 'failed' : active,
-    error: state === 'failed' ? (error ?? 'unknown') : undefined,
+    status: jobStatus(found),
+    error: jobFailure(found),
     shutdown: shutdownOf(order),
   };
 }

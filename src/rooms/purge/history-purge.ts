@@ -1,6 +1,13 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
-import type { Job, JobProgress, Jobs } from '../../kernel/jobs/index.ts';
+import {
+  type Job,
+  type JobProgress,
+  type JobStatus,
+  type Jobs,
+  jobFailure,
+  jobStatus,
+} from '../../kernel/jobs/index.ts';
 import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import { badJson, invalidParam, MatrixError, notFound } from '../../protocol/index.ts';
@@ -22,7 +29,8 @@ export interface HistoryPurgeOrder {
 }
 
 export interface HistoryPurgeStatus {
-  readonly status: 'active' | 'complete' | 'failed';
+  /** Never `scheduled`: a purge is `active` from its request on. */
+  readonly status: JobStatus;
   readonly error: string | undefined;
   /** How far the purge is, in depths of events. */
   readonly progress: JobProgress;
@@ -128,12 +136,12 @@ export class HistoryPurge {
   }
 }
 
-function statusOf({ payload, state, error }: Job): HistoryPurgeStatus {
-  const deletion = payload as DeletionProgress;
+function statusOf(found: Job): HistoryPurgeStatus {
+  const deletion = found.payload as DeletionProgress;
   return {
-    status: state === 'done' ? 'complete' : state === 'failed' ? 'failed' : 'active',
-    error: state === 'failed' ? (error ?? 'unknown') : undefined,
-    progress: state === 'done' ? { done: deletion.depth, total: deletion.depth } : depthsDone(deletion),
+    status: jobStatus(found, true),
+    error: jobFailure(found),
+    progress: found.state === 'done' ? { done: deletion.depth, total: deletion.depth } : depthsDone(deletion),
   };
 }
 

@@ -1,7 +1,14 @@
 import { sql } from 'kysely';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
-import type { Job, JobAttempt, Jobs } from '../../kernel/jobs/index.ts';
+import {
+  type Job,
+  type JobAttempt,
+  type JobStatus,
+  type Jobs,
+  jobFailure,
+  jobStatus,
+} from '../../kernel/jobs/index.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import { MatrixError } from '../../protocol/index.ts';
 import type { RoomTables, StoredEvent } from '../../room-engine/index.ts';
@@ -23,7 +30,7 @@ export interface UserRedactionOrder {
 }
 
 export interface UserRedactionStatus {
-  readonly status: 'scheduled' | 'active' | 'complete' | 'failed';
+  readonly status: JobStatus;
   readonly error: string | undefined;
   /** Error messages by the ids of the events that could not be redacted. */
   readonly failed: Readonly<Record<string, string>>;
@@ -190,13 +197,7 @@ function isInTime({ event }: StoredEvent, { sentFrom, sentUntil }: UserRedaction
   return ts >= (sentFrom ?? Number.NEGATIVE_INFINITY) && ts <= (sentUntil ?? Number.POSITIVE_INFINITY);
 }
 
-function statusOf({ payload, result, state, running, attempts, error }: Job): UserRedactionStatus {
-  const { failed, redacted } = (result ?? payload) as Progress;
-  const active = running || attempts > 0 ? 'active' : 'scheduled';
-  return {
-    status: state === 'done' ? 'complete' : state === 'failed' ? 'failed' : active,
-    error: state === 'failed' ? (error ?? 'unknown') : undefined,
-    failed,
-    redacted,
-  };
+function statusOf(found: Job): UserRedactionStatus {
+  const { failed, redacted } = (found.result ?? found.payload) as Progress;
+  return { status: jobStatus(found), error: jobFailure(found), failed, redacted };
 }
