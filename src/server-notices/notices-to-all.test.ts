@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
+import { eventually } from '../../test/clients/eventually.ts';
 import { forSelectedDatabases, type OpenDatabase } from '../../test/support/databases/databases.ts';
 import { sectionDefaults } from '../../test/support/inputs/section-defaults.ts';
+import { ApplicationService } from '../../test/support/other-servers/application-service.ts';
 import { RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
 import { registerAdmin } from '../../test/support/users/register-admin.ts';
@@ -13,7 +15,7 @@ import { type AccountTables, accountMigrations } from '../accounts/index.ts';
 import { Jobs, jobMigrations } from '../kernel/jobs/index.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
 import { systemRandomness } from '../kernel/randomness.ts';
-import { forbidden } from '../protocol/index.ts';
+import { forbidden, tooLarge } from '../protocol/index.ts';
 import type { RoomTables } from '../room-engine/index.ts';
 import { serverNoticesSection } from './config.ts';
 import { serverNoticeMigrations } from './migrations.ts';
@@ -52,12 +54,15 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('send_server_notice_to_all', () => {
     let server: TestServer;
     let admin: Administrator;
+    let bridge: ApplicationService;
     const users: TestClient[] = [];
     before(async () => {
+      bridge = await ApplicationService.start('bridge');
       server = await startTestServer({
         database: kind,
         config: {
           accounts: { allow_guest_access: true },
+          appservices: { app_service_config_files: [bridge.file] },
           serverNotices: { server_notices: { system_mxid_localpart: 'notices' } },
         },
       });
@@ -66,18 +71,19 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       for (let index = 0; index < 24; index += 1)
         users.push(await TestClient.register(server, `user${index}`));
     });
-    after(() => server.stop());
+    after(async () => {
+      await server.stop();
+      await bridge.stop();
+    });
 
-    const send = async (body: string) =>
-      String((await admin.do('POST', path, { content: content(body) }))['notice_id']);
+    const send = async (body: string, more: object = {}) =>
+      String((await admin.do('POST', path, { content: content(body), ...more }))['notice_id']);
     const status = (noticeId: string) => admin.do('GET', `${path}/${noticeId}`);
-    const finished = async (noticeId: string) => {
-      for (;;) {
+    const finished = (noticeId: string) =>
+      eventually('the end of the notice', async () => {
         const found = await status(noticeId);
-        if (found['status'] === 'complete' || found['status'] === 'failed') return found;
-        await setTimeout(20);
-      }
-    };
+        return !['scheduled', 'active'].includes(String(found['status'])) && found;
+      });
     /** Returns the messages in the only notice room of a user. */
     const noticesOf = async (user: TestClient) => {
       const { invite = {}, join = {} } = (await user.sync()).rooms ?? {};
@@ -92,18 +98,27 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     };
     const all = { status: 'complete', total: 25, sent: 25, failed: 0, failed_users: {} };
 
-    it('sends a notice once to each active user, except guests, also when the server restarts meanwhile', async () => {
+    it('sends a notice once to each active user, also when the server restarts meanwhile, and to no guest, user of an application service or deactivated user', async () => {
       const guest = await server.api('POST', '/_matrix/client/v3/register', {
         query: { kind: 'guest' },
         body: {},
       });
       assert.equal(guest.status, 200, guest.raw);
+      const ghost = await server.api('POST', '/_matrix/client/v3/register', {
+        token: 'as-token-of-bridge',
+        body: { type: 'm.login.application_service', username: 'bridge_ghost', inhibit_login: true },
+      });
+      assert.equal(ghost.status, 200, ghost.raw);
       const leaver = await TestClient.register(server, 'leaver');
       await admin.do('POST', `/v1/deactivate/${leaver.id}`, {});
       const noticeId = await send('Maintenance at noon');
       await server.restart();
       assert.deepEqual(await finished(noticeId), all);
       for (const user of users) assert.deepEqual(await noticesOf(user), ['Maintenance at noon'], user.id);
+      for (const userId of [guest.body['user_id'], ghost.body['user_id'], leaver.id]) {
+        const rooms = await admin.do('GET', `/v1/users/${userId}/memberships`);
+        assert.deepEqual(rooms, { memberships: {} }, String(userId));
+      }
     });
 
     it('sends the next notice to the same rooms, and shows its job with its progress', async () => {
@@ -143,21 +158,103 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         { content: { msgtype: 'm.text' } },
         { type: '', content: content('x') },
         { type: 'a\0b', content: content('x') },
+        { type: 'a\ud800', content: content('x') },
         { content: { ...content('x'), number: 0.5 } },
+        { content: content('a\ud800') },
+        { content: content('x'), state_key: '' },
+        { content: content('x'), state_key: 'x'.repeat(256) },
+        { content: content('x'), txn_id: '' },
+        { content: content('x'), txn_id: 'x'.repeat(256) },
       ];
       for (const body of invalid)
         assert.deepEqual(await refused(body), [400, 'M_BAD_JSON'], JSON.stringify(body));
-      for (const type of ['m.room.member', 'm.room.redaction', 'x'.repeat(256)])
-        assert.deepEqual(await refused({ type, content: {} }), [400, 'M_INVALID_PARAM'], type);
-      assert.deepEqual(await refused({ content: content('x'.repeat(60_000)) }), [413, 'M_TOO_LARGE']);
-      for (const id of ['unknown', '%00'])
-        assert.deepEqual(await admin.refused('GET', `${path}/${id}`), [404, 'M_NOT_FOUND']);
+      const relation = { rel_type: 'm.annotation', event_id: '$parent', key: 'x' };
+      const unacceptable = [
+        { type: 'm.room.member', content: {} },
+        { type: 'm.room.redaction', content: {} },
+        { type: 'm.room.create', content: {} },
+        { type: 'm.room.power_levels', content: { users_default: 'x' } },
+        { content: { ...content('x'), 'm.relates_to': relation } },
+        { content: content('x'), txn_id: 'a\0b' },
+      ];
+      for (const body of unacceptable)
+        assert.deepEqual(await refused(body), [400, 'M_INVALID_PARAM'], JSON.stringify(body));
+      const tooLarge = [
+        { type: 'x'.repeat(256), content: {} },
+        { type: 'é'.repeat(128), content: {} },
+        { content: content('x'.repeat(60_000)) },
+      ];
+      for (const body of tooLarge) assert.deepEqual(await refused(body), [413, 'M_TOO_LARGE']);
+      for (const method of ['GET', 'DELETE'])
+        for (const id of ['unknown', '%00'])
+          assert.deepEqual(await admin.refused(method, `${path}/${id}`), [404, 'M_NOT_FOUND']);
       assert.deepEqual((await noticesOf(users[1]!)).length, 2);
       const { scheduled_tasks: tasks } = await admin.do('GET', '/v1/scheduled_tasks', undefined, {
         action_name: 'server-notices/send-to-all',
       });
       assert.equal((tasks as unknown[]).length, 2);
     });
+
+    it('answers a repeated request with the same transaction id with the first notice, and sends no second one', async () => {
+      const once = { state_key: null, txn_id: 'maintenance' };
+      const [first, second] = await Promise.all([send('Only once', once), send('Only once', once)]);
+      await finished(first);
+      await server.restart();
+      const ids = [first, second, await send('Only once', once)];
+      assert.deepEqual(ids, Array(3).fill(first));
+      assert.deepEqual(await finished(first), all);
+      const received = await noticesOf(users[3]!);
+      assert.equal(received.filter((body) => body === 'Only once').length, 1);
+      assert.notEqual(await send('Only once more', { txn_id: 'another' }), first);
+    });
+
+    it('refuses to cancel a notice that is complete with 400 M_UNKNOWN', async () => {
+      const noticeId = await send('Complete');
+      await finished(noticeId);
+      assert.deepEqual(await admin.refused('DELETE', `${path}/${noticeId}`), [400, 'M_UNKNOWN']);
+      assert.equal((await status(noticeId))['status'], 'complete');
+    });
+  });
+
+  it('DELETE send_server_notice_to_all/{noticeId} cancels a notice while it is sent, and a repeated request with its transaction id does not send it again', async () => {
+    const server = await startTestServer({
+      database: kind,
+      config: { serverNotices: { server_notices: { system_mxid_localpart: 'notices' } } },
+    });
+    const { send } = ServerNotices.prototype;
+    const [begun, turn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    ServerNotices.prototype.send = async function (...parameters) {
+      begun.resolve();
+      await turn.promise;
+      return send.apply(this, parameters);
+    };
+    try {
+      const admin = await administratorOf(server);
+      const user = await TestClient.register(server, 'user');
+      const notice = { content: content('wrong text'), txn_id: '1' };
+      const { notice_id: noticeId } = await admin.do('POST', path, notice);
+      await begun.promise;
+      assert.deepEqual(await admin.do('DELETE', `${path}/${noticeId}`), {});
+      turn.resolve();
+      const atEnd = { status: 'cancelled', total: 2, sent: 1, failed: 0, failed_users: {} };
+      await eventually('the notice to the first user', async () =>
+        isDeepStrictEqual(await admin.do('GET', `${path}/${noticeId}`), atEnd),
+      );
+      assert.deepEqual(await admin.do('POST', path, notice), { notice_id: noticeId });
+      assert.deepEqual(await admin.do('DELETE', `${path}/${noticeId}`), {});
+      assert.deepEqual(await admin.do('GET', `${path}/${noticeId}`), atEnd);
+      assert.equal((await user.sync()).rooms?.invite, undefined);
+      const query = { action_name: 'server-notices/send-to-all', status: 'cancelled' };
+      const { scheduled_tasks: tasks } = await admin.do('GET', '/v1/scheduled_tasks', undefined, query);
+      assert.deepEqual(
+        (tasks as Record<string, unknown>[]).map((task) => [task['resource_id'], task['status']]),
+        [[noticeId, 'cancelled']],
+      );
+    } finally {
+      ServerNotices.prototype.send = send;
+      turn.resolve();
+      await server.stop();
+    }
   });
 
   it('send_server_notice_to_all answers 400 M_UNKNOWN where notices are turned off', async () => {
@@ -286,6 +383,63 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(asked, userIds.slice(22));
       assert.deepEqual(await toAll.status(noticeId), complete);
       assert.deepEqual(await storedNotices(second, 'hello all'), [25, 25]);
+      await jobs.stop();
+    });
+
+    it('sends a cancelled notice to no further user, also after a restart, and counts the users who have got it', async () => {
+      const first = await openWithUsers(open);
+      const { toAll, jobs, asked } = openNoticesToAll(first, (send) => async (userId, ...rest) => {
+        if (userId === userIds[21]) await toAll.cancel(noticeId);
+        return send(userId, ...rest);
+      });
+      const noticeId = await toAll.schedule('m.room.message', content('hello all'));
+      const { status, total } = (await toAll.status(noticeId))!;
+      assert.deepEqual([status, total], ['scheduled', 25]);
+      await jobs.start();
+      await jobs.settled();
+      assert.deepEqual(asked, userIds.slice(0, 22));
+      const atEnd = { ...complete, status: 'cancelled', sent: 22 };
+      assert.deepEqual(await toAll.status(noticeId), atEnd);
+      const [listed] = await jobs.list({ kind: 'server-notices/send-to-all', state: 'cancelled' });
+      assert.deepEqual([listed?.key, listed?.running], [noticeId, false]);
+      await toAll.cancel(noticeId);
+      await jobs.stop();
+      const second = await first.restart(open);
+      const restarted = openNoticesToAll(second);
+      await restarted.jobs.start();
+      second.clock.advance(60_000);
+      await restarted.jobs.settled();
+      assert.deepEqual(restarted.asked, []);
+      assert.deepEqual(await restarted.toAll.status(noticeId), atEnd);
+      await restarted.jobs.stop();
+    });
+
+    it('sends no notice that was cancelled before its first user', async () => {
+      const fixture = await openWithUsers(open);
+      const { toAll, jobs, asked } = openNoticesToAll(fixture);
+      const noticeId = await toAll.schedule('m.room.message', content('hello all'));
+      await toAll.cancel(noticeId);
+      await jobs.start();
+      await jobs.settled();
+      assert.deepEqual(asked, []);
+      assert.deepEqual(await toAll.status(noticeId), { ...complete, status: 'cancelled', sent: 0 });
+      await jobs.stop();
+    });
+
+    it('fails with the error of a notice that no user can get, and does not count its users as failed', async () => {
+      const fixture = await openWithUsers(open);
+      const { toAll, jobs, asked } = openNoticesToAll(fixture, () => async () => {
+        throw tooLarge('too large for every room');
+      });
+      const noticeId = await toAll.schedule('m.room.message', content('hello all'));
+      await jobs.start();
+      for (let hours = 0; (await toAll.status(noticeId))?.status !== 'failed' && hours < 30; hours += 1) {
+        await jobs.settled();
+        fixture.clock.advance(3_600_000);
+      }
+      const error = 'too large for every room';
+      assert.deepEqual(await toAll.status(noticeId), { ...complete, status: 'failed', sent: 0, error });
+      assert.deepEqual(new Set(asked), new Set([userIds[0]]));
       await jobs.stop();
     });
 

@@ -1,19 +1,22 @@
+import { hash } from 'node:crypto';
 import { countRegularUsers, readRegularUsers } from '../accounts/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
-import type { Job, JobAttempt, JobProgress, Jobs } from '../kernel/jobs/index.ts';
-import { type Randomness, randomLetters } from '../kernel/randomness.ts';
 import {
-  badJson,
-  canonicalJson,
-  fitsBytes,
-  invalidParam,
-  type JsonObject,
-  MatrixError,
-  tooLarge,
-} from '../protocol/index.ts';
+  type Job,
+  type JobAttempt,
+  type JobProgress,
+  type JobStatus,
+  type Jobs,
+  jobFailure,
+  jobStatus,
+} from '../kernel/jobs/index.ts';
+import { KeyedMutex } from '../kernel/keyed-mutex.ts';
+import { type Randomness, randomLetters } from '../kernel/randomness.ts';
+import { invalidParam, type JsonObject, MatrixError, notFound } from '../protocol/index.ts';
 import { isStorableText } from '../room-engine/index.ts';
-import type { ServerNotices } from './server-notices.ts';
+import { checkNoticeToAll, isAboutRecipient } from './notice-to-all-check.ts';
+import type { SendNoticeOptions, ServerNotices } from './server-notices.ts';
 
 export interface NoticesToAllDeps {
   readonly database: Database;
@@ -24,7 +27,7 @@ export interface NoticesToAllDeps {
 }
 
 export interface NoticeToAllStatus {
-  readonly status: 'scheduled' | 'active' | 'complete' | 'failed';
+  readonly status: JobStatus;
   readonly error: string | undefined;
   /** Number of recipients when the notice was scheduled; users deactivated since are neither sent nor failed. */
   readonly total: number;
@@ -36,20 +39,14 @@ export interface NoticeToAllStatus {
 
 const job = 'server-notices/send-to-all';
 
-/** Milliseconds for which the status of a completed notice can be read. */
+/** Milliseconds for which the status of a completed or cancelled notice can be read. */
 const statusLifetime = 7 * 24 * 3_600_000;
 
-/** Number of users to whom the notice is sent between two writes of the progress. */
-const usersAtOnce = 20;
+/** Number of users who are read at once, and to whom the notice is sent between two writes of the progress. */
+const usersPerPage = 20;
 
 /** Maximum number of users whose errors are stored. */
 const maxErrors = 100;
-
-/** Maximum bytes of the content: the other fields of an event need the rest of the 65,536 that an event may have. */
-const maxContentBytes = 60_000;
-
-/** Maximum bytes of the type of an event. */
-const maxTypeBytes = 255;
 
 type Outcome = {
   readonly sent: number;
@@ -76,6 +73,8 @@ type Progress = Outcome & {
  */
 export class NoticesToAll {
   readonly #deps: NoticesToAllDeps;
+  /** Schedules one notice at a time for each id. */
+  readonly #scheduling = new KeyedMutex();
 
   /** Registers the job; the constructor must be called before jobs are started. */
   constructor(deps: NoticesToAllDeps) {
@@ -90,18 +89,23 @@ export class NoticesToAll {
 
   /**
    * Schedules a notice to all users.
+   * @param once a repeated request with the same transaction id of the same device gets the id of the first notice, as
+   * long as its status can be read
    * @returns the id of the notice
    * @throws MatrixError M_UNKNOWN (400) when notices are disabled, M_BAD_JSON, M_INVALID_PARAM, M_TOO_LARGE
    */
-  async schedule(type: string, content: JsonObject): Promise<string> {
-    const { database, jobs, clock, randomness, notices } = this.#deps;
-    notices.check(type);
-    if (!isStorableText(type)) throw badJson('The type contains invalid characters');
-    if (!fitsBytes(type, maxTypeBytes)) throw invalidParam(`The type may have at most ${maxTypeBytes} bytes`);
-    if (!fitsBytes(canonicalJson(content), maxContentBytes))
-      throw tooLarge(`The content of a notice to all users may have at most ${maxContentBytes} bytes`);
+  async schedule(type: string, content: JsonObject, once?: SendNoticeOptions['once']): Promise<string> {
+    this.#deps.notices.check(type);
+    checkNoticeToAll(type, content);
+    const noticeId = once ? noticeIdOf(once) : randomLetters(this.#deps.randomness, 16);
+    await this.#scheduling.run(noticeId, () => this.#scheduleOnce(noticeId, type, content));
+    return noticeId;
+  }
+
+  async #scheduleOnce(noticeId: string, type: string, content: JsonObject): Promise<void> {
+    if ((await this.status(noticeId)) !== undefined) return;
+    const { database, jobs, clock } = this.#deps;
     const now = clock.now();
-    const noticeId = randomLetters(randomness, 16);
     const total = await countRegularUsers(database, now);
     const payload: Progress = {
       ...{ noticeId, type, content, registeredUntil: now, total },
@@ -110,26 +114,42 @@ export class NoticesToAll {
     await database.transaction((writer) =>
       jobs.schedule(writer, { kind: job, key: noticeId, payload, runAt: now }),
     );
-    return noticeId;
   }
 
-  /** Returns the status of a notice; `undefined` for unknown ids and a week after it was sent to the last user. */
+  /**
+   * Cancels a notice: users who have not got it do not get it any more, except one to whom it is being sent. Has no effect
+   * on a cancelled notice.
+   * @throws MatrixError M_NOT_FOUND for unknown ids, M_UNKNOWN (400) for a notice that is complete or has failed
+   */
+  async cancel(noticeId: string): Promise<void> {
+    const { database, jobs } = this.#deps;
+    if (await database.transaction((writer) => jobs.cancel(writer, job, noticeId, statusLifetime))) return;
+    const found = await this.status(noticeId);
+    if (found === undefined) throw notFound('Unknown notice_id');
+    if (found.status !== 'cancelled') throw new MatrixError(400, 'M_UNKNOWN', 'The notice is not being sent');
+  }
+
+  /** Returns the status of a notice; `undefined` for unknown ids and a week after it was sent to the last user or cancelled. */
   async status(noticeId: string): Promise<NoticeToAllStatus | undefined> {
     const [found] = await this.#deps.jobs.list({ kind: job, key: noticeId, limit: 1 });
     return found && statusOf(found);
   }
 
-  async #run({ payload, signal, progress }: JobAttempt<Progress>): Promise<Outcome> {
+  async #run({ payload, signal, progress, isCancelled }: JobAttempt<Progress>): Promise<Outcome> {
     let state = payload;
-    for (;;) {
-      const users = await readRegularUsers(this.#deps.database, { ...state, limit: usersAtOnce });
+    for (let hasMore = true; hasMore; ) {
+      const users = await readRegularUsers(this.#deps.database, { ...state, limit: usersPerPage });
+      hasMore = users.length === usersPerPage;
       for (const userId of users) {
         if (signal.aborted) await progress(state);
         signal.throwIfAborted();
+        if (await isCancelled()) {
+          hasMore = false;
+          break;
+        }
         state = await this.#send(state, userId);
       }
       await progress(state);
-      if (users.length < usersAtOnce) break;
     }
     const { sent, failed, failedUsers } = state;
     return { sent, failed, failedUsers };
@@ -142,7 +162,7 @@ export class NoticesToAll {
     try {
       await this.#deps.notices.send(userId, content, { type, once });
     } catch (error) {
-      if (!(error instanceof MatrixError) || !isAboutUser(error)) throw error;
+      if (!(error instanceof MatrixError) || !isAboutRecipient(error)) throw error;
       const isStored = Object.keys(state.failedUsers).length < maxErrors;
       const failedUsers = isStored ? { ...state.failedUsers, [userId]: error.message } : state.failedUsers;
       return { ...next, failed: state.failed + 1, failedUsers };
@@ -152,19 +172,17 @@ export class NoticesToAll {
 }
 
 /**
- * Whether a notice failed because of its recipient, so that it can be sent to others. Where notices are turned off, the
- * errcode is M_UNKNOWN.
+ * Returns the id of the notice that a request with a transaction id asks for: the same for all repeated requests.
+ * @throws MatrixError M_INVALID_PARAM
  */
-const isAboutUser = ({ status, errcode }: MatrixError): boolean => status < 500 && errcode !== 'M_UNKNOWN';
+function noticeIdOf({ userId, deviceId, txnId }: NonNullable<SendNoticeOptions['once']>): string {
+  if (!isStorableText(txnId)) throw invalidParam('The transaction id contains invalid characters');
+  return hash('sha256', JSON.stringify([userId, deviceId ?? null, txnId]), 'base64url');
+}
 
 const progressOf = ({ sent, failed, total }: Progress): JobProgress => ({ done: sent + failed, total });
 
-function statusOf({ payload, state, running, attempts, error }: Job): NoticeToAllStatus {
-  const { total, sent, failed, failedUsers } = payload as Progress;
-  const waiting = running || attempts > 0 ? 'active' : 'scheduled';
-  return {
-    status: state === 'done' ? 'complete' : state === 'failed' ? 'failed' : waiting,
-    error: state === 'failed' ? (error ?? 'unknown') : undefined,
-    ...{ total, sent, failed, failedUsers },
-  };
+function statusOf(found: Job): NoticeToAllStatus {
+  const { total, sent, failed, failedUsers } = found.payload as Progress;
+  return { status: jobStatus(found), error: jobFailure(found), total, sent, failed, failedUsers };
 }

@@ -16,6 +16,25 @@ const body = Type.Object({
   content: Type.Unsafe<JsonObject>(Type.Object({})),
 });
 
+const noticeToAll = Type.Object(
+  {
+    type: Type.Optional(Type.String({ minLength: 1 })),
+    content: Type.Unsafe<JsonObject>(Type.Object({})),
+    state_key: Type.Optional(Type.Null({ description: 'A notice to all users is not a state event.' })),
+    txn_id: Type.Optional(
+      Type.String({
+        ...{ minLength: 1, maxLength: 255 },
+        description:
+          'A repeated request of the same device with the same transaction id is answered with the id of the first notice, and sends no second one, until a week after the notice has been sent.',
+      }),
+    ),
+  },
+  {
+    description:
+      'The notice goes to all active users. Guests, users of application services and deactivated users do not get it.',
+  },
+);
+
 const response = Type.Object({ event_id: Type.String() });
 
 type Notice = { user_id: string; type?: string; state_key?: string | null; content: JsonObject };
@@ -49,7 +68,7 @@ export function serverNoticeRoutes(notices: ServerNotices, toAll: NoticesToAll):
   ];
 }
 
-/** Routes by which administrators send a notice to all users, in a job, and read its progress. */
+/** Routes by which administrators send a notice to all users, in a job, read its progress and cancel it. */
 function noticeToAllRoutes(notices: NoticesToAll): Route[] {
   return [
     route(
@@ -58,15 +77,14 @@ function noticeToAllRoutes(notices: NoticesToAll): Route[] {
         method: 'POST',
         path: toAllPath,
         auth: 'admin',
-        body: Type.Object({
-          type: Type.Optional(Type.String({ minLength: 1 })),
-          content: Type.Unsafe<JsonObject>(Type.Object({})),
-        }),
+        body: noticeToAll,
         response: Type.Object({ notice_id: Type.String() }),
       },
-      async ({ body: { type = 'm.room.message', content } }) => {
+      async ({ body: { type = 'm.room.message', content, txn_id: txnId }, requester }) => {
         if (type === 'm.room.message') checkMessage(content);
-        return { notice_id: await notices.schedule(type, content) };
+        const { userId, deviceId } = requester;
+        const once = txnId === undefined ? undefined : { userId, deviceId, txnId };
+        return { notice_id: await notices.schedule(type, content, once) };
       },
     ),
     route(
@@ -76,7 +94,7 @@ function noticeToAllRoutes(notices: NoticesToAll): Route[] {
         path: `${toAllPath}/:noticeId`,
         auth: 'admin',
         response: Type.Object({
-          status: Type.String(),
+          status: Type.String({ description: '`scheduled`, `active`, `complete`, `cancelled` or `failed`' }),
           total: Type.Integer(),
           sent: Type.Integer(),
           failed: Type.Integer(),
@@ -90,6 +108,20 @@ function noticeToAllRoutes(notices: NoticesToAll): Route[] {
         if (found === undefined) throw notFound('Unknown notice_id');
         const { error, failedUsers, ...counts } = found;
         return { ...counts, failed_users: failedUsers, ...(error !== undefined && { error }) };
+      },
+    ),
+    route(
+      {
+        operationId: 'cancelServerNoticeToAll',
+        method: 'DELETE',
+        path: `${toAllPath}/:noticeId`,
+        auth: 'admin',
+        response: Type.Object({}, { additionalProperties: false }),
+      },
+      async ({ params: { noticeId } }) => {
+        if (noticeId.includes('\0')) throw notFound('Unknown notice_id');
+        await notices.cancel(noticeId);
+        return {};
       },
     ),
   ];

@@ -459,10 +459,29 @@ test('an administrator sees the progress of a notice to all users, and who did n
   assert.equal(await bar.getAttribute('value'), '0.25');
   await page.getByText('99 of 400 users have got it.').waitFor();
   await page.locator('dl > div').filter({ hasText: '@bela:test' }).filter({ hasText: 'No room' }).waitFor();
+  await button('Cancel the notice').waitFor();
   await inspect('notice-progress');
   answer = { ...answer, status: 'complete', sent: 399 };
   await status('sent to 399 users. Users who did not get it: 1.');
   await bar.waitFor({ state: 'hidden' });
+  await button('Cancel the notice').waitFor({ state: 'hidden' });
+  await page.unroute(path);
+});
+
+test('an administrator cancels a notice to all users', async () => {
+  const path = '**/v1/send_server_notice_to_all/*';
+  let answer = { status: 'active', total: 400, sent: 99, failed: 0, failed_users: {} };
+  await page.route(path, (route) => {
+    if (route.request().method() !== 'DELETE') return route.fulfill({ json: answer });
+    answer = { ...answer, status: 'cancelled' };
+    return route.fulfill({ json: {} });
+  });
+  await link('Overview').click();
+  await link('Server notices').click();
+  await button('Cancel the notice').click();
+  await confirm('Stop sending');
+  await status('The notice was cancelled: 99 of 400 users have got it.');
+  await button('Cancel the notice').waitFor({ state: 'hidden' });
   await page.unroute(path);
 });
 

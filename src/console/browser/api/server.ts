@@ -176,7 +176,8 @@ export const sendNotice = (api: Api, userId: string, text: string): Promise<unkn
 
 /** A notice to all users, which a job of the server sends. */
 export interface NoticeToAll {
-  readonly status: 'scheduled' | 'active' | 'complete' | 'failed';
+  readonly id: string;
+  readonly status: Task['status'];
   readonly total: number;
   readonly sent: number;
   readonly failed: number;
@@ -187,9 +188,13 @@ export interface NoticeToAll {
 
 const toAllPath = '/v1/send_server_notice_to_all';
 
-/** Starts a job that sends a notice to all users. */
-export const sendNoticeToAll = (api: Api, text: string): Promise<unknown> =>
-  api.admin('POST', toAllPath, { body: { content: { msgtype: 'm.text', body: text } } });
+/** Starts a job that sends a notice to all users, once for each transaction id. */
+export const sendNoticeToAll = (api: Api, text: string, txnId: string): Promise<unknown> =>
+  api.admin('POST', toAllPath, { body: { content: { msgtype: 'm.text', body: text }, txn_id: txnId } });
+
+/** Stops the job that sends a notice to all users. */
+export const cancelNoticeToAll = (api: Api, id: string): Promise<unknown> =>
+  api.admin('DELETE', `${toAllPath}/${encodeURIComponent(id)}`);
 
 /** Returns the newest notice to all users of the last week; null if there is none. */
 export async function newestNoticeToAll(api: Api, signal: AbortSignal): Promise<NoticeToAll | null> {
@@ -197,7 +202,7 @@ export async function newestNoticeToAll(api: Api, signal: AbortSignal): Promise<
   const target = '/v1/scheduled_tasks';
   const found = await api.admin<{ scheduled_tasks: Task[] }>('GET', target, { query, signal });
   const id = found.scheduled_tasks[0]?.resource_id;
-  return id === undefined || id === null
-    ? null
-    : api.admin('GET', `${toAllPath}/${encodeURIComponent(id)}`, { signal });
+  if (id === undefined || id === null) return null;
+  const path = `${toAllPath}/${encodeURIComponent(id)}`;
+  return { ...(await api.admin<Omit<NoticeToAll, 'id'>>('GET', path, { signal })), id };
 }

@@ -1,5 +1,11 @@
-import { useEffect, useState } from 'preact/hooks';
-import { type NoticeToAll, newestNoticeToAll, sendNotice, sendNoticeToAll } from '../api/server.ts';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import {
+  cancelNoticeToAll,
+  type NoticeToAll,
+  newestNoticeToAll,
+  sendNotice,
+  sendNoticeToAll,
+} from '../api/server.ts';
 import { Action, textOf } from '../components/dialog.tsx';
 import { TextArea, TextField } from '../components/fields.tsx';
 import { formatCount } from '../components/format.ts';
@@ -17,6 +23,7 @@ const isRunning = (notice: NoticeToAll | null | undefined) =>
 export function ServerNoticesPage() {
   const { api } = useSession();
   const [isWatched, setWatched] = useState(false);
+  const unanswered = useRef<{ readonly text: string; readonly txnId: string } | undefined>(undefined);
   const newest = useLoaded((signal) => newestNoticeToAll(api, signal), [], isWatched ? interval : undefined);
   const runs = isRunning(newest.value);
   useEffect(() => setWatched(runs), [runs]);
@@ -26,7 +33,11 @@ export function ServerNoticesPage() {
     return `The notice has been sent to ${user}.`;
   };
   const sendToAll = async (fields: FormData) => {
-    await sendNoticeToAll(api, textOf(fields, 'text'));
+    const text = textOf(fields, 'text');
+    // A second attempt after an error has the same transaction id, because the server may have received the first.
+    if (unanswered.current?.text !== text) unanswered.current = { text, txnId: newTransactionId() };
+    await sendNoticeToAll(api, text, unanswered.current.txnId);
+    unanswered.current = undefined;
     return 'The server sends the notice to all users.';
   };
   return (
@@ -59,14 +70,28 @@ export function ServerNoticesPage() {
           </Action>
         </div>
       </Section>
-      <WhenLoaded loaded={newest}>{(notice) => notice && <Newest notice={notice} />}</WhenLoaded>
+      <WhenLoaded loaded={newest}>
+        {(notice) => notice && <Newest notice={notice} onCancelled={newest.reload} />}
+      </WhenLoaded>
     </Page>
   );
 }
 
-/** The progress and the outcome of the newest notice to all users. */
-function Newest({ notice }: { readonly notice: NoticeToAll }) {
-  const { total, sent, failed, error } = notice;
+const newTransactionId = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
+
+interface NewestProps {
+  readonly notice: NoticeToAll;
+  readonly onCancelled: () => void;
+}
+
+/** The progress and the outcome of the newest notice to all users, which can be cancelled while it is sent. */
+function Newest({ notice, onCancelled }: NewestProps) {
+  const { api } = useSession();
+  const { id, total, sent, failed, error } = notice;
+  const cancel = async () => {
+    await cancelNoticeToAll(api, id);
+    return 'No more users get the notice.';
+  };
   const failures = Object.entries(notice.failed_users);
   return (
     <Section title="Newest notice to all users">
@@ -74,6 +99,18 @@ function Newest({ notice }: { readonly notice: NoticeToAll }) {
       <p role="status">
         {textAbout(notice)} {failed > 0 && `Users who did not get it: ${formatCount(failed)}.`} {error ?? ''}
       </p>
+      {isRunning(notice) && (
+        <Action
+          label="Cancel the notice"
+          title="Cancel the notice to all users"
+          confirm="Stop sending"
+          kind="danger"
+          action={cancel}
+          onDone={onCancelled}
+        >
+          <p>Users who have got the notice keep it. The others do not get it.</p>
+        </Action>
+      )}
       {failures.length > 0 && <Facts facts={failures} />}
     </Section>
   );
@@ -82,5 +119,6 @@ function Newest({ notice }: { readonly notice: NoticeToAll }) {
 function textAbout({ status, sent, total }: NoticeToAll): string {
   if (status === 'complete') return `The notice has been sent to ${formatCount(sent)} users.`;
   const part = `${formatCount(sent)} of ${formatCount(total)} users have got it.`;
+  if (status === 'cancelled') return `The notice was cancelled: ${part}`;
   return status === 'failed' ? `The notice could not be sent to all users: ${part}` : part;
 }

@@ -20,6 +20,7 @@ const states = [
   ['active', 'Running jobs'],
   ['scheduled', 'Scheduled jobs'],
   ['complete', 'Completed jobs'],
+  ['cancelled', 'Cancelled jobs'],
   ['failed', 'Failed jobs'],
 ] as const;
 
