@@ -8,8 +8,10 @@ import { TestClient } from '../../../test/support/users/test-client.ts';
 import { Jobs, jobMigrations } from '../../kernel/jobs/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { Administration } from '../test/administration.ts';
+import { readPagesWhileChanging } from '../test/read-pages.ts';
 import { AuditLog } from './audit-log.ts';
 import { auditMigrations } from './migrations.ts';
+import type { AuditTables } from './tables.ts';
 
 type Entry = Readonly<Record<string, unknown>>;
 
@@ -222,6 +224,47 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('AuditLog', () => {
+    it('lists each entry once when entries are added, counted again and deleted between two pages', async () => {
+      const database = await open([...jobMigrations, ...auditMigrations]);
+      const clock = manualClock();
+      const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });
+      const audit = new AuditLog({ database, clock, log: silentLogger, jobs });
+      const entry = { administrator: '@admin:test', path: '/', operation: 'x', status: 200, ip: '::1' };
+      const record = (target: string, method = 'PUT') => audit.record({ ...entry, target, method });
+      for (const oldestFirst of [true, false]) {
+        const permanent = ['a', 'b', 'c', 'd', 'e', 'f'];
+        for (const target of permanent) {
+          await record('passing');
+          await record(target, 'GET');
+        }
+        const keys = await readPagesWhileChanging(
+          async (from) => {
+            const after = from === undefined ? undefined : Number(from);
+            const rows = await audit.page({}, { after, limit: 3, oldestFirst });
+            return {
+              keys: rows.map(({ target }) => String(target)),
+              next: rows.length < 3 ? undefined : rows.at(-1)!.id,
+            };
+          },
+          async () => {
+            // The read entries are counted again, and those about changes are deleted, apart from the newest.
+            for (const target of permanent) await record(target, 'GET');
+            await audit.trim({ maxAge: 1_000_000, maxEntries: 6 });
+            await database.transaction<AuditTables, unknown>((writer) =>
+              writer.deleteFrom('audit_log').where('target', '=', 'passing').execute(),
+            );
+            await record('passing');
+          },
+        );
+        assert.deepEqual(
+          keys.filter((key) => key !== 'passing'),
+          oldestFirst ? permanent : permanent.toReversed(),
+        );
+        await audit.trim({ maxAge: -1, maxEntries: 0 });
+        clock.advance(3_600_000);
+      }
+    });
+
     it('counts equal read requests of an hour in one entry, and deletes entries above the maximum age and numbers', async () => {
       const database = await open([...jobMigrations, ...auditMigrations]);
       const clock = manualClock();

@@ -9,6 +9,7 @@ import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 import { openDatabase } from '../../kernel/database/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { Administration } from '../test/administration.ts';
+import { readPagesWhileChanging } from '../test/read-pages.ts';
 
 /** Addresses on which no server listens. */
 const unreachable = ['127.0.0.1:1', '127.0.0.1:2', '127.0.0.1:3'];
@@ -119,6 +120,46 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const expected = order === 'destination' ? ['d', 'e'] : ['d', 'c'];
         assert.deepEqual(await page(order, 2), expected, order);
         await remove('c.paged.test', 'd.paged.test', 'e.paged.test');
+      }
+      await database.close();
+    });
+
+    it('lists each room of a server once when other rooms are added and removed between two pages', async () => {
+      const database = await openDatabase(server.databaseOptions, { log: silentLogger });
+      const name = unreachable[2]!;
+      const write = (sql: string, rooms: readonly string[]) =>
+        database.batch([{ sql, rows: rooms.map((room) => [name, `!${room}:test`]) }]);
+      const add = (...rooms: string[]) =>
+        write('insert into room_servers (server_name, room_id) values (?, ?)', rooms);
+      const remove = (...rooms: string[]) =>
+        write('delete from room_servers where server_name = ? and room_id = ?', rooms);
+      for (const dir of ['f', 'b']) {
+        const permanent = ['c', 'e', 'g', 'i', 'k', 'm'];
+        await add(...permanent, 'd', 'l');
+        const changes = [
+          () => add('a', 'b', 'n', 'o'),
+          () => remove('a', 'b', 'd', 'l', 'n', 'o'),
+          () => add('a', 'h', 'o'),
+        ];
+        const keys = await readPagesWhileChanging(
+          async (from = 0) => {
+            const query = { dir, limit: 2, from };
+            const page = await admin.do('GET', `${path}/${enc(name)}/rooms`, undefined, query);
+            const rooms = page['rooms'] as { room_id: string }[];
+            return {
+              keys: rooms.map(({ room_id: roomId }) => roomId[1]!),
+              next: page['next_token'] as string | undefined,
+            };
+          },
+          async () => changes.shift()?.(),
+        );
+        const expected = dir === 'f' ? permanent : permanent.toReversed();
+        assert.deepEqual(
+          keys.filter((key) => permanent.includes(key)),
+          expected,
+          dir,
+        );
+        await remove('a', 'b', 'd', 'h', 'l', 'n', 'o', ...permanent);
       }
       await database.close();
     });

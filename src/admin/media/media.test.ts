@@ -5,6 +5,7 @@ import { forSelectedDatabases } from '../../../test/support/databases/databases.
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 import { Administration } from '../test/administration.ts';
+import { readPagesWhileChanging } from '../test/read-pages.ts';
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('media of the admin API', () => {
@@ -88,6 +89,74 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const read = (await listOf(user, { order_by: 'last_access_ts', dir: 'b' })).media[0]!;
       assert.equal(read.media_id, ids[0]);
       assert.ok(Number(read['last_access_ts']) > 1e12);
+    });
+
+    it('GET /users/{userId}/media lists each upload once when other files are uploaded and deleted between two pages', async () => {
+      for (const order of [{}, { order_by: 'media_id' }, { order_by: 'upload_name', dir: 'b' }]) {
+        const user = await newUser();
+        let passing = await upload(user, 'passing', 'c');
+        const permanent: string[] = [];
+        for (const name of ['b', 'a', 'e', 'd', 'g', 'f']) permanent.push(await upload(user, name, name));
+        const expected = (await idsOf(user, order)).filter((id) => id !== passing);
+        const keys = await readPagesWhileChanging(
+          async (from = 0) => {
+            const page = await listOf(user, { ...order, limit: 2, from });
+            return { keys: page.media.map(({ media_id: id }) => id), next: page.next_token };
+          },
+          async (soFar) => {
+            await admin.do('DELETE', `/v1/media/test/${passing}`);
+            passing = await upload(user, 'passing', soFar.length < 4 ? 'a' : 'h');
+          },
+        );
+        assert.equal(expected.length, permanent.length);
+        assert.deepEqual(
+          keys.filter((id) => permanent.includes(id)),
+          expected,
+          JSON.stringify(order),
+        );
+      }
+    });
+
+    it('GET /statistics/users/media lists each user once when users upload their first file or lose their last one between two pages', async () => {
+      for (const order of [{}, { order_by: 'media_length', dir: 'b' }, { order_by: 'media_count' }]) {
+        const term = `paged${users}`;
+        const named = async () => {
+          const user = await newUser();
+          await admin.do('PUT', `/v2/users/${user.id}`, { displayname: term });
+          return user;
+        };
+        const permanent: string[] = [];
+        const [early, late] = [await named(), await named()];
+        let passing = await upload(early, 'x');
+        for (const content of ['1', '22', '333', '4444', '55555', '666666']) {
+          const user = await named();
+          await upload(user, content);
+          permanent.push(user.id);
+        }
+        const page = async (query: Record<string, string | number>) => {
+          const body = await admin.do('GET', '/v1/statistics/users/media', undefined, {
+            ...{ search_term: term, ...order },
+            ...query,
+          });
+          const rows = body['users'] as { user_id: string }[];
+          const next = body['next_token'] as number | undefined;
+          return { keys: rows.map(({ user_id: userId }) => userId), next };
+        };
+        const expected = (await page({})).keys.filter((userId) => userId !== early.id);
+        const keys = await readPagesWhileChanging(
+          (from = 0) => page({ limit: 2, from }),
+          async (soFar) => {
+            await admin.do('DELETE', `/v1/media/test/${passing}`);
+            passing = await upload(soFar.length < 4 ? late : early, 'x'.repeat(9 - soFar.length));
+          },
+        );
+        assert.equal(expected.length, permanent.length);
+        assert.deepEqual(
+          keys.filter((userId) => permanent.includes(userId)),
+          expected,
+          JSON.stringify(order),
+        );
+      }
     });
 
     it('quarantines a file with all files of the same content, also later ones, and releases it', async () => {

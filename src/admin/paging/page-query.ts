@@ -34,7 +34,9 @@ export async function pageFrom<Row>(
 ): Promise<Page<Row>> {
   const limit = Math.min(requested, maxRows);
   if (limit === 0) return { rows: [], next: undefined };
-  const { rows, next } = await read(cursors.startOf(listed, from), limit);
+  let { rows, next } = await read(cursors.startOf(listed, from), limit);
+  // All rows of a page may be deleted after their keys were read: its `from` would be that of the next page, too.
+  while (rows.length === 0 && next !== undefined) ({ rows, next } = await read({ after: next }, limit));
   if (next === undefined) return { rows, next: undefined };
   cursors.remember(listed, from + rows.length, next);
   return { rows, next: from + rows.length };

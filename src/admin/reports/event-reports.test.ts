@@ -6,6 +6,7 @@ import { forSelectedDatabases } from '../../../test/support/databases/databases.
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 import { Administration } from '../test/administration.ts';
+import { readPagesWhileChanging } from '../test/read-pages.ts';
 
 interface ReportList {
   readonly event_reports: readonly { readonly id: number; readonly [field: string]: unknown }[];
@@ -69,6 +70,34 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(first.next_token, 2);
       await ben!.do('POST', `/rooms/${enc(roomId)}/report/${enc(eventIds[0]!)}`, { reason: 'later' });
       assert.deepEqual(await reasons({ limit: 2, from: 2 }), ['one']);
+    });
+
+    it('lists each report once when other reports are added and deleted between two pages', async () => {
+      const cleo = await TestClient.register(server, 'cleo');
+      await cleo.join(roomId);
+      const report = (reason: string) =>
+        cleo.do('POST', `/rooms/${enc(roomId)}/report/${enc(eventIds[1]!)}`, { reason });
+      for (const dir of ['b', 'f']) {
+        for (const reason of ['a', 'passing', 'b', 'c', 'passing', 'd', 'e', 'f']) await report(reason);
+        const keys = await readPagesWhileChanging(
+          async (from = 0) => {
+            const { event_reports: found, next_token: next } = await list({
+              ...{ user_id: cleo.id, dir, limit: 2 },
+              from,
+            });
+            return { keys: found.map((one) => String(one['reason'])), next };
+          },
+          async () => {
+            for (const one of (await list({ user_id: cleo.id })).event_reports)
+              if (one['reason'] === 'passing') await admin.do('DELETE', `/v1/event_reports/${one.id}`);
+            await report('passing');
+          },
+        );
+        const permanent = keys.filter((key) => key !== 'passing').join('');
+        assert.equal(permanent, dir === 'f' ? 'abcdef' : 'fedcba');
+        for (const { id } of (await list({ user_id: cleo.id })).event_reports)
+          await admin.do('DELETE', `/v1/event_reports/${id}`);
+      }
     });
 
     it('shows a report with its event, and deletes it', async () => {

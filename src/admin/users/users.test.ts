@@ -4,6 +4,7 @@ import { forSelectedDatabases } from '../../../test/support/databases/databases.
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 import { Administration } from '../test/administration.ts';
+import { readPagesWhileChanging } from '../test/read-pages.ts';
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('users of the admin API', () => {
@@ -354,6 +355,36 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
       assert.ok(rooms.some(({ name }) => name === 'Kitchen'));
       assert.deepEqual(await admin.refused('GET', '/v1/users/nonsense/rooms'), [400, 'M_INVALID_PARAM']);
+    });
+
+    it('GET /users/{userId}/rooms lists each room once when the user joins and forgets other rooms between two pages', async () => {
+      const user = await newUser();
+      const permanent: string[] = [];
+      for (let index = 0; index < 6; index += 1) permanent.push(await user.createRoom());
+      permanent.sort();
+      let passing = [await user.createRoom(), await user.createRoom()];
+      const keys = await readPagesWhileChanging(
+        async (from = 0) => {
+          const path = `/v1/users/${user.id}/rooms`;
+          const page = await admin.do('GET', path, undefined, { limit: 2, from });
+          const rooms = page['rooms'] as { room_id: string }[];
+          return {
+            keys: rooms.map(({ room_id: roomId }) => roomId),
+            next: page['next_token'] as number | undefined,
+          };
+        },
+        async () => {
+          for (const roomId of passing) {
+            await user.leave(roomId);
+            await user.do('POST', `/rooms/${enc(roomId)}/forget`, {});
+          }
+          passing = [await user.createRoom(), await user.createRoom()];
+        },
+      );
+      assert.deepEqual(
+        keys.filter((key) => permanent.includes(key)),
+        permanent,
+      );
     });
 
     it('GET /sent_invite_count and /cumulative_joined_room_count count invites and joined rooms since a time', async () => {
