@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { eventually } from '../../test/clients/eventually.ts';
+import { type DatabaseContents, openContents } from '../../test/support/databases/database-contents.ts';
 import { forPostgres } from '../../test/support/databases/databases.ts';
 import type { ContractSchema } from '../../test/support/inputs/contract-schema.ts';
+import { generalErrcodes } from '../../test/support/matrix-spec/errcodes.ts';
 import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../test/support/users/test-client.ts';
 import { pathsOf, type Route } from '../kernel/http/index.ts';
@@ -18,16 +21,59 @@ const hostilePath: Readonly<Record<string, string>> = {
   eventId: '$a\0b',
 };
 
+/** Tables whose rows a refused request must leave as they are. */
+const unchangedTables = [
+  'users',
+  'access_tokens',
+  'login_tokens',
+  'profile_fields',
+  'external_ids',
+  'third_party_ids',
+  'account_validity',
+  'rate_limit_overrides',
+  'registration_tokens',
+  'blocked_rooms',
+  'room_aliases',
+  'reports',
+  'local_media',
+  'quarantine_changes',
+];
+
+/** Tables to which a refused request must not add rows. Every request changes columns of devices. */
+const countedTables = ['devices', 'rooms', 'events'];
+
+/** Returns the rows of `unchangedTables` and the numbers of rows of `countedTables`, by table. */
+async function readState(contents: DatabaseContents): Promise<ReadonlyMap<string, string>> {
+  const state = new Map<string, string>();
+  for (const table of unchangedTables) {
+    const rows = (await contents.rows(table)).map((row) => JSON.stringify(row));
+    state.set(table, rows.sort().join('\n'));
+  }
+  for (const table of countedTables) state.set(table, String((await contents.rows(table)).length));
+  return state;
+}
+
+/** Waits until the jobs of accepted requests are done, which may change the same tables. Recurring jobs have an empty key. */
+const jobsDone = (contents: DatabaseContents) =>
+  eventually('the jobs of accepted requests', async () =>
+    (await contents.rows('jobs')).every(
+      ({ key, state, run_at: runAt }) =>
+        key === '' || state !== 'waiting' || Number(runAt) > Date.now() + 60_000,
+    ),
+  );
+
 // Runs on PostgreSQL only, because SQLite accepts the values of `hostile`.
 forPostgres(() => {
   describe('routes of the admin API', () => {
     let server: TestServer;
     let admin: Administration;
+    let contents: DatabaseContents;
     let routes: readonly Route[];
     let validParameters: Readonly<Record<string, string>>;
     before(async () => {
       server = await startTestServer({ database: 'postgres' });
       admin = await Administration.open(server);
+      contents = await openContents(server.databaseOptions);
       const anna = await TestClient.register(server, 'anna');
       const roomId = await anna.createRoom();
       validParameters = {
@@ -46,22 +92,37 @@ forPostgres(() => {
         )
         .toSorted((one, other) => order.indexOf(one.contract.method) - order.indexOf(other.contract.method));
     });
-    after(() => server.stop());
+    after(async () => {
+      await contents.close();
+      await server.stop();
+    });
 
     const pathOf = (route: Route, params: Readonly<Record<string, string>>) =>
       pathsOf(route)[0]!
         .replace('/_server/admin', '')
         .replaceAll(/:(\w+)/g, (_, name: string) => enc(params[name] ?? hostile.text));
     const failures: string[] = [];
+    /** The state after the last request; absent after an accepted request. */
+    let known: ReadonlyMap<string, string> | undefined;
     const check = async (route: Route, path: string, body: unknown, query?: Record<string, string>) => {
       const { method } = route.contract;
+      if (known === undefined) await jobsDone(contents);
+      const before = known ?? (await readState(contents));
       const answer = await admin.call(method, path, method === 'GET' ? undefined : body, query);
-      if (answer.status >= 500) failures.push(`${method} ${path} ${JSON.stringify({ body, query })}`);
+      const fail = (problem: string) =>
+        failures.push(`${problem}: ${method} ${path} ${JSON.stringify({ body, query })}`);
+      if (answer.status >= 500) fail(`status ${answer.status}`);
+      known = method === 'GET' ? before : undefined;
+      if (answer.status < 400) return;
+      const errcode = String(answer.body['errcode']);
+      if (answer.status < 500 && !generalErrcodes.has(errcode)) fail(`errcode ${errcode}`);
+      known = await readState(contents);
+      for (const [table, rows] of known) if (before.get(table) !== rows) fail(`changed ${table}`);
     };
     const propertiesOf = (schema: unknown) =>
       Object.entries((schema as ContractSchema | undefined)?.properties ?? {});
 
-    it('answers paths with U+0000 without a 500', async () => {
+    it('answers paths with U+0000 without a 500, and refuses with an errcode of the specification and without a change', async () => {
       for (const route of routes) {
         const body = valueFor(route.contract.body as ContractSchema | undefined, 'x', 1_000);
         await check(route, pathOf(route, hostilePath), body);
@@ -69,7 +130,7 @@ forPostgres(() => {
       assert.deepEqual(failures.splice(0), []);
     });
 
-    it('answers queries with U+0000 and very large integers without a 500', async () => {
+    it('answers queries with U+0000 and very large integers without a 500, and refuses with an errcode of the specification and without a change', async () => {
       for (const route of routes) {
         for (const [name, schema] of propertiesOf(route.contract.query)) {
           const values = schema.type === 'integer' ? hostile.integers.map(String) : [hostile.text];
@@ -80,7 +141,7 @@ forPostgres(() => {
       assert.deepEqual(failures.splice(0), []);
     });
 
-    it('answers bodies with U+0000 and very large integers without a 500', async () => {
+    it('answers bodies with U+0000 and very large integers without a 500, and refuses with an errcode of the specification and without a change', async () => {
       for (const route of routes) {
         const { body } = route.contract;
         if (body === undefined) continue;
