@@ -137,7 +137,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           await findings(at(other.port)),
           'listener-foreign',
           'error',
-          /Another program/,
+          /A program that is not Hearth/,
           /ss -ltnp/,
         );
         const silent = await freePort();

@@ -104,7 +104,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           await old(keyId, other, 1),
           'old-signing-key-conflict',
           'error',
-          /another key/,
+          /different keys with the id/,
           /another id/,
         );
         assertFound(
