@@ -35,12 +35,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       return callbackUrls[0];
     };
 
-    it('refuses an authorization response in a browser that has not begun the login (login CSRF)', async () => {
+    it('refuses an authorization response in a browser that has not started the login (login CSRF)', async () => {
       idp.user = { sub: 'attacker', preferred_username: 'attacker' };
       const url = await responseUrl();
       const page = await hearth.browser().get(url);
       assert.equal(page.status, 400);
-      assert.match(page.body, /begun in another browser/);
+      assert.match(page.body, /started in another browser/);
     });
 
     it('refuses an authorization response that is sent twice, or with an unknown state', async () => {
