@@ -282,6 +282,34 @@ forSelectedDatabases(import.meta.url, (open) => {
       await act(ids[0]!, 'cancel');
       await schedule(1_000);
     });
+
+    it('refuses a delayed event with 413 M_TOO_LARGE when it is larger than an event may be', async () => {
+      const body = { body: 'x'.repeat(65_536) };
+      for (const [path, content] of [
+        [delayed(1_000, 'send/m.room.message/large'), body],
+        [`${room()}/delayed_event/m.room.message/large`, { delay: 1_000, content: body }],
+      ] as const) {
+        const answer = await call(server, bob, 'PUT', path, content);
+        assert.deepEqual([answer.status, answer.body['errcode']], [413, 'M_TOO_LARGE'], path);
+      }
+    });
+
+    it('refuses more than 1 MiB of scheduled events of a user, and lists about 1 MiB of events that have ended', async () => {
+      const large = { body: 'x'.repeat(60_000) };
+      const fill = async () => {
+        const ids: string[] = [];
+        for (let count = 0; count < 17; count++) ids.push(await schedule(3_600_000, large, bob));
+        return ids;
+      };
+      const first = await fill();
+      const refused = await call(server, bob, 'PUT', delayed(1_000, 'send/m.room.message/too'), large);
+      assert.deepEqual([refused.status, refused.body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
+      for (const id of first) await act(id, 'cancel', bob);
+      const second = await fill();
+      for (const id of second) await act(id, 'cancel', bob);
+      const { body } = await call(server, bob, 'GET', `${unstable}/delayed_events?status=finalised`);
+      assert.equal((body['finalised'] as unknown[]).length, 18);
+    });
   });
 
   /** Returns the answers of a server with these options to requests for delayed events. */

@@ -8,9 +8,11 @@ import {
   invalidParam,
   type JsonObject,
   limitExceeded,
+  MAX_EVENT_BYTES,
   MatrixError,
   notFound,
   suspended,
+  tooLarge,
 } from '../protocol/index.ts';
 import { delayedEventsDevice, isStorableText } from '../room-engine/index.ts';
 import type { DelayedSending, EventToDelay, Rooms, Sender } from '../rooms/index.ts';
@@ -39,8 +41,11 @@ const job = 'delayed-events/send';
 /** Maximum number of scheduled events per user. */
 export const maxScheduled = 100;
 
-/** Maximum number of delayed events in one response. */
-const maxListed = 1_000;
+/** Maximum characters of the contents and state keys of a user's scheduled events. */
+const maxScheduledLength = 1024 * 1024;
+
+/** Maximum number of delayed events in one response, and of characters of the contents and state keys of those that have ended. */
+const [maxListed, maxEndedLength] = [1_000, 1024 * 1024];
 
 /** Milliseconds for which ended delayed events are stored. */
 const retention = 7 * 24 * 3_600_000;
@@ -100,7 +105,7 @@ export class DelayedEvents implements DelayedSending {
     const request = requestOf(sender, event);
     // Scheduling an event counts towards the rate limit of sending.
     rooms.throttle.message(sender);
-    await this.#checkCount(userId);
+    await this.#checkScheduled(userId, event);
     const delayId = randomString(randomness, idLength);
     const since = clock.now();
     const { roomId, type, stateKey, content } = event;
@@ -128,11 +133,12 @@ export class DelayedEvents implements DelayedSending {
 
   /**
    * Returns the scheduled events of the user and the delayed events that ended last, in the order of their sending
-   * times.
+   * times. Of the ended events only so many are returned that the response stays small.
    */
   async all(userId: string): Promise<DelayedEvent[]> {
     const scheduled = await store.readScheduledEventsOf(this.#reader, userId, maxListed);
-    const ended = await store.readEndedEventsOf(this.#reader, userId, maxListed - scheduled.length);
+    const limits = { limit: maxListed - scheduled.length, maxLength: maxEndedLength };
+    const ended = await store.readEndedEventsOf(this.#reader, userId, limits);
     return [...scheduled, ...ended].sort(
       (a, b) => a.since + a.delay - (b.since + b.delay) || (a.delayId < b.delayId ? -1 : 1),
     );
@@ -224,11 +230,14 @@ export class DelayedEvents implements DelayedSending {
     }
   }
 
-  async #checkCount(userId: string): Promise<void> {
-    const scheduled = await store.readScheduledEventsOf(this.#reader, userId, maxScheduled);
-    const [next] = scheduled;
-    if (!next || scheduled.length < maxScheduled) return;
-    throw limitExceeded(Math.max(0, next.since + next.delay - this.#deps.clock.now()));
+  /** Refuses contents that no event can have, and more scheduled events than a user may have. */
+  async #checkScheduled(userId: string, { type, stateKey, content }: EventToDelay): Promise<void> {
+    const text = JSON.stringify({ type, state_key: stateKey, content });
+    if (Buffer.byteLength(text) > MAX_EVENT_BYTES)
+      throw tooLarge(`An event may have at most ${MAX_EVENT_BYTES} bytes`);
+    const { count, length, nextAt } = await store.readScheduledTotals(this.#reader, userId);
+    if (nextAt === undefined || (count < maxScheduled && length + text.length <= maxScheduledLength)) return;
+    throw limitExceeded(Math.max(0, nextAt - this.#deps.clock.now()));
   }
 
   async #get(delayId: string): Promise<DelayedEvent> {

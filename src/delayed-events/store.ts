@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Reader, Writer } from '../kernel/database/index.ts';
 import { type DelayedEvent, type Finalised, toDelayedEvent } from './delayed-event.ts';
 import type { DelayedEventTables } from './tables.ts';
@@ -62,19 +63,66 @@ export async function readScheduledEventsOf(
   return rows.map(toDelayedEvent);
 }
 
-/** Reads the delayed events of a user that were sent, cancelled or refused, the latest first. */
+/** The scheduled events of a user. */
+export interface ScheduledTotals {
+  readonly count: number;
+  /** Characters of their contents as JSON, and of their state keys. */
+  readonly length: number;
+  /** When the first of them is due, in milliseconds since the epoch; `undefined` when none is scheduled. */
+  readonly nextAt: number | undefined;
+}
+
+export async function readScheduledTotals(
+  reader: Reader<DelayedEventTables>,
+  userId: string,
+): Promise<ScheduledTotals> {
+  const { count, length, nextAt } = await reader
+    .selectFrom('delayed_events')
+    .select([
+      sql<number | string>`count(*)`.as('count'),
+      sql<number | string | null>`sum(length(content) + coalesce(length(state_key), 0))`.as('length'),
+      sql<number | string | null>`min(since_ts + delay)`.as('nextAt'),
+    ])
+    .where('user_id', '=', userId)
+    .where('finalised_ts', 'is', null)
+    .executeTakeFirstOrThrow();
+  return {
+    count: Number(count),
+    length: Number(length ?? 0),
+    nextAt: nextAt === null ? undefined : Number(nextAt),
+  };
+}
+
+/** Number of ended events that are read at a time. */
+const endedAtOnce = 20;
+
+/**
+ * Reads the delayed events of a user that were sent, cancelled or refused, the latest first.
+ * @param maxLength stops after the event with which contents and state keys have this many characters
+ */
 export async function readEndedEventsOf(
   reader: Reader<DelayedEventTables>,
   userId: string,
-  limit: number,
+  { limit, maxLength }: { readonly limit: number; readonly maxLength: number },
 ): Promise<DelayedEvent[]> {
-  const rows = await eventsOf(reader, userId)
-    .where('finalised_ts', 'is not', null)
-    .orderBy('finalised_ts', 'desc')
-    .orderBy('delay_id')
-    .limit(limit)
-    .execute();
-  return rows.map(toDelayedEvent);
+  const ended: DelayedEvent[] = [];
+  let length = 0;
+  while (ended.length < limit) {
+    const rows = await eventsOf(reader, userId)
+      .where('finalised_ts', 'is not', null)
+      .orderBy('finalised_ts', 'desc')
+      .orderBy('delay_id')
+      .limit(Math.min(endedAtOnce, limit - ended.length))
+      .offset(ended.length)
+      .execute();
+    for (const row of rows) {
+      ended.push(toDelayedEvent(row));
+      length += row.content.length + (row.state_key?.length ?? 0);
+      if (length >= maxLength) return ended;
+    }
+    if (rows.length < endedAtOnce) return ended;
+  }
+  return ended;
 }
 
 /** @returns whether the event was still scheduled */
