@@ -16,6 +16,7 @@ import {
   eraseActivity,
   hasDeviceOfOthersOnly,
   insertDevice,
+  insertDevices,
   listConnections,
   listDevices,
   readDevice,
@@ -82,6 +83,9 @@ const [maxNameLength, maxIdLength] = [100, 255];
 
 /** Maximum number of listed addresses of a user. */
 const maxConnections = 1000;
+
+/** Maximum number of devices that are created in one transaction. */
+const createdAtOnce = 1_000;
 
 /** Maximum number of stale devices that are deleted in one transaction. */
 const staleBatch = 100;
@@ -159,6 +163,22 @@ export class Devices {
       (writer, publish) => this.ensure(writer, publish, request),
     );
     return created;
+  }
+
+  /**
+   * Creates the devices that do not exist yet, without logging in, in a transaction for each thousand.
+   * @throws MatrixError M_INVALID_PARAM
+   */
+  async createAll(userId: string, deviceIds: readonly string[]): Promise<void> {
+    for (const deviceId of deviceIds) this.check({ deviceId });
+    const createdAt = this.#deps.clock.now();
+    for (let start = 0; start < deviceIds.length; start += createdAtOnce) {
+      const ids = deviceIds.slice(start, start + createdAtOnce);
+      await this.#deps.streams.write<DeviceTables, void>(async (writer, publish) => {
+        const created = await insertDevices(writer, userId, ids, createdAt);
+        if (created.length > 0) await this.recordListChange(writer, publish, userId, { deviceIds: created });
+      });
+    }
   }
 
   /** @throws MatrixError M_NOT_FOUND, M_TOO_LARGE, M_INVALID_PARAM */

@@ -129,6 +129,34 @@ export async function insertDevice(
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
+/**
+ * Inserts the devices that do not exist yet, without names.
+ * @param deviceIds at least one, at most 1,000
+ * @returns the ids of the new devices
+ */
+export async function insertDevices(
+  writer: Writer<DeviceTables>,
+  userId: string,
+  deviceIds: readonly string[],
+  createdAt: number,
+): Promise<string[]> {
+  const rows = await writer
+    .insertInto('devices')
+    .values(
+      deviceIds.map((deviceId) => ({
+        user_id: userId,
+        device_id: deviceId,
+        display_name: null,
+        created_at: createdAt,
+        dehydrated: 0,
+      })),
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('device_id')
+    .execute();
+  return rows.map((row) => row.device_id);
+}
+
 /** @returns whether the device exists */
 export async function updateDisplayName(
   writer: Writer<DeviceTables>,

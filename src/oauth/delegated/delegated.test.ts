@@ -364,6 +364,15 @@ forSelectedDatabases(import.meta.url, (open) => {
           ['PHONE', 'Phone'],
         ]);
       });
+
+      it('creates more devices than one transaction takes when the authentication service synchronizes them', async () => {
+        const { localpart, token } = await newUser();
+        const ids = Array.from({ length: 2_001 }, (_, index) => `DEVICE${index}`);
+        const answer = await provision('POST', 'sync_devices', { localpart, devices: ['PHONE', ...ids] });
+        assert.equal(answer.status, 200, answer.raw);
+        const { body } = await server.api('GET', '/_matrix/client/v3/devices', { token });
+        assert.equal((body['devices'] as unknown[]).length, 2_002);
+      });
     });
   });
 

@@ -270,9 +270,8 @@ function deviceRoutes(deps: ProvisioningDeps): Route[] {
             userId,
             surplus.map((device) => device.deviceId),
           );
-        for (const id of target) {
-          if (!existingIds.has(id)) await devices.create({ userId, deviceId: id, displayName: undefined });
-        }
+        const missing = [...target].filter((id) => !existingIds.has(id));
+        await devices.createAll(userId, missing);
         return {};
       },
     ),
