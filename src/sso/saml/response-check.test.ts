@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { systemClock } from '../../kernel/clock.ts';
 import { type ResponseOptions, rsaCertificate, SamlIdp } from '../test/saml-idp.ts';
 import { publicUrl } from '../test/sso-server.ts';
-import { ResponseCheck } from './response-check.ts';
+import { decoded, ResponseCheck } from './response-check.ts';
 import { readMetadata } from './saml-metadata.ts';
 import { ServiceProvider } from './service-provider.ts';
 
@@ -152,6 +152,16 @@ describe('ResponseCheck', () => {
         await assert.rejects(uidOf({ signs, ...change }), refused, JSON.stringify([signs, change]));
       }
     }
+  });
+
+  it('refuses SAML responses with more than 10,000 tags or 20,000 attributes before their XML is parsed', () => {
+    const accepts = (xml: string) => assert.equal(decoded(Buffer.from(xml).toString('base64')), xml);
+    const refuses = (xml: string) =>
+      assert.throws(() => decoded(Buffer.from(xml).toString('base64')), /too many elements or attributes/);
+    accepts('<b/>'.repeat(10_000));
+    refuses('<b/>'.repeat(10_001));
+    accepts(`<b${' c=""'.repeat(20_000)}/>`);
+    refuses(`<b${' c=""'.repeat(20_001)}/>`);
   });
 
   it('refuses the same signed SAML response a second time', async () => {

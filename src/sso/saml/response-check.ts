@@ -102,7 +102,18 @@ export class ResponseCheck {
   }
 }
 
-export const decoded = (response: string): string => Buffer.from(response, 'base64').toString('utf8');
+/** Maximum numbers of tags and of attributes in a response: XML is parsed without a pause. */
+const [maxTags, maxAttributes] = [10_000, 20_000];
+
+/** Decodes a response. @param response in base64 @throws Error when its XML would take long to parse */
+export function decoded(response: string): string {
+  const xml = Buffer.from(response, 'base64').toString('utf8');
+  if (countOf(xml, '<') > maxTags || countOf(xml, '=') > maxAttributes)
+    throw new Error('the response has too many elements or attributes');
+  return xml;
+}
+
+const countOf = (text: string, part: string): number => text.split(part).length - 1;
 
 export const invalid = (cause: unknown): LoginFailure =>
   new LoginFailure('invalid_response', 'The identity provider sent an invalid response', { cause });
