@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Route } from '../../src/kernel/http/index.ts';
 import { withBounds } from '../../src/kernel/http/requests/schema-bounds.ts';
+import { pathsOf } from '../../src/kernel/http/routing/route.ts';
 import type { ContractSchema } from '../support/inputs/contract-schema.ts';
+import {
+  type Delegation,
+  type OptionalFeatures,
+  openDelegation,
+  openOptionalFeatures,
+} from '../support/servers/optional-features.ts';
 import { startTestServer, type TestServer } from '../support/servers/server.ts';
 
 /** Fields whose content the contracts leave open, and the bound of the work that each of them causes. */
@@ -39,20 +46,53 @@ const openFields: readonly (readonly [where: RegExp, bound: string])[] = [
   [/^PUT \/_proto\/federation\/v1\/send\/:txnId body$/, 'at most 50 events and 100 EDUs'],
 ];
 
+/** A path of each feature that is off by default and adds routes. */
+const pathsOfFeatures: readonly string[] = [
+  '/_proto/client/v3/login/sso/redirect/:idpId',
+  '/_server/client/pick_username/account_details',
+  '/_server/client/oidc/backchannel_logout',
+  '/_server/client/saml2/authn_response',
+  '/_proto/client/v3/login/cas/ticket',
+  '/_server/client/sso/confirm/:idpId',
+  '/_server/client/oauth2/sign_in/:provider',
+  '/_server/client/oauth2/token',
+  '/_server/mas/sync_devices',
+  '/_proto/consent',
+  '/_proto/client/v1/delayed_events/:delayId/:action',
+  '/_server/client/resource/*',
+  '/_proto/client/v1/appservice/:appserviceId/ping',
+  '/_proto/client/v3/thirdparty/location/:protocol',
+  '/_proto/client/v1/login/get_token',
+  '/_proto/client/v1/media/preview_url',
+  '/_server/client/v1/config/federation_whitelist',
+  '/_server/admin/v1/send_server_notice',
+];
+
 describe('contracts of routes', () => {
   let server: TestServer;
+  let delegating: TestServer;
+  let features: OptionalFeatures;
+  let delegation: Delegation;
   let routes: readonly Route[];
   before(async () => {
-    server = await startTestServer({
-      database: 'sqlite',
-      config: {
-        oauth: { oauth2: { enabled: true } },
-        urlPreviews: { url_preview_enabled: true, url_preview_ip_range_blacklist: [] },
-      },
-    });
-    routes = server.homeserver.routes;
+    features = await openOptionalFeatures('https://test/');
+    server = await startTestServer({ database: 'sqlite', config: features.config });
+    delegation = await openDelegation('https://test/');
+    delegating = await startTestServer({ database: 'sqlite', config: delegation.config });
+    routes = [...server.homeserver.routes, ...delegating.homeserver.routes];
   });
-  after(() => server.stop());
+  after(async () => {
+    await delegating.stop();
+    await delegation.stop();
+    await server.stop();
+    await features.stop();
+  });
+
+  it('contracts of routes of all features that are off by default are checked', () => {
+    const paths = new Set(routes.flatMap(pathsOf));
+    const missing = pathsOfFeatures.filter((path) => !paths.has(path));
+    assert.deepEqual(missing, []);
+  });
 
   it('contracts of routes bound each list, map and string that a request contains', () => {
     const unbounded: string[] = [];
@@ -83,8 +123,10 @@ describe('contracts of routes', () => {
         checkSchema(inner, where);
     };
     for (const { contract } of routes) {
+      const hasStream = contract.bodyMode === 'stream';
       const name = `${contract.method} ${typeof contract.path === 'string' ? contract.path : contract.path[0]}`;
       if (contract.body) checkSchema(withBounds(contract.body) as ContractSchema, `${name} body`);
+      if (hasStream && contract.bodyLimit === undefined) unbounded.push(`${name} body: stream`);
       if (contract.query) checkSchema(withBounds(contract.query) as ContractSchema, `${name} query`);
     }
     assert.deepEqual(unbounded, []);

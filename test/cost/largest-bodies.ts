@@ -1,6 +1,7 @@
 import { maxStringLength } from '../../src/kernel/http/requests/schema-bounds.ts';
 import type { RouteContract } from '../../src/kernel/http/routing/route.ts';
 import type { ContractSchema } from '../support/inputs/contract-schema.ts';
+import type { AcceptedValues, Values } from './accepted-values.ts';
 
 /** Returns an object of a number of bytes as JSON. It fills each place where a contract allows an object with any fields. */
 export type Filling = (bytes: number) => string;
@@ -20,14 +21,53 @@ export const fillings: Readonly<Record<string, Filling>> = {
   text: (bytes) => JSON.stringify({ text: 'x'.repeat(bytes) }),
 };
 
-/** Returns the largest bodies that the schema of a route accepts, within its limit of bytes. */
-export function largestBody(contract: RouteContract, limit: number, filling: Filling): Buffer {
-  return Buffer.from(jsonFor((contract.body ?? {}) as ContractSchema, limit - 1_000, filling));
+/** What fills the bodies of a route. */
+interface Contents {
+  readonly filling: Filling;
+  /** Values by the name of a field, at any depth. */
+  readonly values: Values;
+  /** Whether lists and maps take all bytes, and other values few. */
+  readonly isOverfull?: boolean;
 }
+
+/**
+ * Returns the largest body that the schema of a route accepts, within a limit of bytes.
+ * @param values values of fields, which are not filled; absent: every field is filled
+ */
+export function largestBody(
+  contract: RouteContract,
+  limit: number,
+  filling: Filling,
+  { everywhere, own }: AcceptedValues = { everywhere: {}, own: {} },
+): Buffer {
+  const body = (contract.body ?? {}) as ContractSchema;
+  const bytes = Math.max(limit - 1_000, limit / 2);
+  if (Object.keys(own).length === 0)
+    return Buffer.from(jsonFor(body, bytes, { filling, values: everywhere }));
+  const { properties = {}, ...schema } = withRoomFor(body, Object.keys(own).length);
+  const others = Object.fromEntries(Object.entries(properties).filter(([name]) => !Object.hasOwn(own, name)));
+  const isOpen = Object.keys(properties).length === 0;
+  const filled =
+    isOpen || Object.keys(others).length > 0
+      ? jsonFor({ ...schema, properties: others }, bytes, { filling, values: everywhere })
+      : '{}';
+  const members = JSON.stringify(own).slice(1, -1);
+  const isEmpty = filled === '{}' || members === '';
+  return Buffer.from(`{${members}${isEmpty ? '' : ','}${filled.slice(1)}`);
+}
+
+/** Returns a copy of a schema that accepts so many fewer fields. */
+const withRoomFor = ({ maxProperties, ...schema }: ContractSchema, count: number): ContractSchema =>
+  maxProperties === undefined ? schema : { ...schema, maxProperties: maxProperties - count };
+
+/** Whether a route limits the number of entries of lists or maps in its body. */
+export const limitsEntries = ({ body }: RouteContract): boolean =>
+  /"max(Items|Properties)"/.test(JSON.stringify(body ?? {}));
 
 /** Returns a body whose lists and maps have as many entries as the limit of bytes allows, more than the schema accepts. */
 export function overfullBody({ body = {} }: RouteContract, limit: number): Buffer {
-  return Buffer.from(jsonFor(withoutCounts(body as ContractSchema), limit - 1_000, fillings['list']!));
+  const contents = { filling: fillings['list']!, values: {}, isOverfull: true };
+  return Buffer.from(jsonFor(withoutCounts(body as ContractSchema), limit - 1_000, contents));
 }
 
 /** Returns a copy of a schema with huge maxima of items and fields. */
@@ -39,22 +79,30 @@ function withoutCounts(schema: ContractSchema): ContractSchema {
   return copy;
 }
 
-/** Maximum bytes and fields of a form. */
+/** Maximum bytes of a form unless the route says otherwise, and maximum number of its fields. */
 const [maxFormBytes, maxFields] = [64 * 1024, 1_000];
 
 /** Returns the largest forms that a route accepts, by a description of what fills them. */
-export function largestForms(contract: RouteContract): ReadonlyMap<string, Buffer> {
+export function largestForms(
+  contract: RouteContract,
+  { everywhere, own }: AcceptedValues,
+): ReadonlyMap<string, Buffer> {
   const names = Object.keys((contract.body as ContractSchema | undefined)?.properties ?? {});
-  const bytes = maxFormBytes - 1_000;
+  const bytes = (contract.bodyLimit ?? maxFormBytes) - 1_000;
   const share = Math.floor(bytes / Math.max(1, names.length)) - 100;
   const formOf = (value: string) => names.map((name) => `${name}=${value}`).join('&');
   const size = Math.floor(bytes / maxFields);
+  const values: Values = { ...everywhere, ...own };
+  const accepted = new URLSearchParams(
+    names.map((name): [string, string] => [name, Object.hasOwn(values, name) ? String(values[name]) : 'x']),
+  ).toString();
   const fields = (nameOf: (index: number) => string) =>
     Array.from({ length: maxFields - names.length }, (_, index) =>
       `${nameOf(index)}=`.padEnd(size - 1, 'x'),
     ).join('&');
   return new Map(
     Object.entries({
+      'accepted fields': accepted,
       'long fields': formOf('x'.repeat(share)),
       'encoded fields': formOf('%C3%A4'.repeat(Math.floor(share / 6))),
       'many fields': `${formOf('x')}&${fields((index) => `f${index}`)}`,
@@ -63,10 +111,17 @@ export function largestForms(contract: RouteContract): ReadonlyMap<string, Buffe
   );
 }
 
+/** Whether a schema accepts lists or objects. */
+const hasEntries = ({ type, anyOf }: ContractSchema): boolean =>
+  type === 'array' || type === 'object' || anyOf?.some(hasEntries) === true;
+
+/** Bytes of values that are not to be large. */
+const smallSize = 20;
+
 /** Returns the JSON of the largest value that the schema accepts. */
-function jsonFor(schema: ContractSchema, bytes: number, filling: Filling): string {
+function jsonFor(schema: ContractSchema, bytes: number, contents: Contents): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const);
-  if (schema.anyOf) return jsonFor(schema.anyOf.at(-1)!, bytes, filling);
+  if (schema.anyOf) return jsonFor(largestOf(schema.anyOf), bytes, contents);
   switch (schema.type) {
     case 'string':
       return JSON.stringify(textOf(schema, bytes));
@@ -78,11 +133,15 @@ function jsonFor(schema: ContractSchema, bytes: number, filling: Filling): strin
     case 'null':
       return 'null';
     case 'array':
-      return `[${itemsOf(schema, bytes, filling).join()}]`;
+      return `[${itemsOf(schema, bytes, contents).join()}]`;
     default:
-      return objectOf(schema, bytes, filling);
+      return objectOf(schema, bytes, contents);
   }
 }
+
+/** Returns the last of several schemas that is not the one of `null`. */
+const largestOf = (schemas: readonly ContractSchema[]) =>
+  schemas.findLast(({ type }) => type !== 'null') ?? schemas[0]!;
 
 function textOf({ maxLength = maxStringLength, pattern }: ContractSchema, bytes: number): string {
   if (pattern?.includes('@')) return '@user:a.test';
@@ -90,29 +149,37 @@ function textOf({ maxLength = maxStringLength, pattern }: ContractSchema, bytes:
   return 'x'.repeat(Math.max(1, Math.min(maxLength, bytes)));
 }
 
-function itemsOf({ items, maxItems = 1_000 }: ContractSchema, bytes: number, filling: Filling): string[] {
-  if (Array.isArray(items)) return items.map((item: ContractSchema) => jsonFor(item, 100, filling));
+function itemsOf({ items, maxItems = 1_000 }: ContractSchema, bytes: number, contents: Contents): string[] {
+  if (Array.isArray(items)) return items.map((item: ContractSchema) => jsonFor(item, 100, contents));
   const size = Math.max(20, Math.floor(bytes / maxItems) - 1);
   const count = Math.min(maxItems, Math.floor(bytes / size));
-  const item = jsonFor((items ?? {}) as ContractSchema, Math.min(size, 200), filling);
+  const item = jsonFor((items ?? {}) as ContractSchema, Math.min(size, 200), contents);
   return Array.from({ length: count }, (_, index) =>
     item.startsWith('"x') ? JSON.stringify(`@user${index}:a.test`) : item,
   );
 }
 
-function objectOf(schema: ContractSchema, bytes: number, filling: Filling): string {
+function objectOf(schema: ContractSchema, bytes: number, contents: Contents): string {
   const { properties = {}, patternProperties, additionalProperties } = schema;
   const inner = Object.values(patternProperties ?? {})[0] ?? additionalProperties;
   if (typeof inner === 'object') {
     const { maxProperties = 1_000 } = schema;
     const size = Math.max(60, Math.floor(bytes / maxProperties));
     const count = Math.min(maxProperties, Math.floor(bytes / size));
-    const value = jsonFor(inner, size - 30, filling);
+    const value = jsonFor(inner, size - 30, contents);
     return `{${Array.from({ length: count }, (_, index) => `"@user${index}:a.test":${value}`).join()}}`;
   }
   const names = Object.entries(properties);
-  if (names.length === 0) return filling(bytes);
-  const share = Math.floor(bytes / names.length);
-  const members = names.map(([name, member]) => `${JSON.stringify(name)}:${jsonFor(member, share, filling)}`);
+  if (names.length === 0) return contents.filling(bytes);
+  const { values, isOverfull } = contents;
+  const large = isOverfull ? names.filter(([, member]) => hasEntries(member)) : names;
+  const share = Math.floor(bytes / Math.max(1, large.length));
+  const members = names.flatMap(([name, member]) => {
+    const size = large.some(([other]) => other === name) ? share : smallSize;
+    const value = Object.hasOwn(values, name)
+      ? JSON.stringify(values[name])
+      : jsonFor(member, size, contents);
+    return value === undefined ? [] : [`${JSON.stringify(name)}:${value}`];
+  });
   return `{${members.join()}}`;
 }

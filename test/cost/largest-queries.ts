@@ -1,4 +1,5 @@
 import type { RouteContract } from '../../src/kernel/http/routing/route.ts';
+import type { AcceptedValues } from './accepted-values.ts';
 
 /** The parts of a JSON Schema of query parameters from which values are made. */
 interface Schema {
@@ -9,6 +10,7 @@ interface Schema {
   readonly maximum?: number;
   readonly anyOf?: readonly Schema[];
   readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
 }
 
 /** Maximum characters of a query: the head of a request has at most 64 KiB. */
@@ -16,10 +18,17 @@ const maxCharacters = 56_000;
 
 /**
  * Returns the largest queries that a route may receive, by a description of what fills them; an empty map for a route
- * without parameters.
+ * without parameters. A `GET` without them gets parameters with other names: some read all parameters of the URL.
  */
-export function largestQueries({ query }: RouteContract): ReadonlyMap<string, string> {
-  const { properties = {} } = (query ?? {}) as Schema;
+export function largestQueries(
+  { query, method }: RouteContract,
+  { everywhere, own }: AcceptedValues,
+): ReadonlyMap<string, string> {
+  const { properties = {}, required = [] } = (query ?? {}) as Schema;
+  if (query === undefined && method === 'GET')
+    return new Map([
+      ['many parameters', Array.from({ length: 4_000 }, (_, index) => `parameter${index}=`).join('&')],
+    ]);
   const names = Object.entries(properties);
   const queries = new Map<string, string>();
   const texts = names.filter(([, { type }]) => type === 'string');
@@ -28,20 +37,26 @@ export function largestQueries({ query }: RouteContract): ReadonlyMap<string, st
   const textOf = ({ maxLength = maxCharacters }: Schema) => 'x'.repeat(Math.min(maxLength, share - 100));
   const plainParameters = names.flatMap(([name, schema]) => {
     // A request that waits would only take longer: its CPU time stays the same.
+    if (Object.hasOwn(own, name)) return [[name, String(own[name])] as const];
+    if (schema.type === 'boolean' && Object.hasOwn(everywhere, name))
+      return [[name, String(everywhere[name])] as const];
     const value = name.startsWith('timeout') ? '0' : plainValue(schema);
-    return value === undefined ? [] : [[name, value] as const];
+    if (value !== undefined) return [[name, value] as const];
+    if (!required.includes(name)) return [];
+    return [[name, String(everywhere[name] ?? 'x')] as const];
   });
-  const add = (filling: string, values: readonly (readonly [string, string])[]) => {
-    if (values.length > 0) queries.set(filling, String(new URLSearchParams(values.map(([...pair]) => pair))));
-  };
-  add('numbers', plainParameters);
-  for (const [name, schema] of texts) add(`long ${name}`, [...plainParameters, [name, textOf(schema)]]);
+  const add = (filling: string, parameters: readonly (readonly [string, string])[]) =>
+    queries.set(filling, String(new URLSearchParams(parameters.map(([...pair]) => pair))));
+  if (names.length > 0) add('accepted values', plainParameters);
+  for (const [name, schema] of texts)
+    add(`long ${name}`, [...plainParameters.filter(([other]) => other !== name), [name, textOf(schema)]]);
   for (const [name, { maxItems = 1_000 }] of lists) {
     const size = Math.floor(share / maxItems);
     const items = Array.from({ length: maxItems }, (_, index) =>
       `${index}`.padEnd(size - name.length - 2, 'x'),
     );
-    add(`many ${name}`, [...plainParameters, ...items.map((item) => [name, item] as const)]);
+    const others = plainParameters.filter(([other]) => other !== name);
+    add(`many ${name}`, [...others, ...items.map((item) => [name, item] as const)]);
   }
   if ('filter' in properties) {
     for (const [filling, filter] of Object.entries(filters)) {
