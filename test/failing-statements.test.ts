@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { eventually } from '../../test/clients/eventually.ts';
-import { type SkippableClock, skippableClock } from '../../test/support/clocks/skippable-clock.ts';
-import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
-import { FailingStatements } from '../../test/support/databases/failing-statements.ts';
-import { isThorough } from '../../test/support/inputs/thoroughness.ts';
-import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
-import { enc, TestClient } from '../../test/support/users/test-client.ts';
-import { databaseChecks } from '../composition/database-checks.ts';
-import { checkDatabase, openDatabase } from '../kernel/database/index.ts';
-import { silentLogger } from '../kernel/observability/index.ts';
-import { Administration } from './test/administration.ts';
+import { Administration } from '../src/admin/test/administration.ts';
+import { databaseChecks } from '../src/composition/database-checks.ts';
+import { checkDatabase, openDatabase } from '../src/kernel/database/index.ts';
+import { silentLogger } from '../src/kernel/observability/index.ts';
+import { eventually } from './clients/eventually.ts';
+import { type SkippableClock, skippableClock } from './support/clocks/skippable-clock.ts';
+import { forSelectedDatabases } from './support/databases/databases.ts';
+import { FailingStatements } from './support/databases/failing-statements.ts';
+import { isThorough } from './support/inputs/thoroughness.ts';
+import { startTestServer, type TestServer } from './support/servers/server.ts';
+import { enc, TestClient } from './support/users/test-client.ts';
 
 /** An operation of the admin API that needs several statements. */
 interface Operation<Subject> {
