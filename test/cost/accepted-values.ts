@@ -205,6 +205,10 @@ const valuesByRoute = (
   },
   'POST /_server/admin/v1/send_server_notice': notice(otherUserId),
   'PUT /_server/admin/v1/send_server_notice/:txnId': notice(otherUserId),
+  'POST /_server/admin/v1/send_server_notice_to_all': {
+    type: 'm.room.message',
+    content: { msgtype: 'm.text', body: 'x'.repeat(20_000) },
+  },
   'POST /_server/admin/v1/registration_tokens/new': { token: undefined, length: 16, expiry_time: null },
   'PUT /_server/admin/v1/registration_tokens/:token': { expiry_time: null },
   'PUT /_server/admin/v2/users/:userId': {

@@ -28,9 +28,9 @@ const answersToLargeRequests: ReadonlySet<string> = new Set([
 /** Whether the server has done what the request asks for. */
 const isAccepted = (answer: string) => /^[23]\d\d$/.test(answer);
 
-/** Whether the server has refused a request before its content matters, or has failed. */
+/** Whether the server has refused a request before its content matters, or has failed: not because of another server (502). */
 const isAnswerToAll = (answer: string) =>
-  /^401 M_(\w+_TOKEN|UNAUTHORIZED)$|M_UNRECOGNIZED$|M_LIMIT_EXCEEDED$|^5/.test(answer);
+  /^401 M_(\w+_TOKEN|UNAUTHORIZED)$|M_UNRECOGNIZED$|M_LIMIT_EXCEEDED$|^50[^2]/.test(answer);
 
 /** The answers to the requests of one test. */
 export class Answers {

@@ -71,8 +71,6 @@ export async function openFixture(): Promise<Fixture> {
   };
   const byOperation: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     upgradeRoom: { roomId: await user.createRoom() },
-    deleteRoom: { roomId: await target.createRoom() },
-    scheduleRoomDeletion: { roomId: await target.createRoom() },
     updateUserDevice: { deviceId: 'DRIVEN' },
     purgeHistory: { roomId: await user.createRoom() },
     joinUserToRoom: { roomIdOrAlias: roomId },

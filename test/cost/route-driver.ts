@@ -178,6 +178,8 @@ export class RouteDriver {
     const parameters = { ...this.#fixture.pathParametersOf(contract) };
     if (contract.operationId === 'uploadContentToMXC')
       parameters['mediaId'] = await newMediaId(this.#fixture.user);
+    if (['deleteRoom', 'scheduleRoomDeletion'].includes(contract.operationId ?? ''))
+      parameters['roomId'] = await this.#fixture.user.createRoom();
     return toMatrixSpelling(
       path.replace(/:(\w+)|\*/g, (_, name = '*') => encodeURIComponent(parameters[name] ?? 'x')),
     );
