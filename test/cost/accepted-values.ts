@@ -206,6 +206,7 @@ const valuesByRoute = (
   'POST /_server/admin/v1/send_server_notice': notice(otherUserId),
   'PUT /_server/admin/v1/send_server_notice/:txnId': notice(otherUserId),
   'POST /_server/admin/v1/send_server_notice_to_all': {
+    state_key: null,
     type: 'm.room.message',
     content: { msgtype: 'm.text', body: 'x'.repeat(20_000) },
   },
