@@ -276,7 +276,7 @@ root: { level: INFO, handlers: [file, console] }
       await fetch(`${url}/health`);
       await until(() => /"logger":"http".*"msg":"Request"/.test(readFileSync(logFile, 'utf8')), 'the log');
       assert.doesNotMatch(out(), /"msg":"Request"/);
-      assert.match(out(), /"services":\["irc"\],"msg":"The registration files .* needs a restart/);
+      assert.match(out(), /"services":\["irc"\],"msg":"The registration files .* restart the server/);
       assert.match(out(), /"applied":\["caches.global_factor"\],"needRestart":\["max_avatar_size"\]/);
       const { access_token: token } = (await login.json()) as { access_token: string };
       const authorization = `Bearer ${token}`;
