@@ -189,6 +189,21 @@ it('TaskProcesses starts a second process only for a task that has waited', asyn
   await failsAs(hanging, 'stopped');
 });
 
+it('TaskProcesses starts no second process while no task waits for long', async () => {
+  const clock = manualClock();
+  const tasks = processes({ processes: 2, growAfter: 500 }, clock);
+  const pids = new Set<number>();
+  let last = tasks.run({ say: 'first' }, 'urgent');
+  for (const say of ['a', 'b', 'c', 'd']) {
+    const next = tasks.run({ say }, 'urgent');
+    clock.advance(400);
+    pids.add(pidOf(await last));
+    last = next;
+  }
+  pids.add(pidOf(await last));
+  assert.equal(pids.size, 1);
+});
+
 it('TaskProcesses ends idle processes, and all processes when it stops', async () => {
   const clock = manualClock();
   const tasks = processes({ idleTimeout: 1_000 }, clock);

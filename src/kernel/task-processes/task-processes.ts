@@ -27,6 +27,8 @@ export interface TaskProcessesDeps {
 
 interface Waiting<T, R> {
   readonly task: T;
+  /** Monotonic milliseconds at which the task was added. */
+  readonly since: number;
   readonly resolve: (result: R) => void;
   readonly reject: (failure: unknown) => void;
 }
@@ -63,7 +65,7 @@ export class TaskProcesses<T extends object, R> {
     const queue = urgency === 'urgent' ? this.#urgent : this.#background;
     if (queue.length >= this.#deps.limits.waiting[urgency]) return Promise.reject(new TaskFailure('busy'));
     return new Promise((resolve, reject) => {
-      queue.push({ task, resolve, reject });
+      queue.push({ task, since: this.#deps.clock.monotonic(), resolve, reject });
       this.#startNext();
     });
   }
@@ -96,12 +98,19 @@ export class TaskProcesses<T extends object, R> {
     }
   }
 
+  /** Starts a further process when a task has waited for `growAfter`. */
   #growLater(): void {
-    const isWaiting = () => this.#urgent.length + this.#background.length > 0;
-    if (!isWaiting()) return;
-    this.#growing ??= this.#deps.clock.setTimer(this.#deps.limits.growAfter, () => {
+    const { clock, limits } = this.#deps;
+    const since = Math.min(this.#urgent[0]?.since ?? Infinity, this.#background[0]?.since ?? Infinity);
+    if (since === Infinity) return;
+    const rest = since + limits.growAfter - clock.monotonic();
+    this.#growing ??= clock.setTimer(rest, () => {
       this.#growing = undefined;
-      if (isWaiting()) this.#startNext(true);
+      // The task for which the timer was set may have begun meanwhile.
+      const isOverdue = [this.#urgent[0], this.#background[0]].some(
+        (first) => first !== undefined && clock.monotonic() >= first.since + limits.growAfter,
+      );
+      this.#startNext(isOverdue);
     });
   }
 

@@ -139,7 +139,7 @@ describe('Thumbnails', () => {
     // One request is running, and the others but one are waiting.
     const answers = images.map((image) => outcome(find(image, hang)));
     assert.equal(await Promise.race(answers), 429);
-    clock.advance(500);
+    clock.advance(2_000);
     await eventually('two tasks to begin', () => triedWidths().length === before + 2);
     thumbnails.stop();
     const all = await Promise.all(answers);
