@@ -44,8 +44,11 @@ export const maxScheduled = 100;
 /** Maximum characters of the contents and state keys of a user's scheduled events. */
 const maxScheduledLength = 1024 * 1024;
 
-/** Maximum number of delayed events in one response, and of characters of the contents and state keys of those that have ended. */
-const [maxListed, maxEndedLength] = [1_000, 1024 * 1024];
+/** Maximum number of delayed events in one response. */
+const maxListed = 1_000;
+
+/** Maximum characters of the contents and state keys of the ended events in one response. */
+const maxEndedLength = 1024 * 1024;
 
 /** Milliseconds for which ended delayed events are stored. */
 const retention = 7 * 24 * 3_600_000;

@@ -29,7 +29,7 @@ export interface NoticesToAllDeps {
 export interface NoticeToAllStatus {
   readonly status: JobStatus;
   readonly error: string | undefined;
-  /** Number of recipients when the notice was scheduled; users deactivated since are neither sent nor failed. */
+  /** Number of recipients when the notice was scheduled; `sent` and `failed` do not count users who were deactivated later. */
   readonly total: number;
   readonly sent: number;
   readonly failed: number;
@@ -67,8 +67,8 @@ type Progress = Outcome & {
 };
 
 /**
- * Sends a notice to all users for administrators: to active users, except guests and users of application services. Each
- * such notice is a job, so that it continues after a restart. A transaction id for each user prevents a second notice when
+ * Sends a notice for an administrator to all active users, except guests and users of application services. Each such
+ * notice is a job, so that it continues after a restart. A transaction id for each user prevents a second notice when
  * the server stops before the progress is stored.
  */
 export class NoticesToAll {
@@ -126,7 +126,8 @@ export class NoticesToAll {
     if (await database.transaction((writer) => jobs.cancel(writer, job, noticeId, statusLifetime))) return;
     const found = await this.status(noticeId);
     if (found === undefined) throw notFound('Unknown notice_id');
-    if (found.status !== 'cancelled') throw new MatrixError(400, 'M_UNKNOWN', 'The notice is not being sent');
+    if (found.status !== 'cancelled')
+      throw new MatrixError(400, 'M_UNKNOWN', 'The notice is already complete or has failed');
   }
 
   /** Returns the status of a notice; `undefined` for unknown ids and a week after it was sent to the last user or cancelled. */
@@ -158,6 +159,7 @@ export class NoticesToAll {
   async #send(state: Progress, userId: string): Promise<Progress> {
     const { noticeId, type, content } = state;
     const next = { ...state, after: userId };
+    // Not the id of a user, so that the transaction id is different from those of requests.
     const once = { userId: `all users ${noticeId}`, deviceId: undefined, txnId: userId };
     try {
       await this.#deps.notices.send(userId, content, { type, once });

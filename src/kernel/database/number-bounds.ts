@@ -3,10 +3,10 @@ import type { Logger } from '../observability/logger.ts';
 import { DatabaseClosed } from './errors.ts';
 import type { Statement } from './statement.ts';
 
-/** A row of `number_bounds`: it is at or above all numbers that are on disk, so that none is assigned twice after a crash. */
+/** A row of `number_bounds`: its bound is at or above every number on disk, so that no number is assigned twice after a crash. */
 export interface NumberBound {
   readonly name: string;
-  /** The value to which the next write must raise the row; `undefined` while enough numbers are left below the row. */
+  /** The value to which the next write must raise the row; `undefined` while enough numbers are left below the bound. */
   readonly due: number | undefined;
   /** Called when a write that has raised the row to `value` is on disk. */
   raised(value: number): void;
@@ -68,12 +68,13 @@ export class NumberBounds {
   }
 
   /**
-   * Raises the bounds that are due in the background, so that they are raised when nothing else is written. Logs a
+   * Raises the bounds that are due in the background, so that they are raised even when nothing else is written. Logs a
    * failure and tries again after a second.
    */
   raiseInBackground(): void {
     if (this.#isRaising || !this.due()) return;
     this.#isRaising = true;
+    // An empty batch is enough: every write raises the bounds that are due.
     this.#deps.batch([]).then(
       () => this.#raiseAgain(),
       (error: unknown) => {

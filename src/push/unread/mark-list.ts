@@ -21,7 +21,7 @@ const listBytes = 300;
 /** Estimated bytes of a mark, and additional bytes of its time, of a highlight and of a thread. */
 const [markBytes, timeBytes, highlightBytes, threadBytes] = [10, 10, 40, 150];
 
-/** The estimated size grows at once by this number of marks, so that it changes rarely. */
+/** The estimated size rounds the number of marks up to a multiple of this, so that it changes rarely. */
 const marksPerStep = 8;
 
 const noHighlights: ReadonlySet<number> = new Set();
@@ -33,10 +33,9 @@ const noThreads: ReadonlyMap<number, string> = new Map();
  */
 export class MarkList {
   #streams: number[] = [];
-  /** Milliseconds since the epoch, or `Infinity`; `undefined` if the list keeps no times. */
+  /** Milliseconds since the epoch, `Infinity` where a time is not known; `undefined` if the list keeps no times. */
   #times: number[] | undefined;
   #highlights: Set<number> | undefined;
-  /** The roots of threads by the positions of the events. */
   #threads: Map<number, string> | undefined;
 
   /** @param keepsTimes whether `timeAt` returns the times of sending, which only expiry of messages needs */
@@ -76,7 +75,7 @@ export class MarkList {
     return this.#highlights ?? noHighlights;
   }
 
-  /** The roots of the threads of events, by the positions of the events; events on the main timeline are left out. */
+  /** Maps the position of each event in a thread to the root of the thread. */
   get threads(): ReadonlyMap<number, string> {
     return this.#threads ?? noThreads;
   }
@@ -86,7 +85,7 @@ export class MarkList {
     return this.#streams[index]!;
   }
 
-  /** Returns when an event was sent, in milliseconds since the epoch; `Infinity` where this is not known. */
+  /** Returns the time that the sender claimed, in milliseconds since the epoch; `Infinity` if it is not known. */
   timeAt(index: number): number {
     return this.#times?.[index] ?? Number.POSITIVE_INFINITY;
   }
@@ -122,7 +121,7 @@ export class MarkList {
     if (stream !== undefined) this.#forget(stream);
   }
 
-  /** Removes the marks for which `isKept` returns false for their index. */
+  /** Keeps only the marks for whose index `isKept` returns true. */
   keep(isKept: (index: number) => boolean): void {
     const [streams, times] = [this.#streams, this.#times];
     const kept: number[] = [];
