@@ -12,7 +12,8 @@ import { startTestServer, type TestServer } from './support/servers/server.ts';
 import { registerAdmin } from './support/users/register-admin.ts';
 import { enc, TestClient } from './support/users/test-client.ts';
 
-const [hour, day] = [3_600_000, 86_400_000];
+const hour = 3_600_000;
+const day = 24 * hour;
 
 /** Milliseconds of all periods of the options. */
 const period = 2 * day;

@@ -22,7 +22,10 @@ import type { OpenDatabase } from '../../test/support/databases/databases.ts';
 import { sectionDefaults } from '../../test/support/inputs/section-defaults.ts';
 import { alice, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 
-const [serviceCount, memberCount, eventCount, joinsAtOnce] = [100, 10_000, 500, 100];
+const serviceCount = 100;
+const memberCount = 10_000;
+const eventCount = 500;
+const joinsAtOnce = 100;
 
 /**
  * CPU microseconds: for the first event, which reads all members; for each event that no service, or every one,

@@ -10,7 +10,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SqliteConnection } from '../../src/kernel/database/sqlite/connection.ts';
 
-const [rounds, batches, messages, rooms] = [5, 1_000, 10, 32];
+/** Number of measured rounds. */
+const rounds = 5;
+
+/** Number of batches in a round. */
+const batches = 1_000;
+
+/** Number of messages in a batch. */
+const messages = 10;
+
+/** Number of rooms to which the messages belong. */
+const rooms = 32;
+
 const body = JSON.stringify({ type: 'm.room.message', content: { body: 'x'.repeat(600) } });
 
 /** A table with one index for each way to look up a message, like the table of events. */

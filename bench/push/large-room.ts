@@ -18,7 +18,13 @@ import type { OpenDatabase } from '../../test/support/databases/databases.ts';
 import { sectionDefaults } from '../../test/support/inputs/section-defaults.ts';
 import { alice, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 
-const [memberCount, rounds, atOnce] = [10_000, 5, 100];
+const memberCount = 10_000;
+
+/** Number of measurements after the first. */
+const rounds = 5;
+
+/** Number of members that are processed at once. */
+const atOnce = 100;
 
 /** CPU microseconds per member and event: for the first event, and the lowest of the later ones. */
 interface Figures {

@@ -6,7 +6,12 @@ import { inParallel } from '../load/parallel.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Target } from '../target.ts';
 
-const [userCount, activeUsers, roomCount] = [100, 8, 20];
+const userCount = 100;
+
+/** Number of users who send messages. */
+const activeUsers = 8;
+
+const roomCount = 20;
 const mebibyte = 2 ** 20;
 
 /** Milliseconds after the start until idle memory is measured. */

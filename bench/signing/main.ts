@@ -10,7 +10,12 @@ import {
   signingBySodium,
 } from '../../src/kernel/signing/sign-text.ts';
 
-const [rounds, signatures] = [7, 2_000];
+/** Number of rounds of each implementation. */
+const rounds = 7;
+
+/** Number of signatures in a round. */
+const signatures = 2_000;
+
 const text = 'x'.repeat(600);
 
 function costOf(sign: SignText): number {
@@ -23,7 +28,8 @@ function costOf(sign: SignText): number {
 const { privateKey } = generateKeyPairSync('ed25519');
 const sodium = loadedSodium();
 if (!sodium) throw new Error('libsodium has no build for this machine');
-const [platform, library] = [signingByPlatform(privateKey), signingBySodium(sodium, privateKey)];
+const platform = signingByPlatform(privateKey);
+const library = signingBySodium(sodium, privateKey);
 const best = { platform: Number.POSITIVE_INFINITY, library: Number.POSITIVE_INFINITY };
 for (let round = 0; round < rounds; round++) {
   best.platform = Math.min(best.platform, costOf(platform));

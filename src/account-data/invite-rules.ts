@@ -13,11 +13,14 @@ export type InviteDecision = 'allow' | 'ignore' | 'block';
 /** Returns the decision for an inviter; `undefined` when no rule matches. */
 export type InviteRules = (inviter: string) => InviteDecision | undefined;
 
+/** Maximum number of globs that are applied from one list. */
+const maxGlobs = 500;
+
 /**
- * Maximum number of globs that are applied from one list, and of their characters in all lists: matching takes up to
- * one step for each pair of a character of the glob and a character of the user id, on the event loop.
+ * Maximum number of characters of the globs of all lists: matching takes up to one step for each pair of a character of
+ * the glob and a character of the user id, on the event loop.
  */
-const [maxGlobs, maxGlobLength] = [500, 32 * 1024];
+const maxGlobLength = 32 * 1024;
 
 /** The lists of invite permissions in the order in which they are checked; the first match decides. */
 const lists = [

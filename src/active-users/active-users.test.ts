@@ -16,7 +16,9 @@ import { registerAdmin } from '../../test/support/users/register-admin.ts';
 import { enc, TestClient } from '../../test/support/users/test-client.ts';
 import { limitedOperations } from './limited-routes.ts';
 
-const [minute, hour, day] = [60_000, 3_600_000, 86_400_000];
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
 
 const listeners = [
   {

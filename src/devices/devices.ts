@@ -78,8 +78,11 @@ export interface DevicesDeps {
   readonly lastSeen?: Pick<LastSeen, 'flush' | 'forget'>;
 }
 
-/** Maximum characters of a device name, and of a device id chosen by a client. */
-const [maxNameLength, maxIdLength] = [100, 255];
+/** Maximum characters of a device name. */
+const maxNameLength = 100;
+
+/** Maximum characters of a device id that a client chooses. */
+const maxIdLength = 255;
 
 /** Maximum number of listed addresses of a user. */
 const maxConnections = 1000;

@@ -28,8 +28,11 @@ export interface SmtpDeps {
   readonly timeout?: number;
 }
 
-/** Port of mail servers with TLS from the first byte, and of others. */
-const [tlsPort, plainPort] = [465, 25];
+/** Port of mail servers with TLS from the first byte. */
+const tlsPort = 465;
+
+/** Port of other mail servers. */
+const plainPort = 25;
 
 const defaultTimeout = 30_000;
 

@@ -116,11 +116,17 @@ const roomRequestOf = ({
   initial_state: initialState.map(({ type, stateKey, content }) => ({ type, state_key: stateKey, content })),
 });
 
-/** Default and maximum timeout of a request, in milliseconds. */
-const [defaultTimeout, maxTimeout] = [10_000, 60_000];
+/** Timeout of a request when the module names none, in milliseconds. */
+const defaultTimeout = 10_000;
 
-/** Default and largest bound of a response, in bytes. */
-const [defaultMaxBody, maxBody] = [1024 * 1024, 50 * 1024 * 1024];
+/** Maximum timeout of a request in milliseconds. */
+const maxTimeout = 60_000;
+
+/** Maximum bytes of a response when the module names none. */
+const defaultMaxBody = 1024 * 1024;
+
+/** Maximum bytes of a response that a module may name. */
+const maxBody = 50 * 1024 * 1024;
 
 /** Returns requests to other hosts as modules send them. */
 export const outboundAccess = (

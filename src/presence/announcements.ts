@@ -27,10 +27,11 @@ const retryPause = 5_000;
 /** In rooms with more joined members than this, presence is not sent to the members. */
 export const maxMembers = 1_000;
 
-/**
- * Bounds of the time, in milliseconds, for which changes are collected before they are announced together.
- */
-const [minPause, maxPause] = [500, 60_000];
+/** Minimum milliseconds for which changes are collected before they are announced together. */
+const minPause = 500;
+
+/** Maximum milliseconds for which changes are collected. */
+const maxPause = 60_000;
 
 /** Maximum number of members notified per second on average: the pause after an announcement grows with its members. */
 const maxNotifiedPerSecond = 2_000;

@@ -3,11 +3,17 @@ import { invalidParam, type JsonObject, type JsonValue, MatrixError } from '../p
 /** Client-server API, `PUT /profile/{userId}/{keyName}`. */
 const fieldGrammar = /^(avatar_url|displayname|m\.tz|[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+)$/;
 
-/** Maximum bytes of a field name, and of a profile as JSON. */
-const [maxFieldBytes, maxProfileBytes] = [255, 65_536];
+/** Maximum bytes of a field name. */
+const maxFieldBytes = 255;
 
-/** Maximum characters of a display name or time zone, and of an avatar URL. */
-const [maxNameLength, maxUrlLength] = [256, 1000];
+/** Number of bytes below which a profile must stay as JSON. */
+const maxProfileBytes = 65_536;
+
+/** Maximum characters of a display name or time zone. */
+const maxNameLength = 256;
+
+/** Maximum characters of an avatar URL. */
+const maxUrlLength = 1000;
 
 /** @throws MatrixError M_KEY_TOO_LARGE, M_INVALID_PARAM */
 export function checkField(field: string): void {

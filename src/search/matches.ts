@@ -36,8 +36,11 @@ export interface Matches {
   readonly before: number | undefined;
 }
 
-/** Number of candidates that are checked together, and maximum number that one search checks. */
-const [candidatesPerBatch, maxCandidates] = [200, 2_000];
+/** Number of candidates that are checked together. */
+const candidatesPerBatch = 200;
+
+/** Maximum number of candidates that one search checks. */
+const maxCandidates = 2_000;
 
 /** Finds the matching events that a user may see, in joined and left rooms. */
 export class MatchFinder {

@@ -30,14 +30,23 @@ export interface SearchDeps {
   readonly index: SearchIndex;
 }
 
-/** Default and maximum number of results per page. */
-const [defaultLimit, maxResults] = [10, 50];
+/** Number of results on a page when the request names none. */
+const defaultLimit = 10;
 
-/** Maximum number of latest matches that are ranked by relevance, and of matches that are counted. */
-const [maxRanked, maxCounted] = [500, 500];
+/** Maximum number of results on a page. */
+const maxResults = 50;
 
-/** Default and maximum number of events on each side of a result. */
-const [defaultContext, maxContext] = [5, 20];
+/** Maximum number of latest matches that are ranked by relevance. */
+const maxRanked = 500;
+
+/** Maximum number of matches that are counted. */
+const maxCounted = 500;
+
+/** Number of events on each side of a result when the request names none. */
+const defaultContext = 5;
+
+/** Maximum number of events on each side of a result. */
+const maxContext = 20;
 
 /** Searches events in the rooms of a user. Source: client-server API, "Server Side Search". */
 export class Search {

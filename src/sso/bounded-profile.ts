@@ -1,7 +1,10 @@
 import type { RemoteUser } from './browser-logins/identity-provider.ts';
 
-/** Maximum UTF-16 code units of a name or of an address, and maximum number of addresses of a user. */
-const [maxLength, maxEmails] = [255, 50];
+/** Maximum UTF-16 code units of a name or of a mail address. */
+const maxLength = 255;
+
+/** Maximum number of mail addresses of a user. */
+const maxEmails = 50;
 
 /**
  * Bounds a profile that an identity provider or a module reports: shortens the display name, and leaves out

@@ -11,7 +11,8 @@ export interface XmlElement {
 
 type Node = Readonly<Record<string, unknown>>;
 
-const [attributesKey, textKey] = [':@', '#text'];
+const attributesKey = ':@';
+const textKey = '#text';
 
 const options = {
   preserveOrder: true,

@@ -18,7 +18,9 @@ import { statisticsMigrations } from './migrations.ts';
 import type { StatisticsTables } from './tables.ts';
 import { UserVisits } from './visits/user-visits.ts';
 
-const [minute, hour, day] = [60_000, 3_600_000, 86_400_000];
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
 
 /** The manual clock starts at 22:13 on this day. */
 const firstDay = '2023-11-14';

@@ -1,5 +1,8 @@
-/** Milliseconds. */
-export const [hour, day] = [3_600_000, 86_400_000];
+/** Milliseconds of an hour. */
+export const hour = 3_600_000;
+
+/** Milliseconds of a day. */
+export const day = 24 * hour;
 
 /** Returns the UTC day of a time as a number of days since the epoch. @param time milliseconds since the epoch */
 export const dayOf = (time: number): number => Math.floor(time / day);

@@ -2,8 +2,11 @@ import { type Cache, type CacheRegistry, MiB } from '../kernel/caches/index.ts';
 import { LoadOnce } from '../kernel/load-once.ts';
 import { whenReady } from '../kernel/when-ready.ts';
 
-/** Bounds the users whose threads are cached, and the threads of one user; push rules see only the newest. */
-const [maxUsers, maxThreads] = [40_000, 10_000];
+/** Maximum number of users whose threads are cached. */
+const maxUsers = 40_000;
+
+/** Maximum number of cached threads of one user; push rules see only the newest. */
+const maxThreads = 10_000;
 
 type Threads = ReadonlyMap<string, ReadonlySet<string>>;
 const none: ReadonlySet<string> = new Set();
@@ -59,8 +62,11 @@ export class FollowedThreads {
   }
 }
 
-/** Estimated bytes of a room with a set, and of a thread. */
-const [roomBytes, threadBytes] = [200, 100];
+/** Estimated bytes of a room with a set. */
+const roomBytes = 200;
+
+/** Estimated bytes of a thread. */
+const threadBytes = 100;
 
 function sizeOfThreads(threads: Threads): number {
   let bytes = roomBytes * threads.size;

@@ -10,8 +10,11 @@ import type { ThreadSubscriptions } from './thread-subscriptions.ts';
 const threadPath =
   '/_proto/client/unstable/io.element.msc4306/rooms/:roomId/thread/:rootId/subscription' as const;
 
-/** Page sizes: the default when the client sends none, and the maximum. */
-const [defaultThreads, maxThreads] = [100, 500];
+/** Number of threads on a page when the request names none. */
+const defaultThreads = 100;
+
+/** Maximum number of threads on a page. */
+const maxThreads = 500;
 
 export interface ThreadRouteDeps {
   readonly engine: RoomReader;

@@ -2,8 +2,11 @@ import { Type } from 'typebox';
 import { defineExtension, type SyncSource } from '../sync-contract/index.ts';
 import type { ThreadSubscriptions } from './thread-subscriptions.ts';
 
-/** Changes in one response: the default when the client sends no limit, and the maximum. */
-const [defaultChanges, maxChanges] = [100, 400];
+/** Number of changes in a response when the request names none. */
+const defaultChanges = 100;
+
+/** Maximum number of changes in a response. */
+const maxChanges = 400;
 
 /** Thread subscriptions in sliding sync. Source: MSC4308. */
 export const threadSubscriptionSyncSource = (threads: ThreadSubscriptions): SyncSource => ({

@@ -9,8 +9,11 @@ import { enc, TestClient } from '../../test/support/users/test-client.ts';
 const unstable = '/_matrix/client/unstable';
 const extension = 'io.element.msc4308.thread_subscriptions';
 
-/** Milliseconds for which the long poll waits: other timers of the server are shorter or longer. */
-const [minPoll, maxPoll] = [200_000, 220_000];
+/** Minimum milliseconds of a timer that ends a long poll: other timers of the server are shorter or longer. */
+const minPoll = 200_000;
+
+/** Maximum milliseconds of a timer that ends a long poll. */
+const maxPoll = 220_000;
 
 interface Changes {
   readonly subscribed?: Record<string, Record<string, { automatic: boolean; bump_stamp: number }>>;

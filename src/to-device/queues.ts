@@ -34,11 +34,13 @@ export interface PendingMessages {
 }
 
 /**
- * Maximum number of queued messages of a device, and number of messages between two checks of this maximum, so that a
- * queue may exceed it by `checkEvery` messages. The oldest messages above the maximum are deleted: a client that was away
- * for so long gets room keys from its backup.
+ * Maximum number of queued messages of a device. The oldest messages above it are deleted: a client that was away for
+ * so long receives room keys from its backup.
  */
-const [maxQueueLength, checkEvery] = [10_000, 256];
+const maxQueueLength = 10_000;
+
+/** Number of messages between two checks of the maximum, by which a queue may exceed it. */
+const checkEvery = 256;
 
 /** Capacity of the caches of devices with empty queues and of message counts. */
 const cachedDevices = 50_000;

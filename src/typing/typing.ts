@@ -26,8 +26,11 @@ export interface TypingDeps {
  */
 const maxTimeout = 120_000;
 
-/** Maximum number of typing users in one room, since clients show only a few, and in all rooms together. */
-const [maxInRoom, maxTypingUsers] = [100, 100_000];
+/** Maximum number of typing users in one room: clients show only a few. */
+const maxInRoom = 100;
+
+/** Maximum number of typing users in all rooms together. */
+const maxTypingUsers = 100_000;
 
 /** Maximum number of rooms whose position of the last change is cached. */
 const maxCachedRooms = 10_000;

@@ -26,11 +26,17 @@ export const hoursStored = 48;
 /** Maximum number of rows that are deleted in one transaction. */
 const rowsAtOnce = 500;
 
-/** Maximum number of previews that are made at the same time, for all users and for one user. */
-const [maxRunning, maxRunningOfUser] = [50, 20];
+/** Maximum number of previews that are made at the same time for all users. */
+const maxRunning = 50;
 
-/** Milliseconds for which the failure of a URL is cached, and maximum number of cached failures. */
-const [failureTime, maxFailures] = [5 * 60_000, 1_000];
+/** Maximum number of previews that are made at the same time for one user. */
+const maxRunningOfUser = 20;
+
+/** Milliseconds for which the failure of a URL is cached. */
+const failureTime = 5 * 60_000;
+
+/** Maximum number of cached failures. */
+const maxFailures = 1_000;
 
 interface Failure {
   /** When the fetch failed, in milliseconds since the epoch. */

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Minimum and maximum milliseconds between two checks. A check costs the server time, too. */
-const [minPause, maxPause] = [10, 100];
+/** Milliseconds between the first two checks. */
+const minPause = 10;
+
+/** Maximum milliseconds between two checks. A check costs the server time, too. */
+const maxPause = 100;
 
 /**
  * Repeats `check` until it returns something other than `undefined` and `false`.

@@ -79,8 +79,11 @@ function withoutCounts(schema: ContractSchema): ContractSchema {
   return copy;
 }
 
-/** Maximum bytes of a form unless the route says otherwise, and maximum number of its fields. */
-const [maxFormBytes, maxFields] = [64 * 1024, 1_000];
+/** Maximum bytes of a form unless the route names another maximum. */
+const maxFormBytes = 64 * 1024;
+
+/** Maximum number of fields of a form. */
+const maxFields = 1_000;
 
 /** Returns the largest forms that a route accepts, by a description of what fills them. */
 export function largestForms(

@@ -7,8 +7,11 @@ import { startTestServer } from '../support/servers/server.ts';
 
 const client = '/_matrix/client/v3';
 
-/** Milliseconds for which the long poll waits: other timers of the server are shorter or longer. */
-const [minPoll, maxPoll] = [200_000, 220_000];
+/** Minimum milliseconds of a timer that ends a long poll: other timers of the server are shorter or longer. */
+const minPoll = 200_000;
+
+/** Maximum milliseconds of a timer that ends a long poll. */
+const maxPoll = 220_000;
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`a device list change, on ${database}`, () => {

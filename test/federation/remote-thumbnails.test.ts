@@ -19,7 +19,8 @@ import type { ReceivedAnswer, ScriptedServer } from '../support/other-servers/sc
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import type { TestClient } from '../support/users/test-client.ts';
 
-const [downloads, small] = ['GET /_matrix/federation/v1/media/download', 'width=32&height=32&method=crop'];
+const downloads = 'GET /_matrix/federation/v1/media/download';
+const small = 'width=32&height=32&method=crop';
 
 /** Serves a file in a multipart response, as a homeserver does. */
 function serve(response: ServerResponse, type: string, file: Uint8Array): undefined {

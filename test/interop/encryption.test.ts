@@ -8,10 +8,11 @@ import type { Homeserver } from './interop-network.ts';
 import { InteropSuite } from './interop-suite.ts';
 import { InteropUser } from './interop-user.ts';
 
-/**
- * Number of messages of each user, and number of messages after which a sender rotates its Megolm session.
- */
-const [messageCount, rotation] = [40, 5];
+/** Number of messages of each user. */
+const messageCount = 40;
+
+/** Number of messages after which a sender rotates its Megolm session. */
+const rotation = 5;
 
 interface SentMessage {
   readonly eventId: string;

@@ -2,8 +2,11 @@ import { readFileSync } from 'node:fs';
 import type { Homeserver } from './interop-network.ts';
 import type { InteropUser } from './interop-user.ts';
 
-/** Maximum number of lines shown of each log, and of characters of each line. */
-const [maxLines, maxLineLength] = [12, 400];
+/** Maximum number of lines shown of each log. */
+const maxLines = 12;
+
+/** Maximum characters shown of each line. */
+const maxLineLength = 400;
 
 /** Kinds of log lines to show: warnings and errors, and the reference server's federation requests. */
 const shownKinds = [

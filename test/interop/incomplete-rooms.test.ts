@@ -2,11 +2,17 @@ import assert from 'node:assert/strict';
 import { InteropSuite } from './interop-suite.ts';
 import { enc, InteropUser, type Json, type SyncedRoom } from './interop-user.ts';
 
-/** Memberships of the room before the guest joins. Most are bans, because the test would take minutes to join users. */
-const [memberships, joins] = [500, 10];
+/** Number of memberships of the room before the guest joins. */
+const memberships = 500;
 
-/** Maximum number of bans in the initial state of a room on Hearth, and number of bans that are sent at once afterwards. */
-const [initialBansOnHearth, bansAtOnce] = [150, 20];
+/** Number of joins among the memberships. The others are bans, because the test would take minutes to join users. */
+const joins = 10;
+
+/** Maximum number of bans in the initial state of a room on Hearth. */
+const initialBansOnHearth = 150;
+
+/** Number of bans that are sent at once after the creation of the room. */
+const bansAtOnce = 20;
 
 InteropSuite.onSharedServers('incomplete', (suite) => {
   suite.bothWays(

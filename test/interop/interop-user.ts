@@ -25,8 +25,11 @@ type Membership = 'invite' | 'knock' | 'leave' | 'join' | 'ban';
 /** Maximum duration of a request, in milliseconds. */
 const requestTimeout = 180_000;
 
-/** Maximum number of responses remembered for each user for error messages, and of characters of each. */
-const [maxAnswers, maxAnswerLength] = [5, 300];
+/** Maximum number of responses that are remembered for each user for error messages. */
+const maxAnswers = 5;
+
+/** Maximum characters of a remembered response. */
+const maxAnswerLength = 300;
 
 let transactions = 0;
 

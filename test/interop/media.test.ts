@@ -4,7 +4,8 @@ import { imageMetadata, noiseImage } from '../support/inputs/images.ts';
 import { byDirection, InteropSuite, type ScenarioOptions } from './interop-suite.ts';
 import type { InteropUser } from './interop-user.ts';
 
-const [name, type] = ['Kätzchen.png', 'image/png'];
+const name = 'Kätzchen.png';
+const type = 'image/png';
 const options: ScenarioOptions = { ways: byDirection, endsWithoutSharedRoom: true };
 
 /** Returns the authenticated media path of an mxc URI. */

@@ -10,11 +10,20 @@ import { ApiClient, ApiError } from './crash/api-client.ts';
 const curve = 'signed_curve25519';
 /** Number of uploaded one-time keys. */
 const keyCount = 400;
-/** Number of parallel claimers, and of keys that each of them claims. */
-const [claimers, claimsEach] = [120, 4];
+
+/** Number of parallel claimers. */
+const claimers = 120;
+
+/** Number of keys that each claimer claims. */
+const claimsEach = 4;
+
 const claims = claimers * claimsEach;
-/** Number of users who send to-device messages, and of messages that each of them sends. */
-const [senders, messagesEach] = [8, 40];
+
+/** Number of users who send to-device messages. */
+const senders = 8;
+
+/** Number of messages that each user sends. */
+const messagesEach = 40;
 /** Milliseconds before a request without a response is repeated. */
 const retryDelay = 50;
 

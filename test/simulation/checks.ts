@@ -5,7 +5,9 @@ import { describeEvent, type View, viewOf } from './room-view.ts';
 import type { SimulatedServer } from './server.ts';
 import type { World } from './world.ts';
 
-const [rejected, softFailed, outlier] = [1, 2, 4];
+const rejected = 1;
+const softFailed = 2;
+const outlier = 4;
 
 /** Describes the work that a server still has to do; empty when there is none. */
 export async function pendingWork(

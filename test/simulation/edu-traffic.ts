@@ -28,8 +28,11 @@ const actionWeights: Readonly<Record<EduActionName, number>> = {
   queryKeys: 4,
 };
 
-/** Milliseconds until EDUs must have arrived everywhere, and until typing has expired. */
-const [deliveryTime, expiryTime] = [10_000, 300_000];
+/** Milliseconds until EDUs must have arrived everywhere. */
+const deliveryTime = 10_000;
+
+/** Milliseconds until typing has expired. */
+const expiryTime = 300_000;
 
 /** Presence status message that every user has at the end. */
 const lastStatus = 'good night';

@@ -28,7 +28,9 @@ export interface Outcome {
   readonly digest: string;
 }
 
-const [second, hour, day] = [1_000, 3_600_000, 24 * 3_600_000];
+const second = 1_000;
+const hour = 3_600 * second;
+const day = 24 * hour;
 
 /** Maximum simulated time in which servers must settle after the network has healed. */
 const settleTimeout = 8 * day;

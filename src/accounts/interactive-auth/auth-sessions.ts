@@ -59,8 +59,11 @@ const sessionsPerCleanup = 100;
 /** Milliseconds after a deletion of old sessions after which a new session causes the next deletion. */
 const cleanupInterval = 3_600_000;
 
-/** Maximum bytes of the stored parameters of a user's request, and of a registration. */
-const [maxBodyBytes, maxRegistrationBytes] = [65_536, 4_096];
+/** Maximum bytes of the stored parameters of a user's request. */
+const maxBodyBytes = 65_536;
+
+/** Maximum bytes of the stored parameters of a registration. */
+const maxRegistrationBytes = 4_096;
 
 /** Maximum number of stored sessions of registrations; older ones are deleted. */
 const maxRegistrations = 10_000;

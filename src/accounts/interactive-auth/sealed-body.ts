@@ -2,8 +2,11 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:cry
 import type { Randomness } from '../../kernel/randomness.ts';
 import { canonicalJson, type JsonObject } from '../../protocol/index.ts';
 
-/** Bytes of the nonce and of the tag of AES-256-GCM. */
-const [nonceLength, tagLength] = [12, 16];
+/** Bytes of the nonce of AES-256-GCM. */
+const nonceLength = 12;
+
+/** Bytes of the tag of AES-256-GCM. */
+const tagLength = 16;
 
 const keyOf = (session: string, purpose: 'body' | 'digest') =>
   new Uint8Array(hkdfSync('sha256', session, new Uint8Array(), `interactive session ${purpose}`, 32));

@@ -34,7 +34,8 @@ export interface RegistrationForm {
   readonly email: string;
 }
 
-const [tokenStage, mailStage] = ['m.login.registration_token', 'm.login.email.identity'] as const;
+const tokenStage = 'm.login.registration_token';
+const mailStage = 'm.login.email.identity';
 
 /** A registration that continues after the form. */
 export interface ContinuedRegistration {

@@ -34,8 +34,11 @@ export interface NewRegistrationToken extends Partial<TokenLimits> {
 const tokenForm = /^[A-Za-z0-9._~-]{1,64}$/;
 const tokenCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~-';
 
-/** Length of a generated token when the administrator chooses none, and maximum length. */
-const [defaultLength, maxLength] = [16, 64];
+/** Characters of a generated token when the administrator names no length. */
+const defaultLength = 16;
+
+/** Maximum characters of a token. */
+const maxLength = 64;
 
 /** Maximum number of random tokens that are tried until one is free: short tokens may be taken. */
 const maxAttempts = 20;

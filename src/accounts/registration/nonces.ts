@@ -2,8 +2,11 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
 
-/** Characters of the random part of a nonce, and bytes of the key of this process. */
-const [randomLength, keyLength] = [32, 32];
+/** Characters of the random part of a nonce. */
+const randomLength = 32;
+
+/** Bytes of the key of this process. */
+const keyLength = 32;
 
 /** A random part, the expiry in milliseconds since the epoch, and a MAC over both. */
 const form = /^([A-Za-z0-9]+\.(\d{1,16}))\.([\w-]+)$/;

@@ -11,8 +11,11 @@ export type RegistrationFlowOptions = Pick<
   | 'user_consent'
 >;
 
-/** The stages that prove addresses. */
-const [email, msisdn] = ['m.login.email.identity', 'm.login.msisdn'];
+/** The stage that proves a mail address. */
+const email = 'm.login.email.identity';
+
+/** The stage that proves a phone number. */
+const msisdn = 'm.login.msisdn';
 
 /**
  * Returns the flows of a registration. The token and the CAPTCHA come first, so that only users who have passed them

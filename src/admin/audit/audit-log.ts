@@ -57,7 +57,8 @@ export interface AuditFilter {
   readonly until?: number | undefined;
 }
 
-const [hour, day] = [3_600_000, 86_400_000];
+const hour = 3_600_000;
+const day = 24 * hour;
 
 /**
  * Maximum age of entries in milliseconds, and maximum number of entries for changes and, counted
@@ -68,8 +69,11 @@ const bounds = { maxAge: 365 * day, maxEntries: 100_000 };
 /** Maximum number of characters of a target. */
 const maxTarget = 1_000;
 
-/** Maximum number of entries that one transaction writes, and that one transaction deletes. */
-const [writtenAtOnce, deletedAtOnce] = [100, 10_000];
+/** Maximum number of entries that one transaction writes. */
+const writtenAtOnce = 100;
+
+/** Maximum number of entries that one transaction deletes. */
+const deletedAtOnce = 10_000;
 
 /** Maximum number of entries that equal requests are added to; other requests get a new entry. */
 const maxRepeated = 1_000;

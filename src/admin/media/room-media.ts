@@ -6,8 +6,11 @@ interface MediaAddress {
   readonly mediaId: string;
 }
 
-/** Number of events that are read at once, and maximum number of files in the result by default. */
-const [eventsAtOnce, defaultMaxFiles] = [500, 50_000];
+/** Number of events that one statement reads. */
+const eventsAtOnce = 500;
+
+/** Default maximum number of files in the result. */
+const defaultMaxFiles = 50_000;
 
 /**
  * Finds the media that the events of a room link to. Links inside encrypted events are not found, and avatars of members are

@@ -8,8 +8,11 @@ import type { KnownRooms } from './known-rooms.ts';
 const path = '/_server/admin/v1/rooms/:roomId';
 const direction = Type.Optional(Type.Union([Type.Literal('f'), Type.Literal('b')]));
 
-/** Default and maximum number of events in a response. */
-const [defaultLimit, maxLimit] = [10, 1_000];
+/** Number of events in a response when the request names none. */
+const defaultLimit = 10;
+
+/** Maximum number of events in a response. */
+const maxLimit = 1_000;
 
 const limitOf = (requested: number | undefined) => Math.max(0, Math.min(requested ?? defaultLimit, maxLimit));
 

@@ -5,8 +5,11 @@ import { withoutNul } from '../paging/contains.ts';
 import { direction } from '../paging/page-query.ts';
 import { nullableText } from '../response-fields.ts';
 
-/** Maximum number of jobs that one statement reads, and that a response contains. */
-const [jobsAtOnce, maxJobs] = [500, 10_000];
+/** Maximum number of jobs that one statement reads. */
+const jobsAtOnce = 500;
+
+/** Maximum number of jobs in a response. */
+const maxJobs = 10_000;
 
 /** The jobs that each status selects. */
 const filterByStatus = {

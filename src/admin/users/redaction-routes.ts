@@ -6,8 +6,11 @@ import type { UserRedaction } from '../../rooms/index.ts';
 import { text } from '../response-fields.ts';
 import type { LocalUsers } from './local-user.ts';
 
-/** Default and maximum number of events that are redacted in each room. */
-const [defaultLimit, maxLimit] = [1_000, 1_000_000];
+/** Number of events that are redacted in each room when the request names none. */
+const defaultLimit = 1_000;
+
+/** Maximum number of events that are redacted in each room. */
+const maxLimit = 1_000_000;
 
 const time = Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }));
 

@@ -15,8 +15,11 @@ export interface NetworksDeps {
 /** Milliseconds for which a client's request waits for the responses of services. */
 const timeout = 10_000;
 
-/** Milliseconds for which the description of a protocol is cached, and for which the lack of a description is cached. */
-const [cachedFor, missingFor] = [3_600_000, 30_000];
+/** Milliseconds for which the description of a protocol is cached. */
+const cachedFor = 3_600_000;
+
+/** Milliseconds for which the lack of a description is cached. */
+const missingFor = 30_000;
 
 /** Maximum number of users or locations in a response. */
 const maxResults = 1_000;

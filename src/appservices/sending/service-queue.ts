@@ -18,10 +18,13 @@ export interface ServiceQueueDeps extends StoredTransactionsDeps {
 const timeout = 60_000;
 
 /**
- * First and longest backoff in milliseconds before a transaction is sent again. When the service sends a request, the
- * backoff ends, but not before it has lasted as long as the first backoff.
+ * Milliseconds of the first backoff before a transaction is sent again. A request of the service ends a longer backoff
+ * when this time has passed.
  */
-const [minBackoff, maxBackoff] = [1_000, 5 * 60_000];
+const minBackoff = 1_000;
+
+/** Maximum milliseconds of a backoff. */
+const maxBackoff = 5 * 60_000;
 
 /**
  * Sends transactions to one service, one at a time and in order, and each until the service accepts it. While a service is

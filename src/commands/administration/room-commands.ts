@@ -164,8 +164,11 @@ export async function makeRoomAdmin(
   writeDone(outputOf(flags), `${userId} has all rights in ${roomId}, or is invited to it with them.`, answer);
 }
 
-/** Minimum and maximum milliseconds between two requests for the status of a job. */
-const [firstWait, longestWait] = [50, 1_000];
+/** Milliseconds between the first two requests for the status of a job. */
+const firstWait = 50;
+
+/** Maximum milliseconds between two requests for the status of a job. */
+const longestWait = 1_000;
 
 /**
  * Waits for a job of the server.

@@ -23,7 +23,8 @@ function asOtherUser<T>(check: () => T): T {
   }
 }
 
-const [day, GiB] = [24 * 60 * 60 * 1_000, 1024 ** 3];
+const day = 24 * 60 * 60 * 1_000;
+const GiB = 1024 ** 3;
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`hearth doctor on ${database}`, () => {

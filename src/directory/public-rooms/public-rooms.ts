@@ -36,8 +36,11 @@ export interface PublicRoomsOptions {
   readonly enable_room_list_search: boolean;
 }
 
-/** Default and maximum number of rooms per page. */
-const [defaultLimit, maxRooms] = [100, 500];
+/** Number of rooms on a page when the request names none. */
+const defaultLimit = 100;
+
+/** Maximum number of rooms on a page. */
+const maxRooms = 500;
 
 /** Maximum characters of a search term; the rest is ignored. */
 const maxTermLength = 256;

@@ -29,11 +29,11 @@ export interface RemoteTree {
   readonly inaccessible: ReadonlySet<string>;
 }
 
-/**
- * Maximum number of responses that are cached for the next pages of a hierarchy, and milliseconds for which
- * they are valid.
- */
-const [maxCached, cacheTime] = [500, 60_000];
+/** Maximum number of responses that are cached for the next pages of a hierarchy. */
+const maxCached = 500;
+
+/** Milliseconds for which a response is cached. */
+const cacheTime = 60_000;
 
 /** Maximum number of servers to which requests for one room are sent. */
 const maxServers = 5;

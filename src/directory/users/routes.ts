@@ -2,8 +2,11 @@ import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { UserDirectory } from './user-directory.ts';
 
-/** Default and maximum number of results. */
-const [defaultLimit, maxResults] = [10, 50];
+/** Number of results when the request names none. */
+const defaultLimit = 10;
+
+/** Maximum number of results. */
+const maxResults = 50;
 
 /** Maximum characters of a search term: the longest user id or display name. */
 const maxTermLength = 1_000;

@@ -45,8 +45,11 @@ export interface UserSearchResult {
 /** Maximum characters of a search term; the rest is ignored. */
 const maxTermLength = 256;
 
-/** Number of candidates that are checked together, and maximum number of rounds per search. */
-const [candidatesPerBatch, maxRounds] = [500, 10] as const;
+/** Number of candidates that are checked together. */
+const candidatesPerBatch = 500;
+
+/** Maximum number of batches of candidates in one search. */
+const maxRounds = 10;
 
 /** Maximum number of visible users among which the best matches are chosen. */
 const maxVisible = 1_000;

@@ -15,11 +15,11 @@ export interface SessionKey extends BackedUpKey {
   readonly sessionId: string;
 }
 
-/**
- * Maximum number of characters of a session id, and of UTF-16 units of an encrypted session key, which usually has
- * about 800.
- */
-const [maxIdLength, maxDataLength] = [255, 65_536];
+/** Maximum characters of a session id. */
+const maxIdLength = 255;
+
+/** Maximum UTF-16 code units of an encrypted session key, which usually has about 800. */
+const maxDataLength = 65_536;
 
 /**
  * Parses `{room id: {sessions: {session id: key}}}`.

@@ -48,11 +48,11 @@ export interface KeyUploadDeps {
   readonly keyIds: Sequence;
 }
 
-/**
- * Maximum number of unclaimed one-time keys of a device, and of stored claimed keys. Clients keep up to about 100 on
- * the server.
- */
-const [maxOneTimeKeys, maxClaimedKeys] = [1_000, 1_000];
+/** Maximum number of unclaimed one-time keys of a device. Clients keep up to about 100 on the server. */
+const maxOneTimeKeys = 1_000;
+
+/** Maximum number of claimed keys that are stored for a device. */
+const maxClaimedKeys = 1_000;
 
 /** Stores the keys that devices upload. Source: client-server API, `POST /keys/upload`. */
 export class KeyUpload {

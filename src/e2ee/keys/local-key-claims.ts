@@ -41,8 +41,11 @@ const maxClaims = 5_000;
  */
 const maxUnfiltered = 50;
 
-/** Maximum number of users in one query, and of queries for keys at the same time. */
-const [usersPerQuery, maxConcurrentReads] = [500, 20];
+/** Maximum number of users in one query. */
+const usersPerQuery = 500;
+
+/** Maximum number of concurrent queries for keys. */
+const maxConcurrentReads = 20;
 
 const groupNameOf = ({ userId, deviceId, algorithm }: KeyRequest) => `${userId}\0${deviceId}\0${algorithm}`;
 

@@ -20,8 +20,11 @@ export interface OneTimeKey {
   readonly digest: string;
 }
 
-/** Maximum number of characters of a key name, and of UTF-16 units of a key. A signed key has about 200. */
-const [maxNameLength, maxKeyLength] = [255, 4_096];
+/** Maximum characters of a key name. */
+const maxNameLength = 255;
+
+/** Maximum UTF-16 code units of a key. A signed key has about 200. */
+const maxKeyLength = 4_096;
 
 /**
  * Parses one-time keys, `<algorithm>:<key id>` to key. The devices that claim them verify their signatures.

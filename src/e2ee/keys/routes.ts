@@ -12,8 +12,11 @@ const paths = (path: string) => [`/_proto/client/v3/keys/${path}`, `/_proto/clie
 /** The name of `fallback_keys` before it was part of the specification. */
 const unstableFallbackKeys = 'org.matrix.msc2732.fallback_keys';
 
-/** Default and maximum time to wait for other servers, in milliseconds. */
-const [defaultTimeout, maxTimeout] = [10_000, 60_000];
+/** Milliseconds to wait for other servers when the request names none. */
+const defaultTimeout = 10_000;
+
+/** Maximum milliseconds to wait for other servers. */
+const maxTimeout = 60_000;
 
 /** UTF-8 bytes of a request body: enough for some thousand one-time keys or users. */
 const bodyLimit = 1024 * 1024;

@@ -28,8 +28,11 @@ export interface SigningKeyUpdate {
   readonly selfSigningKey: JsonObject | undefined;
 }
 
-/** Maximum number of stored update ids of a list, and of previous ids of an update. */
-const [maxStreamIds, maxPreviousIds] = [32, 32];
+/** Maximum number of stored update ids of a list. */
+const maxStreamIds = 32;
+
+/** Maximum number of previous ids of an update. */
+const maxPreviousIds = 32;
 
 /** @returns `undefined` for malformed updates and users of another server */
 export function parseDeviceListUpdate(origin: string, content: JsonObject): DeviceListUpdate | undefined {

@@ -5,8 +5,11 @@ import type { RemoteList, RemoteListWithDevices, RemoteSnapshot } from './remote
 
 type Row = E2eeTables['remote_device_lists'];
 
-/** Maximum number of users in one query, and of rows in one statement. */
-const [chunkSize, rowsPerStatement] = [500, 2_000];
+/** Maximum number of users in one query. */
+const chunkSize = 500;
+
+/** Maximum number of rows that one statement writes. */
+const rowsPerStatement = 2_000;
 
 const parsed = (text: string | null) => (text === null ? undefined : (JSON.parse(text) as JsonObject));
 const textOf = (object: JsonObject | undefined) => (object === undefined ? null : JSON.stringify(object));

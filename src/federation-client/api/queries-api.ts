@@ -17,8 +17,11 @@ import { ResponseShape } from './response-shape.ts';
  */
 const maxBody = { profile: 128 * 1024, alias: 256 * 1024, rooms: 8 * 1024 * 1024 } as const;
 
-/** Maximum number of servers in the response for an alias, and of rooms in a room list or a space. */
-const [maxServersInResponse, maxRooms] = [10_000, 10_000];
+/** Maximum number of servers in the response for an alias. */
+const maxServersInResponse = 10_000;
+
+/** Maximum number of rooms in a room list or a space. */
+const maxRooms = 10_000;
 
 /** Maximum number of servers of an alias that `alias` returns. */
 const maxServers = 50;

@@ -1,4 +1,5 @@
-const [minute, hour] = [60_000, 3_600_000];
+const minute = 60_000;
+const hour = 60 * minute;
 
 /**
  * Milliseconds for which a delegation is cached: `default` without a caching header, `max` and `min` as bounds of such

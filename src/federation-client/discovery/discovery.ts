@@ -6,8 +6,11 @@ import { defaultPort, type Endpoint, explicitEndpoint, partsOf } from './endpoin
 import { orderBySrv } from './srv-order.ts';
 import type { WellKnown } from './well-known.ts';
 
-/** Maximum number of cached hosts, and milliseconds for which their SRV look-ups are cached. */
-const [maxCached, cacheMs] = [20_000, 300_000];
+/** Maximum number of hosts whose SRV look-ups are cached. */
+const maxCached = 20_000;
+
+/** Milliseconds for which an SRV look-up is cached. */
+const cacheMs = 300_000;
 
 /** Maximum number of targets of an SRV look-up that are tried. */
 const maxEndpoints = 8;

@@ -46,8 +46,11 @@ export interface OutboundTracing {
   ): Promise<T>;
 }
 
-/** Default maximum bytes of a response; maximum bytes of an error response. */
-const [defaultMaxBody, errorMaxBody] = [16 * 1024 * 1024, 64 * 1024];
+/** Maximum bytes of a response when the request names none. */
+const defaultMaxBody = 16 * 1024 * 1024;
+
+/** Maximum bytes of an error response that are read. */
+const errorMaxBody = 64 * 1024;
 
 type Response = OutboundResponse<Readable>;
 

@@ -20,8 +20,11 @@ const maxDepth = 2_000;
 /** Bytes up to which a response is parsed at once, whatever it contains. */
 const maxShortBytes = 64 * 1024;
 
-/** Bytes and values up to which a response that has been measured is parsed at once: some milliseconds of work. */
-const [maxBytesAtOnce, maxValuesAtOnce] = [256 * 1024, 15_000];
+/** Bytes up to which a response that has been measured is parsed at once, which takes some milliseconds. */
+const maxBytesAtOnce = 256 * 1024;
+
+/** Number of values up to which a response that has been measured is parsed at once. */
+const maxValuesAtOnce = 15_000;
 
 /** Bytes that are measured between two checks of the clock. */
 const bytesPerScan = 256 * 1024;

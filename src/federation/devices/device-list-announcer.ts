@@ -37,8 +37,11 @@ export interface DeviceListAnnouncerDeps extends LocalDevicesDeps {
 /** Maximum number of changes in one round. */
 const maxChanges = 200;
 
-/** Shortest and longest backoff after a failure, in milliseconds. */
-const [minBackoff, maxBackoff] = [1_000, 60_000];
+/** Milliseconds of the first backoff after a failure. */
+const minBackoff = 1_000;
+
+/** Maximum milliseconds of a backoff. */
+const maxBackoff = 60_000;
 
 /**
  * Sends changes of local users' devices and cross-signing keys to the servers that share rooms with them: each change

@@ -12,7 +12,8 @@ import type { EduHandler } from '../edus/edu-handlers.ts';
 import type { Edu } from '../sender/transactions/edu.ts';
 import { DirectToDeviceSender, directToDeviceHandler } from './direct-to-device.ts';
 
-const [bob, type] = ['@bob:elsewhere', 'm.room.encrypted'];
+const bob = '@bob:elsewhere';
+const type = 'm.room.encrypted';
 
 forSelectedDatabases(import.meta.url, (open) => {
   let server: E2eeServer;

@@ -11,8 +11,11 @@ export interface DeviceQueryDeps extends LocalDevicesDeps {
   readonly serverName: string;
 }
 
-/** Maximum number of users in a key query, and of devices in a claim of one-time keys. */
-const [maxUsers, maxClaims] = [5_000, 5_000];
+/** Maximum number of users in a key query. */
+const maxUsers = 5_000;
+
+/** Maximum number of devices in a claim of one-time keys. */
+const maxClaims = 5_000;
 
 /** Maximum number of devices of one user in a request. */
 const maxDevices = 1_000;

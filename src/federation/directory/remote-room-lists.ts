@@ -2,8 +2,11 @@ import type { ListRequest } from '../../directory/index.ts';
 import { errorForClient, type QueriesApi } from '../../federation-client/index.ts';
 import { isRoomAlias, isRoomId, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 
-/** Default and maximum number of rooms in a page. */
-const [defaultLimit, maxRooms] = [100, 500];
+/** Number of rooms on a page when the request names none. */
+const defaultLimit = 100;
+
+/** Maximum number of rooms on a page. */
+const maxRooms = 500;
 
 /** Requests public room lists of other servers. */
 export class RemoteRoomLists {

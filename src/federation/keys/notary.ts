@@ -24,10 +24,12 @@ const maxConcurrentServers = 10;
 
 /**
  * Maximum number of servers to which one query may cause requests, because a request to a server that does not exist
- * takes 3 ms of CPU; and milliseconds after which a query begins no further request. For the other servers, the stored
- * keys are returned.
+ * takes 3 ms of CPU. For the other servers, the stored keys are returned.
  */
-const [maxRequestedServers, maxRequestTime] = [40, 15_000];
+const maxRequestedServers = 40;
+
+/** Milliseconds after which a query begins no further request. */
+const maxRequestTime = 15_000;
 
 /** Servers whose responses are read at the same time, for one answer. */
 const serversPerRead = 8;

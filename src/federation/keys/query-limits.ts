@@ -16,11 +16,11 @@ const serversOfAddress = { per_second: 2, burst_count: 10_000 };
 const requestsOfAddress = { per_second: 0.5, burst_count: 400 };
 const requestsOfAll = { per_second: 10, burst_count: 2_000 };
 
-/**
- * Maximum number of answers that are sent at the same time, to one client address and to all addresses together: each
- * answer has up to 1 MiB in memory.
- */
-const [maxAnswersOfAddress, maxAnswers] = [8, 64];
+/** Maximum number of answers that are sent to one client address at the same time. */
+const maxAnswersOfAddress = 8;
+
+/** Maximum number of answers that are sent to all addresses at the same time: each answer has up to 1 MiB in memory. */
+const maxAnswers = 64;
 
 /** Milliseconds after which a query may be repeated that was refused because too many answers were being sent. */
 const retryAfter = 1_000;

@@ -15,8 +15,11 @@ const pdu = Type.Unsafe<JsonObject>(Type.Object({}));
 const emptyObject = Type.Object({});
 const template = Type.Object({ room_version: Type.String(), event: pdu });
 
-/** Maximum number of room versions that a server supports, and of events of stripped state in an invite. */
-const [maxVersions, maxStrippedEvents] = [1_000, 1_000];
+/** Maximum number of room versions that a server supports. */
+const maxVersions = 1_000;
+
+/** Maximum number of events of stripped state in an invite. */
+const maxStrippedEvents = 1_000;
 
 const versions = (fallback?: readonly string[]) =>
   Type.Object({

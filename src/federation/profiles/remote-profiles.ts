@@ -11,8 +11,11 @@ import {
   serverOfUser,
 } from '../../protocol/index.ts';
 
-/** Maximum size of the cache in bytes of JSON, and lifetime of an entry in milliseconds. */
-const [cacheBytes, cacheLifetime] = [6 * MiB, 5 * 60_000];
+/** Maximum size of the cache in bytes of JSON. */
+const cacheBytes = 6 * MiB;
+
+/** Milliseconds for which an entry is cached. */
+const cacheLifetime = 5 * 60_000;
 
 /** Maximum size of a profile in bytes of JSON. Source: client-server API, "Profiles". */
 const maxProfileBytes = 65_536;

@@ -37,8 +37,11 @@ export interface FederationSenderDeps {
   readonly observer?: SenderObserver;
 }
 
-/** Maximum number of concurrent transactions: to servers that have answered recently, and to other servers. */
-const [healthySlots, unprovenSlots] = [200, 50];
+/** Maximum number of concurrent transactions to servers that have answered recently. */
+const healthySlots = 200;
+
+/** Maximum number of concurrent transactions to other servers. */
+const unprovenSlots = 50;
 
 /** Milliseconds between two saves of the delivery progress. */
 const saveInterval = 1_000;

@@ -28,16 +28,22 @@ export interface TransactionObserver {
   repeated(origin: string): void;
 }
 
-/** Maximum number of PDUs and of EDUs in a transaction. Source: server-server API, "Transactions". */
-const [maxPdus, maxEdus] = [50, 100];
+/** Maximum number of PDUs in a transaction. Source: server-server API, "Transactions". */
+const maxPdus = 50;
+
+/** Maximum number of EDUs in a transaction. Source: server-server API, "Transactions". */
+const maxEdus = 100;
 
 /** Maximum length of a transaction id in characters; ids in use have about twenty. */
 const maxTransactionIdLength = 255;
 
 const hour = 3_600_000;
 
-/** Milliseconds for which received transactions are remembered, and maximum number of them. */
-const [retention, maxRemembered] = [24 * hour, 1_000_000];
+/** Milliseconds for which received transactions are remembered. */
+const retention = 24 * hour;
+
+/** Maximum number of received transactions that are remembered. */
+const maxRemembered = 1_000_000;
 
 const silentObserver: TransactionObserver = { received: () => undefined, repeated: () => undefined };
 

@@ -29,8 +29,11 @@ export interface CacheTime {
   now: number;
 }
 
-/** Estimated bytes of an entry besides its key and its value, and of a key besides its characters. */
-const [entryBytes, keyBytes] = [120, 24];
+/** Estimated bytes of an entry besides its key and its value. */
+const entryBytes = 120;
+
+/** Estimated bytes of a key besides its characters. */
+const keyBytes = 24;
 
 /** Estimated bytes of an entry with a key of about 50 characters, for caches that bound only the number of entries. */
 const smallEntryBytes = 200;

@@ -5,8 +5,11 @@ const maxLength = 1_000;
 const codeNames =
   /\b(reading|setting|column|relation|table|constraint|index|function) (['"])([\w.$]{1,60})\2/g;
 
-/** Characters that stand in for the quotation marks around `codeNames` until the other quotations are removed. */
-const [opening, closing] = ['\u0001', '\u0002'];
+/** Character that stands in for the quotation mark before one of `codeNames` until the other quotations are removed. */
+const opening = '\u0001';
+
+/** Character that stands in for the quotation mark after one of `codeNames`. */
+const closing = '\u0002';
 
 /** Patterns of private values with their replacements, in the order of replacing. */
 const replacements: readonly (readonly [RegExp, string])[] = [

@@ -14,7 +14,8 @@ export interface JsonBounds {
   readonly items?: number;
 }
 
-const [comma, backslash] = [0x2c, 0x5c];
+const comma = 0x2c;
+const backslash = 0x5c;
 /** Setting the bit 0x20 turns `[` (0x5b) into `{` (0x7b) and `]` (0x5d) into `}` (0x7d). */
 const [opening, closing, openingObject] = [0x7b, 0x7d, 0x7b];
 

@@ -7,7 +7,8 @@ const defaultPieceBytes = 64 * 1024;
 /** Bytes that are scanned between two checks of the clock. */
 const bytesPerCheck = 256 * 1024;
 
-const [comma, colon] = [0x2c, 0x3a];
+const comma = 0x2c;
+const colon = 0x3a;
 /** `[` is 0x5b and `{` is 0x7b, `]` is 0x5d and `}` is 0x7d: they differ in the bit 0x20 only. */
 const [opening, closing, openingList] = [0x7b, 0x7d, 0x5b];
 
@@ -220,7 +221,9 @@ function lastNonSpace(bytes: Buffer, from: number, end: number): number {
   return last;
 }
 
-const [openList, closeList] = [Buffer.from('['), Buffer.from(']')];
-const [openObject, closeObject] = [Buffer.from('{'), Buffer.from('}')];
+const openList = Buffer.from('[');
+const closeList = Buffer.from(']');
+const openObject = Buffer.from('{');
+const closeObject = Buffer.from('}');
 /** The value 0 and the end of an object: completes a key and its colon, so that the key can be parsed. */
 const zeroMember = Buffer.from('0}');

@@ -28,8 +28,11 @@ export interface Resolver {
 /** Error codes for a name that does not exist or has no record of that type. */
 const noRecord = new Set(['ENOTFOUND', 'ENODATA', 'NXDOMAIN', 'EBADNAME']);
 
-/** Milliseconds per attempt of a service look-up, and number of attempts. */
-const [srvTimeout, tries] = [5_000, 2];
+/** Milliseconds for one attempt of a service look-up. */
+const srvTimeout = 5_000;
+
+/** Number of attempts of a service look-up. */
+const tries = 2;
 
 const hostLookups = new LookupQueue(
   async (host) => (await lookup(host, { all: true })) as HostAddress[],

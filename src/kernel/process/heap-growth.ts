@@ -7,7 +7,10 @@ const interval = 5_000;
 const mebibyte = 1024 * 1024;
 
 /** Bytes by which the old generation may always grow, unless they are more than `maxPercent` of its size. */
-const [minGrowth, maxPercent] = [32 * mebibyte, 200];
+const minGrowth = 32 * mebibyte;
+
+/** Maximum growth of the old generation between two collections, in percent of its size. */
+const maxPercent = 200;
 
 /** The percentage with which `hearth serve` starts (`bin/memory-settings.js`). */
 const percentAtStart = 40;

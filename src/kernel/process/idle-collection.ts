@@ -2,8 +2,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Clock, Timer } from '../clock.ts';
 
-/** Milliseconds between two measurements of the CPU time, and idle milliseconds after which memory is released. */
-const [sampleInterval, quietTime] = [5_000, 20_000];
+/** Milliseconds between two measurements of the CPU time. */
+const sampleInterval = 5_000;
+
+/** Milliseconds without load after which memory is released. */
+const quietTime = 20_000;
 
 /** Maximum share of one CPU that a quiet process uses. */
 const maxShare = 0.05;

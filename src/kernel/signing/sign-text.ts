@@ -13,7 +13,10 @@ export interface Sodium {
   crypto_sign_detached(signature: Uint8Array, message: Uint8Array, secretKey: Uint8Array): void;
 }
 
-const [publicKeyBytes, secretKeyBytes, signatureBytes, signatureCharacters] = [32, 64, 64, 86];
+const publicKeyBytes = 32;
+const secretKeyBytes = 64;
+const signatureBytes = 64;
+const signatureCharacters = 86;
 
 /**
  * Returns a function that signs with `key`: by libsodium, which takes half the time of the platform, or by

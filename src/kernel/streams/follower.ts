@@ -24,8 +24,11 @@ export interface FollowerOptions {
   readonly settled?: () => number;
 }
 
-/** Milliseconds between attempts after a failure: first and longest. */
-const [minBackoff, maxBackoff] = [100, 60_000];
+/** Milliseconds of the first backoff after a failure. */
+const minBackoff = 100;
+
+/** Maximum milliseconds of a backoff. */
+const maxBackoff = 60_000;
 
 /** Milliseconds that `caughtUpSoon` waits at most, for work that is usually done at once. */
 const catchUpTimeout = 5_000;

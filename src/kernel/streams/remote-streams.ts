@@ -27,8 +27,11 @@ export type AnyStream = Stream<any>;
 /** Maximum number of ranges that wait while an earlier one is read or decoded; further ones are dropped and read as a gap. */
 const maxWaiting = 10_000;
 
-/** Milliseconds between attempts to read or decode facts after a failure: first and longest. */
-const [minBackoff, maxBackoff] = [100, 60_000];
+/** Milliseconds of the first backoff after facts could not be read or decoded. */
+const minBackoff = 100;
+
+/** Maximum milliseconds of a backoff. */
+const maxBackoff = 60_000;
 
 /**
  * The reading half of the streams in a process that does not write: receives the ranges that `StreamWriter.onPublish`

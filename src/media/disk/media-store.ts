@@ -29,8 +29,12 @@ export type IsKept = (area: MediaArea, fileId: string) => Promise<boolean>;
 
 const fileIdLength = 24;
 
-/** Number of letters of a file id that name its directories, and of files after which new directories are used. */
-const [directoryLetters, filesPerDirectory] = [4, 500];
+/** Number of letters of a file id that name its directories. */
+const directoryLetters = 4;
+
+/** Number of files after which new directories are used. */
+const filesPerDirectory = 500;
+
 const areas: readonly MediaArea[] = ['local', 'remote'];
 
 /**

@@ -19,8 +19,11 @@ export interface ProviderStorageDeps {
   readonly providers: readonly OpenedProvider[];
 }
 
-/** Kinds of the jobs that store and delete files. */
-const [storing, deleting] = ['media/store-in-provider', 'media/delete-in-providers'] as const;
+/** Kind of the jobs that store files in a provider. */
+const storing = 'media/store-in-provider';
+
+/** Kind of the jobs that delete files in all providers. */
+const deleting = 'media/delete-in-providers';
 
 /** The payload of a job that stores a file. */
 interface Storing {

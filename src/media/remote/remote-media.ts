@@ -56,8 +56,11 @@ export interface RemoteMediaRequest extends MediaReading {
 /** Maximum number of concurrent downloads, for all clients. */
 const maxDownloads = 64;
 
-/** Timeouts in milliseconds: until a response begins, in addition to the upload timeout, and until it ends. */
-const [responseTimeout, downloadTimeout] = [30_000, 10 * 60_000];
+/** Milliseconds until a response must have begun, in addition to the upload timeout. */
+const responseTimeout = 30_000;
+
+/** Milliseconds until a response must have ended. */
+const downloadTimeout = 10 * 60_000;
 
 /** Maximum bytes of a multipart response in addition to its media. */
 const multipartOverhead = 128 * 1024;

@@ -1,7 +1,10 @@
 import type { Clock, Timer } from '../../kernel/clock.ts';
 
-/** Minimum number of bytes that must arrive within an interval, and the interval in milliseconds. */
-const [minBytes, interval] = [8 * 1024, 30_000];
+/** Minimum number of bytes that must arrive within an interval. */
+const minBytes = 8 * 1024;
+
+/** Milliseconds of an interval. */
+const interval = 30_000;
 
 /**
  * Ends a transfer that is too slow, which would otherwise count towards the maximum number of downloads for

@@ -17,7 +17,8 @@ import {
   unauthenticatedPaths,
 } from './retrieval.ts';
 
-const [address, withFileName] = ['/:serverName/:mediaId', '/:serverName/:mediaId/:fileName'] as const;
+const address = '/:serverName/:mediaId';
+const withFileName = '/:serverName/:mediaId/:fileName';
 
 /** Query parameters of authenticated downloads. */
 const signedInParameters = {

@@ -44,8 +44,11 @@ interface Variant {
   readonly isAnimated: boolean;
 }
 
-/** Maximum number of cached properties of images, and of cached failures. */
-const [maxImages, maxFailures] = [4_000, 500];
+/** Maximum number of images whose properties are cached. */
+const maxImages = 4_000;
+
+/** Maximum number of cached failures. */
+const maxFailures = 500;
 
 /** Maximum number of requests that wait for thumbnails of one file. */
 const maxWaiting = 50;

@@ -39,8 +39,11 @@ const maxClients = 10_000;
 /** Maximum characters of the stored metadata of a client; known clients have about 1,000. */
 const maxMetadata = 8_192;
 
-/** Milliseconds after which `last_used_at` is written again, and after which a client without sessions is deleted. */
-const [usePrecision, unusedLifetime] = [86_400_000, 365 * 86_400_000];
+/** Milliseconds after which a use is written to `last_used_at` again. */
+const usePrecision = 86_400_000;
+
+/** Milliseconds after which a client without sessions is deleted. */
+const unusedLifetime = 365 * 86_400_000;
 
 /**
  * The clients that have registered. Clients with the same metadata share a registration, whose id is a digest of the

@@ -25,14 +25,23 @@ export interface AuthenticationServiceOptions {
   readonly secret: string;
 }
 
-/** Milliseconds for which an answer about a token is cached, and for which the metadata is cached. */
-const [tokenAge, metadataAge] = [120_000, 600_000];
+/** Milliseconds for which an answer about a token is cached. */
+const tokenAge = 120_000;
 
-/** Timeout of a request in milliseconds, and maximum bytes of its response. */
-const [timeout, maxBody] = [10_000, 1_048_576];
+/** Milliseconds for which the metadata is cached. */
+const metadataAge = 600_000;
 
-/** Maximum number of cached refusals, and of concurrent introspections. */
-const [maxRefused, maxConcurrent] = [800, 64];
+/** Timeout of a request in milliseconds. */
+const timeout = 10_000;
+
+/** Maximum bytes of a response. */
+const maxBody = 1_048_576;
+
+/** Maximum number of cached refusals. */
+const maxRefused = 800;
+
+/** Maximum number of concurrent introspections. */
+const maxConcurrent = 64;
 
 /** Rate limit of introspected tokens of one client address that turn out to be invalid. */
 const refusalLimit = { per_second: 1, burst_count: 50 };

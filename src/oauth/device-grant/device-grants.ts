@@ -38,11 +38,11 @@ const expiredStorage = 3_600_000;
 /** Minimum seconds between two polls of a client for its tokens. */
 export const pollInterval = 5;
 
-/**
- * Consonants that are hard to confuse and that form no words (RFC 8628, section 6.1), and the number of them
- * in a code: about 35 bits.
- */
-const [userAlphabet, userCodeLength] = ['BCDFGHJKLMNPQRSTVWXZ', 8];
+/** Consonants that are hard to confuse and that form no words (RFC 8628, section 6.1). */
+const userAlphabet = 'BCDFGHJKLMNPQRSTVWXZ';
+
+/** Number of consonants in a user code: about 35 bits. */
+const userCodeLength = 8;
 
 /** Characters of a device code after its prefix: about 238 bits of entropy. */
 const deviceCodeLength = 40;

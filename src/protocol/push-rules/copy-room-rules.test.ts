@@ -5,7 +5,8 @@ import { putRule, setRuleEnabled } from './edit-rules.ts';
 import type { UserRuleKind } from './push-rule.ts';
 import { NO_USER_RULES, type UserPushRules } from './user-rules.ts';
 
-const [from, to] = ['!old:example.org', '!new:example.org'];
+const from = '!old:example.org';
+const to = '!new:example.org';
 const isRoom = (roomId: string) => ({ kind: 'event_match', key: 'room_id', pattern: roomId });
 const isText = { kind: 'event_match', key: 'content.msgtype', pattern: 'm.text' };
 

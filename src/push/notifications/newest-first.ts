@@ -17,8 +17,11 @@ interface Source {
   before: number | undefined;
 }
 
-/** Number of events of a room that are read together, and of rooms that are loaded at the same time. */
-const [pageSize, roomsAtOnce] = [20, 16];
+/** Number of events of a room that are read together. */
+const pageSize = 20;
+
+/** Maximum number of rooms that are loaded at the same time. */
+const roomsAtOnce = 16;
 
 /**
  * Iterates over the events that were sent to a user's joined rooms since the user joined, and over the user's invites,

@@ -3,8 +3,11 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { Notifications } from './notifications.ts';
 
-/** Page sizes: the default when the client sends none, and the maximum. */
-const [defaultLimit, maxNotifications] = [20, 100];
+/** Number of notifications on a page when the request names none. */
+const defaultLimit = 20;
+
+/** Maximum number of notifications on a page. */
+const maxNotifications = 100;
 
 /** Client-server API, "Listing notifications". */
 export function notificationRoutes(notifications: Notifications): Route[] {

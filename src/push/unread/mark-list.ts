@@ -18,8 +18,17 @@ export interface StoredMarks {
 /** Estimated bytes of a list without marks. */
 const listBytes = 300;
 
-/** Estimated bytes of a mark, and additional bytes of its time, of a highlight and of a thread. */
-const [markBytes, timeBytes, highlightBytes, threadBytes] = [10, 10, 40, 150];
+/** Estimated bytes of a mark. */
+const markBytes = 10;
+
+/** Estimated additional bytes of the time of a mark. */
+const timeBytes = 10;
+
+/** Estimated additional bytes of a highlight. */
+const highlightBytes = 40;
+
+/** Estimated additional bytes of a thread. */
+const threadBytes = 150;
 
 /** The estimated size rounds the number of marks up to a multiple of this, so that it changes rarely. */
 const marksPerStep = 8;

@@ -17,11 +17,14 @@ const eventsBeforeSaving = 200;
  */
 const readEventsBeforeSaving = 30;
 
+/** Milliseconds until a tally is saved to which an event was added. */
+const normalDelay = 60_000;
+
 /**
- * Milliseconds until a tally is saved: after an event was added, and after many events were evaluated at once. The second
- * time is shorter, because many events take long to evaluate again.
+ * Milliseconds until a tally is saved for which many events were evaluated at once: they would take long to evaluate
+ * again.
  */
-const [normalDelay, shortDelay] = [60_000, 1_000];
+const shortDelay = 1_000;
 
 /** Number of waiting tallies at which all of them are saved without further delay. */
 const maxWaiting = 1_000;

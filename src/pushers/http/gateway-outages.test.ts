@@ -10,7 +10,8 @@ import { readPushers, writePusher } from '../store.ts';
 import type { PusherTables } from '../tables.ts';
 import { HttpPusher, type HttpPusherDeps } from './http-pusher.ts';
 
-const [hour, day] = [3_600_000, 24 * 3_600_000];
+const hour = 3_600_000;
+const day = 24 * hour;
 
 forSelectedDatabases(import.meta.url, (open) => {
   /** Opens a pusher whose gateway fails each request while `gateway.isDown`. */

@@ -1,13 +1,22 @@
 import { BriefMap } from '../../kernel/brief-map.ts';
 
-/** Maximum number of concurrent requests: for pushers whose last attempt failed, and for all others. */
-const [maxFailing, maxHealthy] = [50, 200];
+/** Maximum number of concurrent requests for pushers whose last attempt failed. */
+const maxFailing = 50;
+
+/** Maximum number of concurrent requests for all other pushers. */
+const maxHealthy = 200;
 
 /**
- * The same maximums for one gateway. All users of an app share its gateway; the maximum for healthy pushers is the number of
- * connections that outbound requests open to one server.
+ * Maximum number of concurrent requests to one gateway for pushers whose last attempt failed. All users of an app share
+ * its gateway.
  */
-const [maxFailingOfGateway, maxHealthyOfGateway] = [8, 16];
+const maxFailingOfGateway = 8;
+
+/**
+ * Maximum number of concurrent requests to one gateway for all other pushers: the number of connections that outbound
+ * requests open to one server.
+ */
+const maxHealthyOfGateway = 16;
 
 /** Maximum number of concurrent requests of one user's pushers in each lane, so that a few users cannot fill it. */
 const maxPerUser = 5;

@@ -4,8 +4,11 @@ import type { Pusher } from '../pusher.ts';
 import { gatewayUrlOf } from '../pusher-request.ts';
 import type { GatewaySlots } from './gateway-slots.ts';
 
-/** Timeout of a request in milliseconds, and maximum bytes of its response. */
-const [timeout, maxBody] = [30_000, 65_536];
+/** Timeout of a request in milliseconds. */
+const timeout = 30_000;
+
+/** Maximum bytes of a response. */
+const maxBody = 65_536;
 
 /** Sends notifications to push gateways. Source: push gateway API, `POST /notify`. */
 export class Gateways {

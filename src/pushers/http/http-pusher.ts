@@ -23,13 +23,19 @@ export interface HttpPusherDeps {
 }
 
 /**
- * First and longest backoff in milliseconds. It doubles with each failure, as in the reference server
+ * Milliseconds of the first backoff. It doubles with each failure, as in the reference server
  * (`synapse/push/httppusher.py`).
  */
-const [minBackoff, maxBackoff] = [1_000, 3_600_000];
+const minBackoff = 1_000;
 
-/** Maximum number of pending events for a gateway that does not answer, and their maximum age in milliseconds. */
-const [maxPending, maxAge] = [1_000, 7 * 24 * 3_600_000];
+/** Maximum milliseconds of a backoff. */
+const maxBackoff = 3_600_000;
+
+/** Maximum number of pending events for a gateway that does not answer. */
+const maxPending = 1_000;
+
+/** Maximum age of a pending event in milliseconds. */
+const maxAge = 7 * 24 * 3_600_000;
 
 /** The end of a step: the next step follows at once, a timer starts it, or nothing remains to be done. */
 type Step = 'go on' | 'wait' | 'done';

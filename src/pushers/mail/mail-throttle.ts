@@ -3,17 +3,26 @@ import type { PusherTables } from '../tables.ts';
 
 type Throttle = Pick<PusherTables['mail_throttles'], 'sent_at' | 'pause' | 'newest_at'>;
 
-const [minute, hour] = [60_000, 3_600_000];
+const minute = 60_000;
+const hour = 60 * minute;
 
 /**
- * The pause after a mail that contains a room, during which the room causes no further mail: first 10 minutes, then, while
- * the conversation continues, a day; 10 minutes again after 12 hours without events that notify the user. Pauses do not
- * change what a mail contains: it shows the pending events of all rooms. The constants are the same as in the reference server
- * (`THROTTLE_START_MS`, `THROTTLE_MULTIPLIER`, `THROTTLE_MAX_MS` and `THROTTLE_RESET_AFTER_MS` in
- * `synapse/push/emailpusher.py`). The reference server lengthens the pause with each event of a mail, this server once
- * with each mail.
+ * Milliseconds of the first pause after a mail that contains a room. During a pause, the room causes no further mail;
+ * the pause does not change what a mail contains: it shows the pending events of all rooms. This constant and the next
+ * three are the same as in the reference server (`THROTTLE_START_MS`, `THROTTLE_MULTIPLIER`, `THROTTLE_MAX_MS` and
+ * `THROTTLE_RESET_AFTER_MS` in `synapse/push/emailpusher.py`), which lengthens the pause with each event of a mail,
+ * while this server lengthens it once with each mail.
  */
-const [firstPause, pauseFactor, maxPause, resetAfter] = [10 * minute, 144, 24 * hour, 12 * hour];
+const firstPause = 10 * minute;
+
+/** Factor by which a pause is longer than the previous one while the conversation continues. */
+const pauseFactor = 144;
+
+/** Maximum milliseconds of a pause. */
+const maxPause = 24 * hour;
+
+/** Milliseconds without events that notify the user after which the next pause is a first one again. */
+const resetAfter = 12 * hour;
 
 /** Returns the earliest time of the next mail that a room causes, in milliseconds since the epoch. */
 export const roomReadyAt = (throttle: Throttle | undefined): number =>

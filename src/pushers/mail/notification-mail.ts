@@ -25,8 +25,11 @@ export interface NotificationMailDeps {
   readonly avatars: Avatars | undefined;
 }
 
-/** Maximum number of rooms in a mail, and of the events of each room that notify the user. */
-const [maxRooms, maxEvents] = [10, 10];
+/** Maximum number of rooms in a mail. */
+const maxRooms = 10;
+
+/** Maximum number of events of one room in a mail that notify the user. */
+const maxEvents = 10;
 
 interface RoomInMail {
   readonly subject: RoomInSubject;

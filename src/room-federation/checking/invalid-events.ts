@@ -1,8 +1,11 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
-/** Maximum number of events in the cache, and milliseconds for which they stay there. */
-const [maxEvents, rememberedFor] = [20_000, 60 * 60_000];
+/** Maximum number of events in the cache. */
+const maxEvents = 20_000;
+
+/** Milliseconds for which an event stays in the cache. */
+const rememberedFor = 60 * 60_000;
 
 /** Milliseconds for which an event is not requested again when a missing key is its only problem. */
 const keyRetryDelay = 5_000;

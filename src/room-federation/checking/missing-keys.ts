@@ -9,8 +9,11 @@ export const keyWait = 2 * 60 * 60_000;
 /** Milliseconds after the last failed look-up for which a missing key is cached. */
 const rememberedFor = 24 * 60 * 60_000;
 
-/** Maximum number of missing keys that are cached, and estimated bytes of a key. */
-const [maxKeys, keyBytes] = [5_000, 200];
+/** Maximum number of missing keys that are cached. */
+const maxKeys = 5_000;
+
+/** Estimated bytes of a key. */
+const keyBytes = 200;
 
 interface MissingKey {
   /** When the first look-up failed, in milliseconds since the epoch. */

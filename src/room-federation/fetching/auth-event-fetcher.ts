@@ -13,8 +13,11 @@ const maxChainLength = 10_000;
 /** Maximum number of missing auth events that are fetched one by one before the whole chain is requested. */
 const maxSinglesFirst = 20;
 
-/** Maximum number of events that are fetched one by one in total, and of levels of the auth chain. */
-const [maxSingles, maxDepth] = [100, 20];
+/** Maximum number of events that are fetched one by one in total. */
+const maxSingles = 100;
+
+/** Maximum number of levels of the auth chain. */
+const maxDepth = 20;
 
 /** Fetches and stores missing auth events. */
 export class AuthEventFetcher {

@@ -7,10 +7,16 @@ import type { RemoteEvents, RemoteState } from '../remote-servers.ts';
 import type { AuthEventFetcher } from './auth-event-fetcher.ts';
 import type { EventFetcher } from './event-fetcher.ts';
 
-/** Up to `alwaysSingles` missing events are always fetched one by one; more than `maxSingles` never are. */
-const [alwaysSingles, maxSingles] = [20, 500];
+/** Number of missing events up to which all are fetched one by one. */
+const alwaysSingles = 20;
 
-/** Between these limits, the whole state is fetched with one request if more than a tenth of its events is missing. */
+/** Number of missing events above which none are fetched one by one. */
+const maxSingles = 500;
+
+/**
+ * Between `alwaysSingles` and `maxSingles` missing events, the whole state is fetched with one request if more than one in
+ * this number of its events is missing.
+ */
 const maxMissingDivisor = 10;
 
 /** The default share of a state that may be missing. */

@@ -16,11 +16,11 @@ export interface CandidateDeps {
   readonly strippedState: (roomId: string, userId: string) => Promise<readonly StrippedState[]>;
 }
 
-/**
- * Maximum number of servers that are asked, and of servers from the client's `via`, which must leave room for servers
- * from other sources.
- */
-const [maxCandidates, maxNamed] = [30, 8];
+/** Maximum number of servers that receive a request. */
+const maxCandidates = 30;
+
+/** Maximum number of servers from the client's `via`, which must leave room for servers from other sources. */
+const maxNamed = 8;
 
 /** Maximum number of inviting servers that are considered: the servers with the latest invites. */
 const maxInviters = 20;

@@ -14,8 +14,11 @@ import {
 import type { PrejoinKeys, RoomHead, RoomReader, RoomTables, StoredEvent } from '../../room-engine/index.ts';
 import type { Incoming } from '../incoming.ts';
 
-/** Maximum number of entries of received stripped state that are read, and maximum bytes of JSON that are stored. */
-const [maxEntries, maxBytes] = [100, 128 * 1024];
+/** Maximum number of entries of received stripped state that are read. */
+const maxEntries = 100;
+
+/** Maximum bytes of JSON of stripped state that are stored. */
+const maxBytes = 128 * 1024;
 
 const createKey = stateMapKey('m.room.create', '');
 

@@ -9,8 +9,11 @@ import { MatrixError, notFound, unknown } from '../../protocol/index.ts';
 import { MissingEvents } from '../../room-engine/index.ts';
 import { HandshakeFailure } from './handshake.ts';
 
-/** Maximum number of servers that are asked, and milliseconds after which no further server is asked. */
-const [maxServers, maxSearchTime] = [12, 120_000];
+/** Maximum number of servers that receive a request. */
+const maxServers = 12;
+
+/** Milliseconds after which no request to a further server is sent. */
+const maxSearchTime = 120_000;
 
 /**
  * Asks one server after another until one succeeds. Servers in backoff are asked after all other servers have failed.

@@ -6,7 +6,8 @@ import { noFilter } from '../../filters/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
 import { creator, type JoinedRoom, joinedRoom, remoteBob } from '../test/joined-room.ts';
 
-const [minute, day] = [60_000, 24 * 3_600_000];
+const minute = 60_000;
+const day = 24 * 3_600_000;
 
 /** Adds events to the room without sending them to this server. @returns the event ids */
 function addUnreceived({ room }: JoinedRoom, count: number): string[] {

@@ -37,8 +37,11 @@ const firstPause = 1_000;
 /** Minimum milliseconds between two requests. */
 const minPause = 50;
 
-/** Milliseconds before an event is requested again: the first and the longest delay. */
-const [minDelay, maxDelay] = [10_000, 24 * 3_600_000];
+/** Milliseconds before an event is requested again for the first time. */
+const minDelay = 10_000;
+
+/** Maximum milliseconds before an event is requested again. */
+const maxDelay = 24 * 3_600_000;
 
 /** The factor by which the delay grows after each attempt. */
 const growth = 3;

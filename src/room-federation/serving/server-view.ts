@@ -19,10 +19,13 @@ const visibilityKey = stateMapKey('m.room.history_visibility', '');
 const maxUsersLookedUp = 50;
 
 /**
- * Maximum number of entries of a state, and of states, that are read in full to find former members without
- * an entry in the current state.
+ * Maximum number of entries of a state that is read in full to find former members without an entry in the current
+ * state.
  */
-const [maxEntriesRead, maxStatesRead] = [500, 3];
+const maxEntriesRead = 500;
+
+/** Maximum number of states that are read in full to find former members. */
+const maxStatesRead = 3;
 
 /**
  * Decides which events of a room's history a server may see. The server is in the room, or was in it when some

@@ -4,8 +4,11 @@ import type { IncomingMetrics } from '../metrics.ts';
 import type { Outcome, StagedEventProcessor } from './staged-event-processor.ts';
 import type { StagedEvent, Staging } from './staging.ts';
 
-/** Milliseconds before an event is retried: the first and the longest delay. */
-const [minDelay, maxDelay] = [10_000, 60 * 60_000];
+/** Milliseconds before an event is retried for the first time. */
+const minDelay = 10_000;
+
+/** Maximum milliseconds before an event is retried. */
+const maxDelay = 60 * 60_000;
 
 /** The factor by which the delay grows after each attempt. */
 const growth = 4;

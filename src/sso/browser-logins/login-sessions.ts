@@ -41,8 +41,11 @@ interface Stored {
   readonly expiresAt: number;
 }
 
-/** Maximum number of logins in memory, and of logins of one client address; the oldest are deleted. */
-const [maxSessions, maxPerAddress] = [10_000, 50];
+/** Maximum number of logins in memory; the oldest are deleted. */
+const maxSessions = 10_000;
+
+/** Maximum number of logins of one client address; the oldest are deleted. */
+const maxPerAddress = 50;
 
 /** Default lifetime of a login in milliseconds. */
 const usualLifetime = 15 * 60_000;

@@ -16,8 +16,11 @@ export interface CasDeps {
   readonly baseUrl: string;
 }
 
-/** Milliseconds until a CAS server must have answered, and maximum bytes of its answer. */
-const [timeout, maxBody] = [10_000, 256 * 1024];
+/** Milliseconds until a CAS server must have answered. */
+const timeout = 10_000;
+
+/** Maximum bytes of the answer of a CAS server. */
+const maxBody = 256 * 1024;
 
 /** Paths at which tickets are validated, by protocol version; version 2 is the default. */
 const validationPaths: Readonly<Record<number, string>> = {

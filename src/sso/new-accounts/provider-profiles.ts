@@ -25,8 +25,11 @@ export interface ProviderProfilesDeps {
   readonly maxPicture: number | null;
 }
 
-/** Milliseconds until a picture must have arrived, and its maximum bytes when `max_avatar_size` names none. */
-const [timeout, usualMaxPicture] = [10_000, 10 * 1024 * 1024];
+/** Milliseconds until a picture must have arrived. */
+const timeout = 10_000;
+
+/** Maximum bytes of a picture when `max_avatar_size` names none. */
+const usualMaxPicture = 10 * 1024 * 1024;
 
 /** Media types of avatars. SVG is not among them, since it may contain scripts. */
 const pictureTypes = /^image\/(png|jpeg|gif|webp|avif)$/;

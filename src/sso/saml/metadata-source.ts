@@ -19,8 +19,11 @@ export interface SamlIdentityProviders {
   readonly areSeveral: boolean;
 }
 
-/** Milliseconds until metadata must have arrived, and maximum bytes of it. */
-const [timeout, maxBody] = [10_000, 16 * 1024 * 1024];
+/** Milliseconds until metadata must have arrived. */
+const timeout = 10_000;
+
+/** Maximum bytes of metadata. */
+const maxBody = 16 * 1024 * 1024;
 
 /** Milliseconds until metadata is read again. */
 const maxAge = 3_600_000;

@@ -102,8 +102,11 @@ export class ResponseCheck {
   }
 }
 
-/** Maximum numbers of tags and of attributes in a response: XML is parsed without a pause. */
-const [maxTags, maxAttributes] = [10_000, 20_000];
+/** Maximum number of tags in a response: XML is parsed without a pause. */
+const maxTags = 10_000;
+
+/** Maximum number of attributes in a response. */
+const maxAttributes = 20_000;
 
 /** Decodes a response. @param response in base64 @throws Error when its XML would take long to parse */
 export function decoded(response: string): string {

@@ -44,8 +44,11 @@ export interface DayHistoryDeps {
   readonly flush: () => Promise<unknown>;
 }
 
-/** Days for which figures, and visits of users, are stored. */
-const [storedDays, storedVisitDays] = [731, 61];
+/** Days for which figures are stored. */
+const storedDays = 731;
+
+/** Days for which visits of users are stored. */
+const storedVisitDays = 61;
 
 /** Hours for which the numbers of messages of single hours are stored. */
 const storedHours = 49;

@@ -55,8 +55,11 @@ export async function monthlyActiveUsers(database: Database, now: number): Promi
   return Number(count);
 }
 
-/** Minimum number of days between the first and the last visit of a returning user, and last days that are considered. */
-const [returningDays, consideredDays] = [30, 60];
+/** Minimum number of days between the first and the last visit of a returning user. */
+const returningDays = 30;
+
+/** Number of days before the report whose visits are considered. */
+const consideredDays = 60;
 
 /**
  * Counts returning users: those with requests at least 30 days apart within the last 60 days, with any client and with

@@ -16,7 +16,9 @@ import { TestClient } from '../../../test/support/users/test-client.ts';
 import { statisticsMigrations } from '../migrations.ts';
 import { returningUsers } from './usage-figures.ts';
 
-const [second, minute, hour] = [1_000, 60_000, 3_600_000];
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
 
 type Report = Readonly<Record<string, unknown>>;
 

@@ -14,8 +14,11 @@ export interface UsageReportingDeps {
   readonly endpoint: string;
 }
 
-/** Milliseconds until the first report, and between two reports. Source: interface document, "report_stats". */
-const [firstDelay, interval] = [300_000, 3 * 3_600_000];
+/** Milliseconds until the first report. Source: interface document, "report_stats". */
+const firstDelay = 300_000;
+
+/** Milliseconds between two reports. Source: interface document, "report_stats". */
+const interval = 3 * 3_600_000;
 
 /** Milliseconds. */
 const requestTimeout = 30_000;

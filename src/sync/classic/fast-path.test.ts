@@ -51,7 +51,8 @@ const parametersFor = (dora: TestClient): readonly SyncParameters[] => [
   { filter: { room: { ephemeral: { not_types: ['m.receipt'] } } }, use_state_after: true },
 ];
 
-const [peopleCount, clientCount] = [5, 11];
+const peopleCount = 5;
+const clientCount = 11;
 
 /** A client that syncs often. */
 interface Follower {

@@ -16,8 +16,11 @@ export interface RepeatableRequest extends SyncRequest {
   };
 }
 
-/** Maximum bytes of all cached answers, and maximum number of characters of one answer. */
-const [maxBytes, maxAnswerCharacters] = [24 * MiB, 8 * MiB];
+/** Maximum bytes of all cached answers. */
+const maxBytes = 24 * MiB;
+
+/** Maximum number of characters of one cached answer. */
+const maxAnswerCharacters = 8 * MiB;
 
 interface CachedAnswer {
   /** The answer as JSON text. */

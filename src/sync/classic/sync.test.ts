@@ -11,8 +11,11 @@ import {
 } from '../../../test/support/users/test-client.ts';
 import { membersIn, texts, usersInRoomOn } from './test/shared-rooms.ts';
 
-/** Milliseconds for which long polls wait: other timers of the server are shorter or longer. */
-const [minPoll, maxPoll] = [200_000, 220_000];
+/** Minimum milliseconds of a timer that ends a long poll: other timers of the server are shorter or longer. */
+const minPoll = 200_000;
+
+/** Maximum milliseconds of a timer that ends a long poll. */
+const maxPoll = 220_000;
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`GET /sync, on ${database}`, () => {

@@ -39,8 +39,11 @@ export interface EventChunk {
 /** Maximum wait in milliseconds, whatever the client requests. */
 const maxWait = 5 * 60 * 1000;
 
-/** Maximum number of events of one answer, and of pages of a room that are searched for visible events. */
-const [maxEvents, maxPages] = [100, 10];
+/** Maximum number of events of one answer. */
+const maxEvents = 100;
+
+/** Maximum number of pages of a room that are searched for visible events. */
+const maxPages = 10;
 
 /** The events of a range of the streams. */
 interface RangeEvents {

@@ -1,8 +1,11 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import type { SourceList } from '../sources/source-list.ts';
 
-/** Maximum number of lists and of room subscriptions in one request. Source: MSC4186, "Request Body". */
-const [maxLists, maxSubscriptions] = [100, 1_000];
+/** Maximum number of lists in one request. Source: MSC4186, "Request Body". */
+const maxLists = 100;
+
+/** Maximum number of room subscriptions in one request. Source: MSC4186, "Request Body". */
+const maxSubscriptions = 1_000;
 
 /** Maximum length of event types, state keys and names of lists, in characters. */
 const maxNameLength = 255;

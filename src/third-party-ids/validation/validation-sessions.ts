@@ -63,8 +63,11 @@ const validatedLifetime = 24 * 3_600_000;
 /** Milliseconds between two deletions of expired sessions. */
 const cleanupInterval = 3_600_000;
 
-/** Sessions begun between two checks of their number, and maximum number of sessions that are deleted at once. */
-const [sessionsPerCheck, deletedAtOnce] = [50, 500];
+/** Number of sessions that are begun between two checks of their number. */
+const sessionsPerCheck = 50;
+
+/** Maximum number of sessions that one transaction deletes. */
+const deletedAtOnce = 500;
 
 const digest = (secret: string) => hash('sha256', secret, 'base64url');
 

@@ -24,8 +24,11 @@ export const head = (...elements: string[]) => `<html><head>${elements.join('')}
 /** Returns an Open Graph property. */
 export const og = (name: string, value: string) => `<meta property="og:${name}" content="${value}">`;
 
-/** Milliseconds that reading a page may take on a server, and in these tests. */
-const [pageTimeout, testPageTimeout] = [5_000, 60_000];
+/** Milliseconds that reading a page may take on a server. */
+const pageTimeout = 5_000;
+
+/** Milliseconds that reading a page may take in these tests. */
+const testPageTimeout = 60_000;
 
 /** Returns a clock with more time for pages: their process has a low priority, and gets little processor time on a busy machine. */
 function clockForSlowPages(): SkippableClock {

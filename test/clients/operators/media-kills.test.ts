@@ -15,8 +15,12 @@ import { adminRegistrationBody, adminRegistrationPath } from '../../support/user
 import { after, before, test } from '../bounded-test.ts';
 import { eventually } from '../eventually.ts';
 
-/** Number of small files, whose deletion takes several transactions, and of large files, which are moved. */
-const [smallFiles, largeFiles] = [450, 12];
+/** Number of small files, whose deletion takes several transactions. */
+const smallFiles = 450;
+
+/** Number of large files, which are moved. */
+const largeFiles = 12;
+
 const largeFile = (index: number) => Buffer.alloc(4 * 1024 * 1024, `large file ${index} `);
 
 describe('kill -9 of the media repository', () => {

@@ -12,8 +12,11 @@ export interface FoundDifference extends Difference {
   readonly request: string;
 }
 
-/** Milliseconds between two tries of a request whose answer may still change, and the number of tries. */
-const [pause, maxTries] = [200, 50];
+/** Milliseconds between two tries of a request whose answer may still change. */
+const pause = 200;
+
+/** Maximum number of tries. */
+const maxTries = 50;
 
 /** Sends the requests of a subject to both servers and compares the answers. */
 export async function compareSubject(

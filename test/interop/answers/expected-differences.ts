@@ -13,7 +13,8 @@ export interface ExpectedDifference {
 }
 
 const everywhere = ['*'];
-const [errcode, status] = [['body.errcode'], ['status']];
+const errcode = ['body.errcode'];
+const status = ['status'];
 const sliding = 'anna POST /_matrix/client/unstable/org.matrix.simplified_msc3575/sync*';
 
 /** Differences between the errors of malformed requests. */

@@ -9,8 +9,14 @@ export interface LargeCollection {
   readonly entries: number;
 }
 
-/** Bytes of an entry in the table of a `Map` and of a `Set`, with its share of the buckets, and of an array's element. */
-const [mapEntryBytes, setEntryBytes, elementBytes] = [28, 20, 8];
+/** Bytes of an entry in the table of a `Map`, with its share of the buckets. */
+const mapEntryBytes = 28;
+
+/** Bytes of an entry in the table of a `Set`, with its share of the buckets. */
+const setEntryBytes = 20;
+
+/** Bytes of an element of an array. */
+const elementBytes = 8;
 
 /** Number of steps of a path that are shown. */
 const shownSteps = 12;

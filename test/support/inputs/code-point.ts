@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 
-/** Number of surrogates, which are not characters, and the first of them. */
-const [surrogates, firstSurrogate] = [0x800, 0xd800];
+/** Number of surrogates, which are not characters. */
+const surrogates = 0x800;
+
+/** The first surrogate. */
+const firstSurrogate = 0xd800;
 
 /**
  * Any character, as the unit of `fc.string`. The unit `binary` of fast-check means the same, but makes a map of all characters

@@ -3,10 +3,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Ports below the range from which the operating system takes ports of outgoing connections and of servers that listen
- * on port 0: one of these could otherwise occupy the port before the server listens on it, or while the server is down.
+ * The first port that is tried. All are below the range from which the operating system takes ports of outgoing
+ * connections and of servers that listen on port 0: one of these could otherwise occupy the port before the server
+ * listens on it, or while the server is down.
  */
-const [firstPort, lastPort] = [20_000, 32_000];
+const firstPort = 20_000;
+
+/** The port after the last one that is tried. */
+const lastPort = 32_000;
 
 /** Returns a TCP port of the loopback address on which nothing listens. */
 export async function freePort(): Promise<number> {

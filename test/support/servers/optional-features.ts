@@ -10,8 +10,11 @@ import type { ConfigurationOverrides } from './server.ts';
 /** The option `form_secret`. */
 export const formSecret = 'secret of forms';
 
-/** Key of the module in `registrations`, and path of its web resource. */
-const [moduleKey, resourcePath] = ['optional features', '/_synapse/client/resource'];
+/** Key of the module in `registrations`. */
+const moduleKey = 'optional features';
+
+/** Path of the web resource of the module. */
+const resourcePath = '/_synapse/client/resource';
 
 /** Features that are off by default and that add routes to a server. */
 export interface OptionalFeatures {

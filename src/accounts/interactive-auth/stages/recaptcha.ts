@@ -9,8 +9,11 @@ type Options = Pick<
   'recaptcha_public_key' | 'recaptcha_private_key' | 'recaptcha_siteverify_api'
 >;
 
-/** Milliseconds until the CAPTCHA service must have answered, and maximum bytes of its answer. */
-const [timeout, maxBody] = [10_000, 65_536];
+/** Milliseconds until the CAPTCHA service must have answered. */
+const timeout = 10_000;
+
+/** Maximum bytes of the answer of the CAPTCHA service. */
+const maxBody = 65_536;
 
 const captchaError = (errcode: string, message: string) => new MatrixError(401, errcode, message);
 

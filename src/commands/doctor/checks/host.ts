@@ -7,8 +7,11 @@ import { error, type Finding, ok, warning } from '../finding.ts';
 
 const GiB = 1024 * MiB;
 
-/** Bytes of free space below which writing may soon fail. */
-const [littleSpace, noSpace] = [2 * GiB, 256 * MiB];
+/** Bytes of free space below which the server may soon be unable to write. */
+const littleSpace = 2 * GiB;
+
+/** Bytes of free space below which the disk counts as full. */
+const noSpace = 256 * MiB;
 
 /** Share of free inodes below which new files may soon fail. */
 const fewInodes = 0.02;

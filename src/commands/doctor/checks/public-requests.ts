@@ -1,8 +1,11 @@
 import { OutboundError, type OutboundResponse } from '../../../kernel/outbound/index.ts';
 import type { Examination } from '../examination.ts';
 
-/** Milliseconds for a request to the public name, and maximum bytes of its answer. */
-const [timeout, maxBody] = [10_000, 256 * 1024];
+/** Milliseconds until the public name must have answered a request. */
+const timeout = 10_000;
+
+/** Maximum bytes of an answer. */
+const maxBody = 256 * 1024;
 
 /** An answer from the public name, or the failure of the request. */
 export type PublicAnswer = OutboundResponse | OutboundError;

@@ -9,8 +9,11 @@ import { useLoaded } from '../shell/loading.ts';
 import { addressOf } from '../shell/route.ts';
 import { useSession } from '../shell/session-context.ts';
 
-/** Milliseconds between two readings, and the number of readings in the plots: 20 minutes. */
-const [interval, maxReadings] = [5_000, 240];
+/** Milliseconds between two readings. */
+const interval = 5_000;
+
+/** Number of readings in the plots: 20 minutes. */
+const maxReadings = 240;
 
 /** Shows live figures of the server. */
 export function OverviewPage() {

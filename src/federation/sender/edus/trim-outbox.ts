@@ -11,8 +11,11 @@ export interface TrimOutboxDeps {
 
 const hour = 3_600_000;
 
-/** Maximum age of an EDU in milliseconds, and maximum number of EDUs for one destination. */
-const [maxAge, maxPerDestination] = [30 * 24 * hour, 50_000];
+/** Maximum age of an EDU in milliseconds. */
+const maxAge = 30 * 24 * hour;
+
+/** Maximum number of EDUs for one destination. */
+const maxPerDestination = 50_000;
 
 /** Deletes EDUs that were not acknowledged within 30 days, and the oldest EDUs of destinations with too many. */
 export function trimOutboxHourly(jobs: Jobs, deps: TrimOutboxDeps): void {

@@ -1,7 +1,10 @@
 import type { Clock, Timer } from '../../../kernel/clock.ts';
 
-/** Milliseconds between two rounds, and number of destinations per round. */
-const [interval, perRound] = [100, 10];
+/** Milliseconds between two rounds. */
+const interval = 100;
+
+/** Number of destinations in a round. */
+const perRound = 10;
 
 /**
  * Destinations with EDUs that are not urgent. These EDUs are sent to a few destinations at a time, so that they do not

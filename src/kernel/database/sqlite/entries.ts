@@ -10,11 +10,13 @@ interface Settle<T> {
   reject(error: unknown): void;
 }
 
+/** Number of rows from which a batch is worth a flush of its own. */
+const largeBatchRows = 32;
+
 /**
- * Number of rows from which a batch is worth a flush of its own, and maximum rows per message to the writing
- * thread: preparing a message with ten thousand rows takes many milliseconds.
+ * Maximum rows per message to the writing thread: preparing a message with ten thousand rows takes many milliseconds.
  */
-const [largeBatchRows, maxRowsPerMessage] = [32, 1_000];
+const maxRowsPerMessage = 1_000;
 
 const rowsOf = (statements: readonly Statement[]) =>
   statements.reduce((count, { rows }) => count + rows.length, 0);

@@ -4,8 +4,14 @@ import type { Database } from '../database.ts';
 /** Number of 4 KiB pages that one transaction releases, so that other writers are not blocked for long. */
 const pagesAtOnce = 200;
 
-/** Share of the file and number of pages that stay free, whichever is more: they are used again before the file grows. */
-const [keptShare, keptPages] = [0.05, 500];
+/**
+ * Share of the pages of the file that stays free, if it is more than `keptPages`: free pages are used again before the
+ * file grows.
+ */
+const keptShare = 0.05;
+
+/** Minimum number of pages that stay free. */
+const keptPages = 500;
 
 /** Numbers of pages of a SQLite file, and its `auto_vacuum` mode. */
 interface Pages {

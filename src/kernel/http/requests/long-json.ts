@@ -13,8 +13,11 @@ import {
 /** Bytes up to which a body is parsed at once, whatever it contains: a few milliseconds of work. */
 export const maxShortBytes = 64 * 1024;
 
-/** Bytes and values up to which a body that a `JsonScan` has measured is parsed at once. */
-const [maxBytesAtOnce, maxValuesAtOnce] = [256 * 1024, 15_000];
+/** Bytes up to which a body that a `JsonScan` has measured is parsed at once. */
+const maxBytesAtOnce = 256 * 1024;
+
+/** Number of values up to which a body that a `JsonScan` has measured is parsed at once. */
+const maxValuesAtOnce = 15_000;
 
 /** Bounds of a client's JSON: several times what 4 MiB of encrypted messages, or 16 MiB of room keys, contain. */
 export const clientJsonBounds: JsonBounds = {

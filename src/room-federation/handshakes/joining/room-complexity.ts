@@ -13,8 +13,11 @@ export interface ComplexityOptions {
 /** Number of entries of the current state that make a complexity of 1. */
 const entriesPerUnit = 500;
 
-/** Maximum number of servers that are asked for the complexity, and the timeout of each request in milliseconds. */
-const [maxAsked, requestTimeout] = [3, 10_000];
+/** Maximum number of servers from which the complexity is requested. */
+const maxServers = 3;
+
+/** Timeout of each request in milliseconds. */
+const requestTimeout = 10_000;
 
 /** The complexity of a room by the size of its current state, as other servers calculate it. */
 export function complexityOf(head: RoomHead): number {
@@ -47,7 +50,7 @@ export class ComplexityLimit {
     servers: readonly string[],
     roomId: string,
   ): Promise<boolean> {
-    for (const server of servers.slice(0, maxAsked)) {
+    for (const server of servers.slice(0, maxServers)) {
       const complexity = await peers
         .complexity(server, roomId, { timeout: requestTimeout })
         .catch(() => undefined);

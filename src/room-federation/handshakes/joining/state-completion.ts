@@ -20,8 +20,11 @@ export interface StateCompletionDeps {
 /** Maximum number of rooms that are completed at the same time. */
 const maxAtOnce = 3;
 
-/** The first and the longest pause before a retry, in milliseconds. */
-const [minBackoff, maxBackoff] = [10_000, 1_800_000];
+/** Milliseconds of the first pause before a retry. */
+const minBackoff = 10_000;
+
+/** Maximum milliseconds of a pause before a retry. */
+const maxBackoff = 1_800_000;
 
 /**
  * Number of attempts at the beginning that require the full state; they take about ten minutes. Later attempts accept a

@@ -10,7 +10,8 @@ import { silentLogger } from '../../../kernel/observability/index.ts';
 import type { JsonObject } from '../../../protocol/index.ts';
 import { InviteChecks } from './invite-check.ts';
 
-const [second, hour] = [1_000, 3_600_000];
+const second = 1_000;
+const hour = 3_600_000;
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('InviteChecks asks whether an invite is over after another user has ended it', () => {

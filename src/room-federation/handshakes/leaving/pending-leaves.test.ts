@@ -13,7 +13,8 @@ import type { BuiltEvent, JsonObject } from '../../../protocol/index.ts';
 import { PendingLeaves } from './pending-leaves.ts';
 import { RemoteLeave } from './remote-leave.ts';
 
-const [minute, hour] = [60_000, 3_600_000];
+const minute = 60_000;
+const hour = 60 * minute;
 
 const signer = { serverName: 'test', key: newSigningKey('test') };
 

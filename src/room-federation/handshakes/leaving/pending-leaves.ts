@@ -31,8 +31,11 @@ export type PendingLeave = LeaveToSend &
 /** The kind of the jobs; the payload is a `PendingLeave`. */
 export const sendLeaveJob = 'rooms/send-leave';
 
-/** Milliseconds before the first retry, doubled for each further retry, and the longest pause. */
-const [minBackoff, maxBackoff] = [60_000, 4 * 3_600_000];
+/** Milliseconds before the first retry, doubled for each further retry. */
+const minBackoff = 60_000;
+
+/** Maximum milliseconds before a retry. */
+const maxBackoff = 4 * 3_600_000;
 
 /**
  * Milliseconds for which servers are retried. A server that is unreachable for longer gets the leave in the
@@ -46,8 +49,11 @@ const maxAttempts = 20;
 /** Milliseconds for the first attempt: for all its requests, and for each request. Joins of the room wait meanwhile. */
 const firstTimeouts = { totalTimeout: 10_000, timeout: 10_000 };
 
-/** Milliseconds for a later attempt: for all its requests, and for each request. Joins of the room wait meanwhile. */
-const [attemptTimeout, requestTimeout] = [20_000, 10_000];
+/** Milliseconds for all requests of a later attempt. Joins of the room wait meanwhile. */
+const attemptTimeout = 20_000;
+
+/** Milliseconds for each request of a later attempt. */
+const requestTimeout = 10_000;
 
 /**
  * Milliseconds between the time when a server is reachable again and the retry. The server may have sent an invite,

@@ -19,11 +19,11 @@ import { timelineText } from './room-text.ts';
  */
 const maxEvents = 50;
 
-/**
- * Maximum number of shared timelines for the newest event of a room, and maximum length of the text that a
- * shared timeline caches.
- */
-const [maxTimelines, maxCachedLength] = [8, 65_536];
+/** Maximum number of shared timelines for the newest event of a room. */
+const maxTimelines = 8;
+
+/** Maximum number of characters of the text that a shared timeline caches. */
+const maxCachedLength = 65_536;
 
 const noUsers: ReadonlySet<string> = new Set();
 

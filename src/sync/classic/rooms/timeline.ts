@@ -41,12 +41,14 @@ export interface TimelineRequest {
   readonly view: RoomView | undefined;
 }
 
+/** Maximum number of pages that are read while the filter or history visibility hides events. */
+const maxPages = 6;
+
 /**
- * Maximum number of pages that are read while the filter or history visibility hides events, and minimum size of the
- * first page. The minimum doubles with each page, so that a client whose filter passes few events gets no limited
- * timeline where nothing is missing.
+ * Minimum number of events on the first page. The minimum doubles with each page, so that a client whose filter passes
+ * few events gets no limited timeline where nothing is missing.
  */
-const [maxPages, firstPage] = [6, 10];
+const firstPage = 10;
 
 /** Maximum number of pages when no event can pass the filter. */
 const maxPagesWithoutEvents = 3;

@@ -10,8 +10,11 @@ const body = {
   lists: { all: { ranges: [[0, 9]], timeline_limit: 2, required_state: [['m.room.name', '']] } },
 };
 
-/** Milliseconds for which long polls wait: other timers of the server are shorter or longer. */
-const [minPoll, maxPoll] = [200_000, 220_000];
+/** Minimum milliseconds of a timer that ends a long poll: other timers of the server are shorter or longer. */
+const minPoll = 200_000;
+
+/** Maximum milliseconds of a timer that ends a long poll. */
+const maxPoll = 220_000;
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`connections of sliding sync on ${database}`, () => {

@@ -29,10 +29,13 @@ const connectionBytes = 1_000;
 const roomBytes = 120;
 
 /**
- * Maximum number of connections of a device, and of all devices of a user; a further connection replaces the least
- * recently used connection. A client of a replaced connection must start again.
+ * Maximum number of connections of a device. A further connection replaces the least recently used connection, whose
+ * client must start again.
  */
-const [maxPerDevice, maxPerUser] = [16, 256];
+const maxPerDevice = 16;
+
+/** Maximum number of connections of all devices of a user. */
+const maxPerUser = 256;
 
 /** A request and its connection. */
 export interface ConnectedRequest extends RunningRequest {

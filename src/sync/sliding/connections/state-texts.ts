@@ -1,8 +1,11 @@
 import type { SentChanges } from './connection.ts';
 import { nothingSent, type SentRoom } from './sent-room.ts';
 
-/** Maximum number of different required states that a connection may use, and of all characters in them. */
-const [maxTexts, maxLength] = [256, 256 * 1024];
+/** Maximum number of different required states that a connection may use. */
+const maxTexts = 256;
+
+/** Maximum characters of all required states that a connection uses. */
+const maxLength = 256 * 1024;
 
 /** The different required states that a connection has used, as `RequiredState.text`, without duplicates in memory. */
 export class StateTexts {

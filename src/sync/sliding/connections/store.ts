@@ -186,8 +186,11 @@ async function deleteConnections(writer: Writer<SlidingSyncTables>, ids: readonl
 
 type RoomRow = SlidingSyncTables['sliding_sync_rooms'];
 
-/** The numbers that stand for `never` and `live` in the database. */
-const [never, live] = [-2, -1];
+/** The number that stands for `never` in the database. */
+const never = -2;
+
+/** The number that stands for `live` in the database. */
+const live = -1;
 
 const numberOf = (part: SentPart) => (part === 'never' ? never : part === 'live' ? live : part);
 

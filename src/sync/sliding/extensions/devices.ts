@@ -4,8 +4,11 @@ import type { SourceSection } from '../../sources/source-list.ts';
 import type { ToDeviceRequest } from '../request.ts';
 import type { ExtensionAnswer, ExtensionContext } from './extension.ts';
 
-/** Default and maximum number of messages in one answer. */
-const [defaultMessages, maxMessages] = [100, 1_000];
+/** Number of messages in an answer when the request names none. */
+const defaultMessages = 100;
+
+/** Maximum number of messages in an answer. */
+const maxMessages = 1_000;
 
 /** The inputs of extensions about a device. */
 export type DeviceContext = Pick<ExtensionContext, 'userId' | 'deviceId' | 'since' | 'upTo' | 'changes'>;

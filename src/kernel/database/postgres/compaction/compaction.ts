@@ -31,14 +31,20 @@ export interface CompactionDeps {
   readonly statistics: Pick<DatabaseStatistics, 'movedRows'>;
 }
 
-/** Number of pages whose rows one transaction moves, and of pages whose large values one transaction rewrites. */
-const [pagesAtOnce, valuePagesAtOnce] = [32, 8];
+/** Number of pages whose rows one transaction moves. */
+const pagesAtOnce = 32;
+
+/** Number of pages whose large values one transaction rewrites. */
+const valuePagesAtOnce = 8;
 
 /** Minimum wasted bytes of a table or index that is compacted. */
 const minWaste = 4 * 2 ** 20;
 
-/** Shares of a table and of an index that their contents must fill; indexes are never as full as tables. */
-const [tableFill, indexFill] = [0.7, 0.5];
+/** Share of a table that its contents must fill. */
+const tableFill = 0.7;
+
+/** Share of an index that its contents must fill; indexes are never as full as tables. */
+const indexFill = 0.5;
 
 /** Share of additional pages that a compacted table may have, since rows of different sizes leave gaps. */
 const slack = 0.1;
@@ -46,11 +52,17 @@ const slack = 0.1;
 /** Bytes of the write-ahead log that may be written in a minute. */
 const walPerMinute = 256 * 2 ** 20;
 
-/** Maximum number of passes in one run that move the rows of a table, and of passes that rewrite its large values. */
-const [maxPasses, maxValuePasses] = [4, 2];
+/** Maximum number of passes in one run that move the rows of a table. */
+const maxPasses = 4;
 
-/** SQLSTATE of a statement that waited too long for a lock, and of one that was cancelled. */
-const [lockNotAvailable, queryCanceled] = ['55P03', '57014'];
+/** Maximum number of passes in one run that rewrite the large values of a table. */
+const maxValuePasses = 2;
+
+/** SQLSTATE of a statement that waited too long for a lock. */
+const lockNotAvailable = '55P03';
+
+/** SQLSTATE of a statement that was cancelled. */
+const queryCanceled = '57014';
 
 /**
  * Releases the space of deleted rows to the file system while the server works (decision 0168): moves rows from the last

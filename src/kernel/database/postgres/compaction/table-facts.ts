@@ -1,14 +1,20 @@
 import { sql } from 'kysely';
 import type { Reader } from '../../database.ts';
 
-/** Bytes of a page, and of its part that stores rows. */
-export const [pageBytes, usableBytes] = [8_192, 8_160];
+/** Bytes of a page. */
+export const pageBytes = 8_192;
+
+/** Bytes of the part of a page that stores rows. */
+export const usableBytes = 8_160;
 
 /**
- * Bytes that a row and an index entry take in addition to their values: a header, and a pointer in the page. Source:
- * PostgreSQL manual, "Database Page Layout".
+ * Bytes that a row takes in addition to its values: a header, and a pointer in the page. Source: PostgreSQL manual,
+ * "Database Page Layout".
  */
-const [rowOverhead, indexOverhead] = [32, 20];
+const rowOverhead = 32;
+
+/** Bytes that an index entry takes in addition to its values. */
+const indexOverhead = 20;
 
 /**
  * Maximum bytes of a value inside its row. PostgreSQL stores larger values in pieces of this size in a TOAST table, and a
@@ -16,8 +22,11 @@ const [rowOverhead, indexOverhead] = [32, 20];
  */
 export const maxInlineBytes = 1_996;
 
-/** Bytes of a pointer to a value in a TOAST table, and bytes of overhead of each piece of the value. */
-const [pointerBytes, pieceOverhead] = [18, 44];
+/** Bytes of a pointer to a value in a TOAST table. */
+const pointerBytes = 18;
+
+/** Bytes of overhead of each piece of a value in a TOAST table. */
+const pieceOverhead = 44;
 
 /** Pages that are read to estimate the rows of a table. */
 const sampledPages = 400;
