@@ -143,7 +143,7 @@ function openRooms(kernel: Kernel, { ignoredUsers: ignored, erasedUsers: erased 
     ignored,
     erased,
     relations: (engine, clientEvents) => {
-      index.followRemote(engine);
+      index.followAsReader(engine);
       return new Relations({ engine, clientEvents, index, ignored });
     },
   });

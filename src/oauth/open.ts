@@ -50,8 +50,8 @@ export interface AuthorizationServerDeps {
 }
 
 /**
- * Rate limit of client registrations, of begun device logins and of new rendezvous sessions from one client
- * address.
+ * Rate limit of client registrations, of new device logins and of new rendezvous sessions from one client address; each
+ * of the three is counted by itself.
  */
 const addressRate: RateLimit = { per_second: 0.5, burst_count: 50 };
 

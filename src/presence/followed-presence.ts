@@ -22,6 +22,7 @@ export class FollowedPresence {
     for (const [userId, status] of stored) if (!this.get(userId)) this.notOffline.set(userId, status);
   }
 
+  /** Applies changes that the main process has announced. */
   follow({ changes }: PresenceFact): void {
     for (const [userId, status] of changes) {
       if (status.presence === 'offline') {

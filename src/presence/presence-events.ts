@@ -107,22 +107,22 @@ export class PresenceEvents implements PresenceSection {
     newRooms: readonly UserRoom[],
     { after, upTo }: { after: number; upTo: number },
   ): Promise<Set<string>> {
-    const met = new Set<string>();
+    const newlySharing = new Set<string>();
     for (const { roomId } of newRooms) {
       for (const [member, membership] of (await this.#head(roomId))?.members ?? []) {
-        if (membership === 'join' && member !== userId) met.add(member);
-        if (met.size >= maxUsers) return met;
+        if (membership === 'join' && member !== userId) newlySharing.add(member);
+        if (newlySharing.size >= maxUsers) return newlySharing;
       }
     }
     for (const { roomId, users } of this.#joins.between(after, upTo) ?? []) {
       if (rooms.get(roomId)?.membership !== 'join') continue;
       const head = await this.#head(roomId);
       for (const user of users) {
-        if (user !== userId && head?.membership(user) === 'join') met.add(user);
-        if (met.size >= maxUsers) return met;
+        if (user !== userId && head?.membership(user) === 'join') newlySharing.add(user);
+        if (newlySharing.size >= maxUsers) return newlySharing;
       }
     }
-    return met;
+    return newlySharing;
   }
 
   /** Adds users with their last known presence; users who are not in memory are offline. */

@@ -17,6 +17,7 @@ type Encoded = readonly [
   routed: readonly (readonly [receiver: string, userIds: readonly string[]])[],
 ];
 
+/** The codec of changes of presence. */
 export const presenceFacts: FactCodec<PresenceFact> = {
   encode: ({ changes, rooms, routed = [] }) => [[...changes], [...rooms], [...routed]] as Encoded,
   decode: (json) => {

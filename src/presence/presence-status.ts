@@ -20,6 +20,7 @@ export interface PresenceSource {
   nextChange(now: number): number | undefined;
 }
 
+/** The presence of a user who was never active. */
 export const offline: PresenceStatus = {
   presence: 'offline',
   statusMsg: undefined,

@@ -30,6 +30,7 @@ export class PresenceWriter {
     return this.#unwritten.get(userId);
   }
 
+  /** Stores a presence with the next write. */
   put(userId: string, status: PresenceStatus): void {
     this.#unwritten.set(userId, status);
     this.#timer ??= this.#clock.setTimer(pause, () => {
@@ -44,6 +45,7 @@ export class PresenceWriter {
     return this.#writing;
   }
 
+  /** Writes what is not stored yet, and ends the timer. */
   async close(): Promise<void> {
     await this.write();
     this.#timer?.cancel();

@@ -57,7 +57,7 @@ interface PresentUser {
 /** Milliseconds for which presence reported by another server holds without being repeated. */
 const reportLifetime = 30 * 60_000;
 
-const nothing = () => undefined;
+const doNothing = () => undefined;
 
 /**
  * The presence of all users, in memory: a sync costs no query and no write, and each user who is not offline
@@ -86,6 +86,7 @@ export class Presence {
     return this.announcements.stream;
   }
 
+  /** Whether presence exists: from clients and servers, or, with `untracked`, from modules only. */
   get isEnabled(): boolean {
     return this.#enabled !== false;
   }
@@ -115,6 +116,7 @@ export class Presence {
     }
   }
 
+  /** Cancels all timers, and stores the presence that is not stored yet. */
   async stop(): Promise<void> {
     for (const { timer } of this.#users.values()) timer?.timer.cancel();
     await this.announcements.close();
@@ -130,13 +132,13 @@ export class Presence {
     { userId, deviceId = '', isUnlimited = false }: PresentDevice,
     presence: PresenceState,
   ): () => void {
-    if (this.#enabled !== true || presence === 'offline' || this.#deps.followed) return nothing;
+    if (this.#enabled !== true || presence === 'offline' || this.#deps.followed) return doNothing;
     const { clock, limiter } = this.#deps;
     const known = this.#users.get(userId)?.source;
     const before = known instanceof UserActivity ? known.presenceOf(deviceId) : undefined;
     const isLimited = !isUnlimited && before !== presence;
     const mayChange = !isLimited || limiter.tryTake(userId) === 0;
-    if (!mayChange && before === undefined) return nothing;
+    if (!mayChange && before === undefined) return doNothing;
     const { user, activity } = this.#local(userId);
     if (mayChange && before !== presence) activity.set(deviceId, presence, clock.now());
     const end = activity.beginSync(deviceId, clock.now());
@@ -221,15 +223,15 @@ export class Presence {
    * present are absent.
    */
   async lastKnown(userIds: readonly string[]): Promise<Map<string, PresenceStatus>> {
-    const noted = new Map<string, PresenceStatus>();
+    const inMemory = new Map<string, PresenceStatus>();
     for (const userId of userIds) {
       const status = this.#deps.followed?.get(userId) ?? this.#writer.get(userId);
-      if (status) noted.set(userId, status);
+      if (status) inMemory.set(userId, status);
     }
-    const others = userIds.filter((userId) => !noted.has(userId));
-    if (others.length === 0) return noted;
+    const others = userIds.filter((userId) => !inMemory.has(userId));
+    if (others.length === 0) return inMemory;
     const reader = this.#deps.database.reader<PresenceTables>();
-    return new Map([...(await readPresence(reader, others)), ...noted]);
+    return new Map([...(await readPresence(reader, others)), ...inMemory]);
   }
 
   /** Returns the presence of a user from memory; `undefined` for most offline users. */

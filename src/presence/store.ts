@@ -3,7 +3,7 @@ import type { PresenceState, PresenceStatus } from './presence-status.ts';
 import type { PresenceTables } from './tables.ts';
 
 /** Maximum number of users in one query. */
-const chunk = 500;
+const usersPerQuery = 500;
 
 /** Reads the stored presence of these users; users without a row are absent. */
 export async function readPresence(
@@ -11,11 +11,11 @@ export async function readPresence(
   userIds: readonly string[],
 ): Promise<Map<string, PresenceStatus>> {
   const statuses = new Map<string, PresenceStatus>();
-  for (let start = 0; start < userIds.length; start += chunk) {
+  for (let start = 0; start < userIds.length; start += usersPerQuery) {
     const rows = await reader
       .selectFrom('presence')
       .selectAll()
-      .where('user_id', 'in', userIds.slice(start, start + chunk))
+      .where('user_id', 'in', userIds.slice(start, start + usersPerQuery))
       .execute();
     for (const row of rows) statuses.set(row.user_id, toStatus(row));
   }

@@ -21,11 +21,12 @@ export class UsersWithoutSharedRoom {
     this.#maxTotal = maxTotal;
   }
 
+  /** Whether the set contains a user. */
   has(userId: string): boolean {
     return this.#byServer.get(serverOfUser(userId))?.has(userId) === true;
   }
 
-  /** Adds a user unless there are too many. @returns whether the set contains the user now */
+  /** Adds a user unless there are too many. @returns whether the set contains the user afterwards */
   add(userId: string): boolean {
     if (this.has(userId)) return true;
     const server = serverOfUser(userId);
@@ -36,6 +37,7 @@ export class UsersWithoutSharedRoom {
     return true;
   }
 
+  /** Removes a user, for instance because the user has begun to share a room. */
   delete(userId: string): void {
     const server = serverOfUser(userId);
     const users = this.#byServer.get(server);

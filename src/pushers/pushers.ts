@@ -57,6 +57,7 @@ export class Pushers {
     this.#setListeners.push(listener);
   }
 
+  /** Returns the pushers of a user. */
   list(userId: string): Promise<Pusher[]> {
     return readPushers(this.#reader, [userId]);
   }

@@ -38,6 +38,7 @@ export async function readExistingIds(reader: PusherReader, ids: readonly number
   return existing;
 }
 
+/** Returns a pusher; `undefined` when it does not exist. */
 export async function readPusher(reader: PusherReader, id: number): Promise<Pusher | undefined> {
   const row = await reader.selectFrom('pushers').selectAll().where('id', '=', id).executeTakeFirst();
   return row && toPusher(row);

@@ -180,8 +180,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       const [quiet, large] = [rooms[0]!, rooms[1]!];
       const recordReceipt = (roomId: string, userId: string, ts: number) =>
         receipts.record({
-          ...{ roomId, userId, ts, eventId: `$${ts}`, stream: undefined, threadId: undefined },
+          roomId,
+          userId,
           type: 'm.read',
+          threadId: undefined,
+          eventId: `$${ts}`,
+          stream: undefined,
+          ts,
         });
       const otherRooms = rooms.slice(2);
       for (const [index, roomId] of otherRooms.entries()) await recordReceipt(roomId, bob, index);

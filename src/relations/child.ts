@@ -37,6 +37,7 @@ export function childOf(stored: StoredEvent): Child | undefined {
 /** Relation types with aggregations. Annotations have none. */
 export const aggregatedTypes: readonly string[] = ['m.thread', 'm.replace', 'm.reference'];
 
+/** Whether a child has a relation type with aggregations. */
 export const isAggregated = ({ relType }: Pick<Child, 'relType'>): boolean =>
   aggregatedTypes.includes(relType);
 

@@ -12,26 +12,25 @@ const maxExamined = 500;
 const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
 /**
- * Caches whether members may see the whole history of a room; valid while the history visibility event of the room has
- * the nid `nid`.
+ * Caches `isHistoryUnrestricted`; valid while the history visibility event of the room has the nid `nid`.
  */
-const openHistory = new WeakMap<
+const unrestrictedHistories = new WeakMap<
   RoomHead,
-  { readonly nid: number | undefined; readonly isHistoryOpen: boolean }
+  { readonly nid: number | undefined; readonly isUnrestricted: boolean }
 >();
 
-/** Whether the history visibility of the room never restricted its members. */
-async function isHistoryOpen(engine: RoomReader, head: RoomHead): Promise<boolean> {
+/** Whether members may see the whole history of a room, because its history visibility never restricted them. */
+async function isHistoryUnrestricted(engine: RoomReader, head: RoomHead): Promise<boolean> {
   const nid = head.state.get(visibilityKey)?.nid;
-  const cached = openHistory.get(head);
-  if (cached && cached.nid === nid) return cached.isHistoryOpen;
+  const cached = unrestrictedHistories.get(head);
+  if (cached && cached.nid === nid) return cached.isUnrestricted;
   const entries = await engine.stateHistory(head.roomNid, visibilityKey);
-  const open = entries.every(({ event }) => {
+  const isUnrestricted = entries.every(({ event }) => {
     const visibility = historyVisibilityOf(event?.event.content);
     return visibility === 'shared' || visibility === 'world_readable';
   });
-  openHistory.set(head, { nid, isHistoryOpen: open });
-  return open;
+  unrestrictedHistories.set(head, { nid, isUnrestricted });
+  return isUnrestricted;
 }
 
 /** Filters children by whether a user may see them. */
@@ -48,7 +47,11 @@ export class ChildrenInView {
 
   /** Returns the filter for the user of a view. */
   static async forView(engine: RoomReader, view: RoomView): Promise<ChildrenInView> {
-    return new ChildrenInView(engine, view, view.isJoined && (await isHistoryOpen(engine, view.head)));
+    return new ChildrenInView(
+      engine,
+      view,
+      view.isJoined && (await isHistoryUnrestricted(engine, view.head)),
+    );
   }
 
   /** Returns the filter for a user; does not check whether the user may read the room. */

@@ -65,7 +65,7 @@ function indexOfReader(database: Database, inMemory: readonly StoredEvent[] = []
   const caches = plainCaches(manualClock());
   const index = new RelationIndex(database, 'here', caches);
   let apply: (fact: RoomFact) => void = () => undefined;
-  index.followRemote({
+  index.followAsReader({
     stream: { subscribe: (listener: typeof apply) => (apply = listener) },
     events: { peek: (nid: number) => inMemory.find((stored) => stored.nid === nid) },
   } as unknown as RoomReader);

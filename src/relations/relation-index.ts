@@ -56,8 +56,8 @@ export class RelationIndex implements EventIndex {
     stream.subscribe((fact) => this.#apply(fact));
   }
 
-  /** Like `follow`, in a process that does not write the rows: takes the changes from the facts. */
-  followRemote({ stream, events }: RoomReader): void {
+  /** Like `follow`, in a reader process, which does not write the rows: takes the changes from the facts. */
+  followAsReader({ stream, events }: RoomReader): void {
     stream.subscribe((fact) => {
       const { stored, redacts } = fact;
       const target = redacts === undefined ? undefined : events.peek(redacts);

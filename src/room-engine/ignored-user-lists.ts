@@ -8,12 +8,13 @@ export interface IgnoredUserLists {
 
 const none: ReadonlySet<string> = new Set();
 
+/** No user ignores other users. */
 export const noIgnoredUsers: IgnoredUserLists = { of: () => none };
 
 /**
  * Returns whether an event is hidden from a user who ignores these users. State events are not hidden, so that a room
- * looks the same to all members. Dummy events, which servers send to join forward extremities, are
- * hidden from all users.
+ * looks the same to all members. Dummy events, which servers send to merge forward extremities, are hidden from all
+ * users.
  * Source: client-server API, "Ignoring Users".
  */
 export function isHiddenFromUser(

@@ -182,17 +182,17 @@ export class EventProcessor {
     options?: StateOptions,
   ): Promise<void> {
     const { placement, fetcher, auth, states, log } = this.#deps;
-    const tips = new Map<string, VerifiedEvent>();
+    const missingEvents = new Map<string, VerifiedEvent>();
     for (const [id, stored] of await placement.find(eventIds)) {
-      if (stored.roomNid === query.roomNid) tips.set(id, asVerified(stored));
+      if (stored.roomNid === query.roomNid) missingEvents.set(id, asVerified(stored));
     }
-    const unknown = eventIds.filter((id) => !tips.has(id));
-    for (const [id, tip] of await fetcher.fetch(query, unknown)) tips.set(id, tip);
-    for (const [id, tip] of tips) {
+    const unknown = eventIds.filter((id) => !missingEvents.has(id));
+    for (const [id, missing] of await fetcher.fetch(query, unknown)) missingEvents.set(id, missing);
+    for (const [id, missing] of missingEvents) {
       try {
         const stateBefore = await states.stateAt(query, id, options);
-        await auth.fetchMissing(query, tip.event);
-        await this.#append(query, tip, { stateBefore });
+        await auth.fetchMissing(query, missing.event);
+        await this.#append(query, missing, { stateBefore });
       } catch (error) {
         log.info({ err: error, eventId: id }, 'A previous event of a received event could not be placed');
       }

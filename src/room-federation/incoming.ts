@@ -98,12 +98,12 @@ export class Incoming {
     const backoff = new AskBackoff(clock, deps.caches);
     const servers = new RoomServers({ ...deps, ...deps.others, backoff });
     const queries = new ServerQueries({ ...deps, servers, backoff });
-    const refused = new InvalidEvents(clock, deps.caches);
+    const invalidEvents = new InvalidEvents(clock, deps.caches);
     const known = new KnownEvents(database);
-    const responses = new ResponseVerifier({ verifier, refused, known });
-    const fetcher = new EventFetcher({ remote, responses, refused });
+    const responses = new ResponseVerifier({ verifier, invalidEvents, known });
+    const fetcher = new EventFetcher({ remote, responses, invalidEvents });
     const auth = new AuthEventFetcher({ remote, responses, fetcher, known, placement });
-    const states = new StateFetcher({ remote, responses, fetcher, refused, known, auth, placement });
+    const states = new StateFetcher({ remote, responses, fetcher, invalidEvents, known, auth, placement });
     const fetching = { ...deps, remote, responses, fetcher, auth, states, servers, queries };
     const older = new OlderEventFetcher(fetching);
     const missed = new MissedHistory({ ...fetching, older });

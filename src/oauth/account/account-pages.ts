@@ -115,8 +115,16 @@ export class AccountPages {
     const user = await this.#deps.slice.accounts.getUser(userId);
     if (user === undefined) throw notFound('No such user');
     const { isAdmin, isGuest, isSuspended, isShadowBanned } = user;
-    const none = { deviceId: undefined, appservice: undefined, tokenId: undefined };
-    return { userId, isAdmin, isGuest, isSuspended, isShadowBanned, ...none };
+    return {
+      userId,
+      isAdmin,
+      isGuest,
+      isSuspended,
+      isShadowBanned,
+      deviceId: undefined,
+      appservice: undefined,
+      tokenId: undefined,
+    };
   }
 
   #page(
@@ -143,8 +151,11 @@ export class AccountPages {
 
 /** A message that a page shows above its content. */
 export interface AccountMessage {
+  /** Says what was changed. */
   readonly done?: string;
+  /** Says why a change has failed. */
   readonly error?: string;
+  /** HTTP status of the page; by default 200. */
   readonly status?: number;
 }
 

@@ -87,6 +87,7 @@ export class Clients {
     return { clientId, metadata, createdAt: now, lastUsedAt: now };
   }
 
+  /** Returns a registered client; `undefined` for an unknown id. */
   async find(clientId: string): Promise<Client | undefined> {
     if (!/^[\w-]{1,64}$/.test(clientId)) return undefined;
     const row = await readClient(this.#deps.database.reader<OAuthTables>(), clientId);
@@ -138,7 +139,7 @@ async function writeUse(writer: Writer<OAuthTables>, clientId: string, now: numb
     .execute();
 }
 
-/** Returns the subquery of the sessions of a client, which reads their index. */
+/** Returns the subquery that finds the sessions of a client by their index. */
 const sessionsOfClient = (query: ExpressionBuilder<OAuthTables, 'oauth_clients'>) =>
   query
     .selectFrom('oauth_sessions')

@@ -145,8 +145,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       const clients = new Clients({ database, clock: manualClock() });
       const checked: unknown[] = [];
       const sessions = new OAuthSessions({
-        ...{ database, clock: manualClock(), clients, providerSessions: undefined },
-        ...{ devices: {} as never, sessions: {} as never },
+        database,
+        clock: manualClock(),
+        clients,
+        providerSessions: undefined,
+        devices: {} as never,
+        sessions: {} as never,
         login: {
           check: async ({ userId, deviceId, ip }) => {
             checked.push([userId, deviceId, ip]);

@@ -43,14 +43,14 @@ const maxRefused = 800;
 /** Maximum number of concurrent introspections. */
 const maxConcurrent = 64;
 
-/** Rate limit of introspected tokens of one client address that turn out to be invalid. */
-const refusalLimit = { per_second: 1, burst_count: 50 };
+/** Rate limit of the tokens of one client address that the service finds invalid. */
+const invalidTokenRate = { per_second: 1, burst_count: 50 };
 
 /**
  * Statuses by which the service refuses one request, for example because of a token that is too long: they say nothing
  * about other requests.
  */
-const requestRefused: ReadonlySet<number> = new Set([400, 413, 414, 422, 431]);
+const statusesOfRefusal: ReadonlySet<number> = new Set([400, 413, 414, 422, 431]);
 
 const hashOf = (token: string) => hash('sha256', token, 'base64url');
 
@@ -63,8 +63,8 @@ export class AuthenticationService implements TokenIntrospection {
   readonly #options: AuthenticationServiceOptions;
   /** Digests of invalid tokens, with the time until which they are not introspected again. */
   readonly #refused: Cache<string, number>;
-  readonly #reading = new LoadOnce<'metadata', JsonObject>();
-  readonly #refusals: RateLimiter;
+  readonly #metadataReads = new LoadOnce<'metadata', JsonObject>();
+  readonly #invalidTokenLimiter: RateLimiter;
   /** The backoffs are separate, because a service may answer one kind of request and not the other. */
   readonly #backoff: Readonly<Record<'introspection' | 'metadata', ServiceBackoff>>;
   #introspections = 0;
@@ -73,7 +73,7 @@ export class AuthenticationService implements TokenIntrospection {
   constructor(deps: AuthenticationServiceDeps, options: AuthenticationServiceOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#refusals = new RateLimiter(refusalLimit, deps.clock);
+    this.#invalidTokenLimiter = new RateLimiter(invalidTokenRate, deps.clock);
     const { clock } = deps;
     this.#backoff = { introspection: new ServiceBackoff(clock), metadata: new ServiceBackoff(clock) };
     this.#refused = deps.caches.create('refused_tokens', {
@@ -93,14 +93,14 @@ export class AuthenticationService implements TokenIntrospection {
     const key = hashOf(token);
     const now = this.#deps.clock.now();
     if ((this.#refused.get(key) ?? 0) > now) return undefined;
-    this.#refusals.check(ip);
+    this.#invalidTokenLimiter.check(ip);
     if (this.#introspections >= maxConcurrent) throw limitExceeded(1_000);
     this.#introspections += 1;
     try {
       const introspection = await this.#requestIntrospection(token, ip);
       if (introspection === undefined) {
         this.#refused.set(key, this.#deps.clock.now() + tokenAge);
-        this.#refusals.tryTake(ip);
+        this.#invalidTokenLimiter.tryTake(ip);
       }
       return introspection;
     } finally {
@@ -116,7 +116,7 @@ export class AuthenticationService implements TokenIntrospection {
     const { clock } = this.#deps;
     if (this.#metadata !== undefined && this.#metadata.until > clock.now()) return this.#metadata.value;
     try {
-      const value = await this.#reading.run('metadata', () => this.#readMetadata());
+      const value = await this.#metadataReads.run('metadata', () => this.#readMetadata());
       this.#metadata = { value, until: clock.now() + metadataAge };
       return value;
     } catch (error) {
@@ -149,7 +149,7 @@ export class AuthenticationService implements TokenIntrospection {
         // API.
         'x-mas-supports-device-id': '1',
       },
-      refused: () => this.#refusals.tryTake(ip),
+      refused: () => this.#invalidTokenLimiter.tryTake(ip),
     });
     const { clock, serverName } = this.#deps;
     return readIntrospection(answer, { now: clock.now(), serverName, maxAge: tokenAge });
@@ -173,7 +173,7 @@ export class AuthenticationService implements TokenIntrospection {
       .catch((error: unknown) => {
         throw this.#failed(kind, error instanceof Error ? error.message : 'no response');
       });
-    if (refused && requestRefused.has(response.status)) {
+    if (refused && statusesOfRefusal.has(response.status)) {
       this.#deps.log.warn({ kind, status: response.status }, 'The authentication service refuses a request');
       refused();
       throw unavailable();

@@ -1,9 +1,9 @@
 import type { Clock } from '../../kernel/clock.ts';
 
 /** Number of consecutive failures that cause the first pause. */
-const tolerated = 3;
+const failuresBeforePause = 3;
 
-/** Milliseconds of the first pause. */
+/** Milliseconds of the first pause, which doubles with each further failure. */
 const firstPause = 1_000;
 
 /** Maximum milliseconds of a pause. */
@@ -24,14 +24,16 @@ export class ServiceBackoff {
     return Math.max(0, this.#until - this.#clock.monotonic());
   }
 
+  /** Records a success, which ends the pause. */
   succeeded(): void {
     this.#failures = 0;
     this.#until = 0;
   }
 
+  /** Records a failure; from the third consecutive failure on, each failure causes a pause. */
   failed(): void {
     this.#failures += 1;
-    const excess = this.#failures - tolerated;
+    const excess = this.#failures - failuresBeforePause;
     if (excess < 0) return;
     this.#until = this.#clock.monotonic() + Math.min(maxPause, firstPause * 2 ** Math.min(excess, 10));
   }

@@ -19,7 +19,7 @@ export interface DeviceGrantDeps {
   readonly pages: Pages;
   readonly endpoints: Endpoints;
   readonly serverName: string;
-  /** Limits begun logins by the address of the client. */
+  /** Limits how often logins begin from one client address. */
   readonly beginLimiter: Limiter;
   /** Limits the codes that a user enters, by user id, so that codes cannot be guessed. */
   readonly codeLimiter: Limiter;

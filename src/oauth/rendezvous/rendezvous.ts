@@ -67,6 +67,7 @@ export class Rendezvous {
     return { id, ...session };
   }
 
+  /** Returns the data of a session; `undefined` when it is unknown or has expired. */
   read(id: string): RendezvousData | undefined {
     const session = this.#sessions.get(id);
     return session && session.expiresAt > this.#deps.clock.now() ? session : undefined;

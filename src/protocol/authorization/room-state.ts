@@ -22,6 +22,7 @@ export function joinRuleOf(state: RoomState): string {
   return typeof rule === 'string' ? rule : 'invite';
 }
 
+/** Returns the power levels in force in the room. */
 export function powerLevelsOf(state: RoomState): PowerLevels {
   return new PowerLevels(state.create, state.lookup('m.room.power_levels', ''));
 }

@@ -3,14 +3,17 @@ export type Verdict = { readonly allowed: true } | { readonly allowed: false; re
 
 const allowed: Verdict = Object.freeze({ allowed: true });
 
+/** Returns the verdict that allows an event. */
 export function allow(): Verdict {
   return allowed;
 }
 
+/** Returns the verdict that rejects an event. */
 export function reject(reason: string): Verdict {
   return { allowed: false, reason };
 }
 
+/** Allows an event if a condition holds. @param otherwise the reason to reject it if the condition does not hold */
 export function allowIf(condition: boolean, otherwise: string): Verdict {
   return condition ? allowed : reject(otherwise);
 }

@@ -8,10 +8,12 @@ import type { RoomVersion } from '../room-versions.ts';
  */
 export const MAX_EVENT_BYTES = 65_536;
 
+/** Maximum size of each of `limitedFields`, in the unit of the room version. */
 const MAX_FIELD = 255;
 
-/** Source: "Event format" of each room version. */
+/** Maximum number of auth events of an event. Source: "Event format" of each room version. */
 export const MAX_AUTH_EVENTS = 10;
+/** Maximum number of previous events of an event. Source: "Event format" of each room version. */
 export const MAX_PREV_EVENTS = 20;
 
 const limitedFields = ['event_id', 'room_id', 'sender', 'state_key', 'type'] as const;

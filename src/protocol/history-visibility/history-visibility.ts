@@ -9,6 +9,7 @@ const VISIBILITIES: ReadonlySet<unknown> = new Set(['world_readable', 'shared', 
 const MEMBERSHIPS: ReadonlySet<unknown> = new Set(['invite', 'join', 'knock', 'leave', 'ban']);
 
 const isVisibility = (value: unknown): value is HistoryVisibility => VISIBILITIES.has(value);
+/** Whether a value is one of the memberships of the specification. */
 export const isMembership = (value: unknown): value is Membership => MEMBERSHIPS.has(value);
 
 /**

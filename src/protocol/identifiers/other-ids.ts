@@ -52,6 +52,7 @@ export function parseMxcUri(
   return isServerName(serverName) && mediaId.test(media) ? { serverName, mediaId: media } : undefined;
 }
 
+/** Whether text is a content URI. */
 export function isMxcUri(text: unknown): text is MxcUri {
   return typeof text === 'string' && parseMxcUri(text) !== undefined;
 }

@@ -30,6 +30,7 @@ export function parseRoomId(text: string): RoomIdParts | undefined {
   return { opaqueId: text.slice(1), serverName: undefined };
 }
 
+/** Whether text is a room id of any room version. */
 export function isRoomId(text: unknown): text is RoomId {
   return typeof text === 'string' && parseRoomId(text) !== undefined;
 }
@@ -44,6 +45,7 @@ export function parseRoomAlias(text: string): LocalpartAndServer | undefined {
   return fitsBytes(text) ? splitAtServer(text, '#') : undefined;
 }
 
+/** Whether text is a room alias. */
 export function isRoomAlias(text: unknown): text is RoomAlias {
   return typeof text === 'string' && parseRoomAlias(text) !== undefined;
 }

@@ -36,6 +36,7 @@ export function parseServerName(text: string): ServerNameParts | undefined {
   return { host, port, kind: isIpv4(host) ? 'ipv4' : 'dns' };
 }
 
+/** Whether text is a server name. */
 export function isServerName(text: unknown): text is ServerName {
   return typeof text === 'string' && parseServerName(text) !== undefined;
 }

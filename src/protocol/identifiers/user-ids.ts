@@ -14,6 +14,7 @@ export function parseUserId(text: string): LocalpartAndServer | undefined {
   return fitsBytes(text) ? splitAtServer(text, '@') : undefined;
 }
 
+/** Whether text is a user id in the historical grammar. */
 export function isUserId(text: unknown): text is UserId {
   return typeof text === 'string' && parseUserId(text) !== undefined;
 }

@@ -27,6 +27,7 @@ export const defaultLevels: Readonly<Record<NamedLevel, number>> = {
   invite: 0,
 };
 
+/** The names of all named levels. */
 export const namedLevels = Object.keys(defaultLevels) as readonly NamedLevel[];
 
 /**

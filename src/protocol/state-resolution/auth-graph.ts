@@ -22,10 +22,12 @@ export class AuthGraph {
     }
   }
 
+  /** Number of events in the graph. */
   get size(): number {
     return this.#ids.length;
   }
 
+  /** Returns the event id of a number below `size`. */
   idOf(number: number): string {
     return this.#ids[number]!;
   }

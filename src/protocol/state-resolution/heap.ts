@@ -7,6 +7,7 @@ export class Heap<T> {
     this.#compare = compare;
   }
 
+  /** Adds an item. */
   push(item: T): void {
     const items = this.#items;
     let index = items.length;

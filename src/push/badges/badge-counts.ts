@@ -49,7 +49,7 @@ const maxUsers = 20_000;
 export class BadgeCounts {
   readonly #deps: BadgeCountsDeps;
   readonly #badges: Cache<string, Badge>;
-  /** Counts one badge of a user at a time, by user id. */
+  /** Runs one count for each user at a time, by user id. */
   readonly #mutex = new KeyedMutex();
 
   constructor(deps: BadgeCountsDeps) {

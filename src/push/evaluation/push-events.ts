@@ -18,7 +18,7 @@ export interface PreparedEvent {
   readonly event: PushEvent;
   /** The root of the event's thread; `undefined` for the main timeline. */
   readonly threadId: string | undefined;
-  /** The entries for the unread events of members, without and with a highlight; all members whom the event notifies share them. */
+  /** The event as a mark in tallies of unread events, without and with a highlight; all members share these two objects. */
   readonly marks: Record<'plain' | 'highlight', UnreadMark>;
 }
 

@@ -69,6 +69,7 @@ export class NewestFirst {
     return new NewestFirst(engine, sources, before);
   }
 
+  /** The position of the last returned event. */
   get position(): number {
     return this.#position;
   }

@@ -20,8 +20,9 @@ const noPositions: ReadonlySet<number> = new Set();
  */
 export class Evaluation implements NewMarks {
   readonly marks: UnreadMark[] = [];
-  // Most evaluations need neither set, so they are made on first use.
+  /** Made on first use, because most evaluations do not need it. */
   #ownThreads: Set<string | undefined> | undefined;
+  /** Made on first use, because most evaluations do not need it. */
   #redacted: Set<number> | undefined;
   dropsOlder = false;
   /** Number of evaluated events. */
@@ -33,14 +34,14 @@ export class Evaluation implements NewMarks {
   readonly #engine: RoomReader;
   readonly #pushEvents: PushEvents;
   /** The user whose unread events are counted, as a member of the room. */
-  readonly #reader: NotifiedMember;
+  readonly #member: NotifiedMember;
   readonly #hasOlderMarks: boolean;
 
   /** @param hasOlderMarks whether older events were counted, which may be redacted by newer events */
-  constructor(engine: RoomReader, pushEvents: PushEvents, reader: NotifiedMember, hasOlderMarks: boolean) {
+  constructor(engine: RoomReader, pushEvents: PushEvents, member: NotifiedMember, hasOlderMarks: boolean) {
     this.#engine = engine;
     this.#pushEvents = pushEvents;
-    this.#reader = reader;
+    this.#member = member;
     this.#hasOlderMarks = hasOlderMarks;
   }
 
@@ -80,7 +81,7 @@ export class Evaluation implements NewMarks {
 
   /** Returns the newest events between two positions, newest first. */
   #page(after: number, before: number): readonly StoredEvent[] | Promise<StoredEvent[]> {
-    const { head } = this.#reader;
+    const { head } = this.#member;
     const range = { after, before, limit: eventsPerTurn, direction: 'backward' } as const;
     const recent = this.#recent(after, before);
     this.#isOld = recent === undefined;
@@ -89,7 +90,7 @@ export class Evaluation implements NewMarks {
 
   /** Returns a page from memory if all events between the two positions are there. */
   #recent(after: number, before: number): StoredEvent[] | undefined {
-    const { recent } = this.#reader.head;
+    const { recent } = this.#member.head;
     const first = recent[0];
     if (first?.stream === undefined) return undefined;
     const isBeginning = first.event.type === 'm.room.create';
@@ -114,8 +115,8 @@ export class Evaluation implements NewMarks {
   }
 
   #countUnread(stored: StoredEvent): void | Promise<void> {
-    if (isReadOnMainTimeline(stored, this.#reader.read)) return;
-    const { head } = this.#reader;
+    if (isReadOnMainTimeline(stored, this.#member.read)) return;
+    const { head } = this.#member;
     const prepared = this.#isOld
       ? this.#pushEvents.getUncached(head, stored)
       : this.#pushEvents.get(head, stored);
@@ -128,8 +129,9 @@ export class Evaluation implements NewMarks {
   }
 
   /**
-   * A user who sends an event has read the events before it. Exceptions are redactions and the user's own membership
-   * events, for instance one with a new display name, which is sent to all rooms.
+   * Adds a mark for the event if it is unread and notifies the user. A user who sends an event has read the events before
+   * it in its thread. Exceptions are redactions and the user's own membership events, for instance one with a new display
+   * name, which is sent to all rooms.
    */
   #count(stored: StoredEvent, prepared: PreparedEvent): void {
     const { stream = 0 } = stored;
@@ -142,8 +144,8 @@ export class Evaluation implements NewMarks {
       }
       return;
     }
-    if (this.ownThreads.has(threadId) || stream <= this.#reader.read.thread(threadId)) return;
-    const { notify, highlight } = outcomeFor(this.#reader, stored, prepared);
+    if (this.ownThreads.has(threadId) || stream <= this.#member.read.thread(threadId)) return;
+    const { notify, highlight } = outcomeFor(this.#member, stored, prepared);
     if (!notify) return;
     const mark = highlight ? prepared.marks.highlight : prepared.marks.plain;
     // The event may have got its position on the stream after it was prepared.
@@ -151,7 +153,7 @@ export class Evaluation implements NewMarks {
   }
 
   #isOwn(sender: string): boolean {
-    return sender === this.#reader.member.userId;
+    return sender === this.#member.member.userId;
   }
 
   /** Reports whether the user was not joined before this membership event, and is joined after it. */

@@ -52,6 +52,7 @@ export class MarkList {
     if (keepsTimes) this.#times = [];
   }
 
+  /** Reads a stored list. */
   static fromStored({ streams, times, highlights, threads }: StoredMarks): MarkList {
     const list = new MarkList(times !== undefined);
     list.#streams = [...streams];
@@ -61,10 +62,12 @@ export class MarkList {
     return list;
   }
 
+  /** Whether `timeAt` returns the times of sending. */
   get keepsTimes(): boolean {
     return this.#times !== undefined;
   }
 
+  /** Number of marks. */
   get length(): number {
     return this.#streams.length;
   }
@@ -99,6 +102,7 @@ export class MarkList {
     return this.#times?.[index] ?? Number.POSITIVE_INFINITY;
   }
 
+  /** Returns the mark at an index, from 0 for the oldest. */
   at(index: number): UnreadMark {
     const stream = this.streamAt(index);
     return {
@@ -143,6 +147,7 @@ export class MarkList {
     this.#times = times && kept.map((index) => times[index]!);
   }
 
+  /** Removes all marks. */
   clear(): void {
     this.#streams = [];
     if (this.#times) this.#times = [];
@@ -150,6 +155,7 @@ export class MarkList {
     this.#threads = undefined;
   }
 
+  /** Returns the list as it is stored. */
   toStored(): StoredMarks {
     const times = this.#times?.map((time) => (Number.isFinite(time) ? time : null));
     return {

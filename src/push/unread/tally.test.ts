@@ -54,10 +54,10 @@ describe('Tally', () => {
   it('drops events that were read, also when an evaluation with an older receipt has added them', () => {
     const tally = new Tally(5, markList([mark(1), mark(5)]));
     const read = new ReadUpTo([{ threadId: undefined, stream: 6 }]);
-    tally.drop(read);
+    tally.dropRead(read);
     assert.equal(tally.counts(5).notification_count, 0);
     tally.add(newMarks([mark(7), mark(6)]), 7, nothingRead);
-    tally.drop(read);
+    tally.dropRead(read);
     assert.deepEqual(marksIn(tally), [mark(7)]);
   });
 

@@ -35,11 +35,11 @@ export class Tally {
   unsaved = 0;
   #upTo: number;
   readonly #marks: MarkList;
-  /** The argument of the last `drop`: another call with it does nothing. */
+  /** The argument of the last `dropRead`: another call with it does nothing. */
   #lastDropped: ReadUpTo | undefined;
-  /** The counts of all marks. */
+  /** The counts of all marks; `undefined` when all marks must be counted again. */
   #counts: UnreadCounts | undefined;
-  /** No mark has an earlier time of sending, so that most syncs do not look at the marks. */
+  /** The earliest time of sending of a mark, or an earlier time, so that most syncs do not look at the marks. */
   #earliestTime: number;
 
   constructor(upTo: number, marks: MarkList) {
@@ -58,7 +58,7 @@ export class Tally {
     return this.#marks.length;
   }
 
-  /** Whether `dropExpired` works. */
+  /** Whether the marks have their times of sending, without which `dropExpired` does nothing. */
   get keepsTimes(): boolean {
     return this.#marks.keepsTimes;
   }
@@ -88,7 +88,7 @@ export class Tally {
   }
 
   /** Drops the marks of events that the user has read. */
-  drop(read: ReadUpTo): void {
+  dropRead(read: ReadUpTo): void {
     if (this.#lastDropped === read) return;
     this.#keep((stream, threadId) => stream > read.thread(threadId));
     this.#lastDropped = read;
@@ -110,6 +110,7 @@ export class Tally {
     return this.#counts;
   }
 
+  /** Returns the marks as they are stored. */
   toStored(): StoredMarks {
     return this.#marks.toStored();
   }
@@ -195,4 +196,5 @@ function keepNewest(marks: MarkList): void {
   if (older > 0) marks.keep((index) => index >= older);
 }
 
+/** The counts of a room in which the user has read everything. */
 export const nothingUnread: UnreadCounts = { notification_count: 0, highlight_count: 0, threads: new Map() };

@@ -107,7 +107,7 @@ export class Unread {
     return whenReady(this.#tallyUpTo(userId, head, upTo), (tally) =>
       whenReady(receipts.readUpTo(userId, head.roomId), (read) =>
         whenReady(engine.retention.expiredBefore(head), (expiredBefore) => {
-          tally.drop(read);
+          tally.dropRead(read);
           tally.dropExpired(expiredBefore);
           return tally.counts(upTo);
         }),

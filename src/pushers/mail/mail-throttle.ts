@@ -55,6 +55,7 @@ export async function readThrottles(
   return new Map(rows.map((row) => [row.room_id, row]));
 }
 
+/** Stores the throttle of a room for a pusher, in place of an earlier one. */
 export async function writeThrottle(
   writer: Writer<PusherTables>,
   key: { readonly pusherId: number; readonly userId: string; readonly roomId: string },

@@ -132,8 +132,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       const database = await open(pusherMigrations);
       const [bobPusherId, carlPusherId] = [1, 2];
       const push = (pusherId: number, stream: number) => ({
-        ...{ pusherId, stream, nid: stream, addedAt: stream * 10, dueAt: 0 },
-        ...{ userId: bob, roomId: '!room:test' },
+        pusherId,
+        stream,
+        nid: stream,
+        addedAt: stream * 10,
+        dueAt: 0,
+        userId: bob,
+        roomId: '!room:test',
       });
       const trim = (max: number, before: number) =>
         database.transaction<PusherTables, number>((writer) =>

@@ -72,10 +72,12 @@ export class PushQueueing {
     });
   }
 
+  /** Follows the stream of rooms, from the last stored position on. */
   async start(): Promise<void> {
     await this.#follower.start();
   }
 
+  /** Stops following; the next start continues. */
   stop(): Promise<void> {
     return this.#follower.stop();
   }

@@ -8,6 +8,7 @@ export interface Erasures {
 
 const noPositions: ReadonlyMap<string, number> = new Map();
 
+/** No user has requested erasure. */
 export const noErasures: Erasures = { positions: async () => noPositions };
 
 /**

@@ -12,6 +12,7 @@ export const stateGroupTables: readonly string[] = [
  */
 export const stateGroupIds = 'state_groups';
 
+/** Creates the tables of `stateGroupTables`. */
 export async function createStateGroupTables({ db, clustered }: SchemaBuilder): Promise<void> {
   await db.schema
     .createTable('state_groups')

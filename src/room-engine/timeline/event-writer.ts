@@ -185,8 +185,8 @@ export class EventWriter {
     return this.#stateKeys.begin();
   }
 
-  /** Makes `durable` of a new copy of a staged state event resolve when the event has been written. */
-  follow(stored: StoredEvent, durable: Promise<void>): void {
+  /** Makes `durable` return this promise for a new copy of a staged state event. */
+  setDurable(stored: StoredEvent, durable: Promise<void>): void {
     if (stored.event.stateKey !== undefined) this.#durable.set(stored, durable);
   }
 

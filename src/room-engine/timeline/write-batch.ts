@@ -49,23 +49,23 @@ const sqlText = {
   pendingRemoval: 'delete from pending_redactions where target_id = ?',
 };
 
-type Table = keyof typeof sqlText;
+type RowKind = keyof typeof sqlText;
 
-const tables = Object.keys(sqlText) as Table[];
+const rowKinds = Object.keys(sqlText) as RowKind[];
 
-/** The tables of state groups, in the order of execution. */
-const groupTables: readonly Table[] = ['group', 'edge', 'groupState'];
+/** The kinds of rows of state groups, in the order of execution. */
+const groupRowKinds: readonly RowKind[] = ['group', 'edge', 'groupState'];
 
 /** Collects the rows of many events; when rows replace each other, only the last row is written. */
 export class WriteBatch {
   readonly #stateKeys: WritableStateKeys;
   readonly #index: IndexBatch;
   readonly #separatesGroups: boolean;
-  readonly #rows = new Map<Table, SqlValue[][]>();
+  readonly #rows = new Map<RowKind, SqlValue[][]>();
   readonly #rooms = new Map<number, SqlValue[]>();
   /** The newest of the rows that replace each other, by table and key. */
-  readonly #replaceableRows = new Map<string, { table: Table; row: SqlValue[] }>();
-  readonly #memberships = new Map<string, { table: Table; row: SqlValue[] }>();
+  readonly #replaceableRows = new Map<string, { kind: RowKind; row: SqlValue[] }>();
+  readonly #memberships = new Map<string, { kind: RowKind; row: SqlValue[] }>();
   readonly #newKeys = new Set<string>();
 
   /**
@@ -110,14 +110,14 @@ export class WriteBatch {
 
   /** Returns the rows as statements, in the order that the tables need. */
   *statements(): Generator<void, Statement[]> {
-    yield* inSteps(this.#replaceableRows.values(), ({ table, row }) => this.#push(table, row));
-    yield* inSteps(this.#memberships.values(), ({ table, row }) => this.#push(table, row));
+    yield* inSteps(this.#replaceableRows.values(), ({ kind, row }) => this.#push(kind, row));
+    yield* inSteps(this.#memberships.values(), ({ kind, row }) => this.#push(kind, row));
     for (const row of this.#rooms.values()) this.#push('roomUpdate', row);
     const statements: Statement[] = [];
-    for (const table of tables) {
-      if (this.#separatesGroups && groupTables.includes(table)) continue;
-      const rows = this.#rows.get(table);
-      if (rows) statements.push({ sql: sqlText[table], rows });
+    for (const kind of rowKinds) {
+      if (this.#separatesGroups && groupRowKinds.includes(kind)) continue;
+      const rows = this.#rows.get(kind);
+      if (rows) statements.push({ sql: sqlText[kind], rows });
     }
     return [...statements, ...this.#index.statements()];
   }
@@ -127,9 +127,9 @@ export class WriteBatch {
    * events has failed: a group never changes.
    */
   groupStatements(): Statement[] {
-    return groupTables.flatMap((table) => {
-      const rows = this.#rows.get(table);
-      return rows ? [{ sql: `${sqlText[table]} on conflict do nothing`, rows }] : [];
+    return groupRowKinds.flatMap((kind) => {
+      const rows = this.#rows.get(kind);
+      return rows ? [{ sql: `${sqlText[kind]} on conflict do nothing`, rows }] : [];
     });
   }
 
@@ -196,7 +196,7 @@ export class WriteBatch {
 
   #addMissing(roomNid: number, eventId: string, referencedBy: number, { backfillsLeft }: RemoteWrite): void {
     const previous = this.#replaceableRows.get(`backward:${eventId}`);
-    if (backfillsLeft === undefined && previous?.table === 'backward') return;
+    if (backfillsLeft === undefined && previous?.kind === 'backward') return;
     this.#replaceRow('backward', eventId, 'backward', [
       roomNid,
       eventId,
@@ -225,11 +225,11 @@ export class WriteBatch {
     const previous = this.#memberships.get(key);
     if (from !== 'join' || to !== 'join') {
       const row = [userId, roomNid, to, eventNid, fact.position];
-      this.#memberships.set(key, { table: 'membership', row });
-    } else if (previous?.table === 'membership') {
+      this.#memberships.set(key, { kind: 'membership', row });
+    } else if (previous?.kind === 'membership') {
       const [user = userId, room = roomNid, membership = to, , stream = fact.position] = previous.row;
       previous.row = [user, room, membership, eventNid, stream];
-    } else this.#memberships.set(key, { table: 'renewal', row: [eventNid, userId, roomNid] });
+    } else this.#memberships.set(key, { kind: 'renewal', row: [eventNid, userId, roomNid] });
   }
 
   #keyNid(key: string, knownNid?: number): number {
@@ -242,14 +242,15 @@ export class WriteBatch {
     return nid;
   }
 
-  #replaceRow(kind: string, key: string, table: Table, row: SqlValue[]): void {
-    this.#replaceableRows.set(`${kind}:${key}`, { table, row });
+  /** Sets the row that is written for a key. @param table the table, within which the key is unique */
+  #replaceRow(table: string, key: string, kind: RowKind, row: SqlValue[]): void {
+    this.#replaceableRows.set(`${table}:${key}`, { kind, row });
   }
 
-  #push(table: Table, row: SqlValue[]): void {
-    const rows = this.#rows.get(table);
+  #push(kind: RowKind, row: SqlValue[]): void {
+    const rows = this.#rows.get(kind);
     if (rows) rows.push(row);
-    else this.#rows.set(table, [row]);
+    else this.#rows.set(kind, [row]);
   }
 }
 

@@ -8,16 +8,16 @@ import { isRefusal, type Verifier } from './verifier.ts';
 /** Verifies the events in responses of remote servers. */
 export class ResponseVerifier {
   readonly #verifier: Verifier;
-  readonly #refused: InvalidEvents;
+  readonly #invalidEvents: InvalidEvents;
   readonly #known: KnownEvents;
 
   constructor(deps: {
     readonly verifier: Verifier;
-    readonly refused: InvalidEvents;
+    readonly invalidEvents: InvalidEvents;
     readonly known: KnownEvents;
   }) {
     this.#verifier = deps.verifier;
-    this.#refused = deps.refused;
+    this.#invalidEvents = deps.invalidEvents;
     this.#known = deps.known;
   }
 
@@ -62,7 +62,7 @@ export class ResponseVerifier {
     const verified = new Map<string, VerifiedEvent>();
     for (const [index, checked] of (await this.#verifier.check([...events.values()])).entries()) {
       const eventId = ids[index]!;
-      if (isRefusal(checked)) this.#refused.add(server, eventId, checked.isTemporary === true);
+      if (isRefusal(checked)) this.#invalidEvents.add(server, eventId, checked.isTemporary === true);
       else verified.set(eventId, checked);
     }
     return verified;

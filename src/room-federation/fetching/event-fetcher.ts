@@ -18,16 +18,16 @@ const maxFailures = 20;
 export class EventFetcher {
   readonly #remote: RemoteEvents;
   readonly #responses: ResponseVerifier;
-  readonly #refused: InvalidEvents;
+  readonly #invalidEvents: InvalidEvents;
 
   constructor(deps: {
     readonly remote: RemoteEvents;
     readonly responses: ResponseVerifier;
-    readonly refused: InvalidEvents;
+    readonly invalidEvents: InvalidEvents;
   }) {
     this.#remote = deps.remote;
     this.#responses = deps.responses;
-    this.#refused = deps.refused;
+    this.#invalidEvents = deps.invalidEvents;
   }
 
   /**
@@ -39,7 +39,7 @@ export class EventFetcher {
     for (const server of await query.servers()) {
       if (missing.size === 0 || query.signal.aborted) break;
       const ids = [...missing].filter(
-        (id) => !this.#refused.has(server, id) && query.isNewRequest(server, `event ${id}`),
+        (id) => !this.#invalidEvents.has(server, id) && query.isNewRequest(server, `event ${id}`),
       );
       for (let start = 0; start < ids.length; start += batchSize) {
         const part = ids.slice(start, start + batchSize);

@@ -47,7 +47,7 @@ export class StateFetcher {
     readonly remote: RemoteEvents;
     readonly responses: ResponseVerifier;
     readonly fetcher: EventFetcher;
-    readonly refused: InvalidEvents;
+    readonly invalidEvents: InvalidEvents;
     readonly known: KnownEvents;
     readonly auth: AuthEventFetcher;
     readonly placement: Placement;
@@ -57,7 +57,7 @@ export class StateFetcher {
     readonly remote: RemoteEvents;
     readonly responses: ResponseVerifier;
     readonly fetcher: EventFetcher;
-    readonly refused: InvalidEvents;
+    readonly invalidEvents: InvalidEvents;
     readonly known: KnownEvents;
     readonly auth: AuthEventFetcher;
     readonly placement: Placement;
@@ -168,9 +168,9 @@ export class StateFetcher {
 
   /** Whether any of these events is not stored because it could not be verified and a key may still be fetched. */
   async #awaitsKey(query: ServerQuery, eventIds: readonly string[]): Promise<boolean> {
-    const { refused, known } = this.#deps;
+    const { invalidEvents, known } = this.#deps;
     const servers = await query.servers();
-    const unverified = eventIds.filter((id) => servers.some((server) => refused.awaitsKey(server, id)));
+    const unverified = eventIds.filter((id) => servers.some((server) => invalidEvents.awaitsKey(server, id)));
     return unverified.length > 0 && (await known.find(unverified)).size < unverified.length;
   }
 

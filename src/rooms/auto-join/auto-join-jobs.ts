@@ -14,6 +14,7 @@ export interface AutoJoinJobsDeps {
   isFirst(writer: AnyWriter, userId: string): Promise<boolean>;
 }
 
+/** Kind of the job; its payload is an `AutoJoinPayload`. */
 export const autoJoinJob = 'rooms/auto-join';
 
 /** Maximum wait of a registration for the joins, in milliseconds. */

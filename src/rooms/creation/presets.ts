@@ -1,17 +1,19 @@
 import type { JsonObject, RoomVersion } from '../../protocol/index.ts';
 
+/** The presets of `POST /createRoom`. */
 export type Preset = 'private_chat' | 'trusted_private_chat' | 'public_chat';
 
 /** Settings of a preset. Source: client-server API, `POST /createRoom`, "preset". */
 export interface PresetRules {
   readonly joinRule: 'invite' | 'public';
   readonly guestAccess: 'can_join' | 'forbidden';
-  /** Invited users get the power level of the creator. */
+  /** Whether invited users receive the power level of the creator. */
   readonly inviteesAreTrusted: boolean;
   /** Power level that is required to invite. */
   readonly inviteLevel: number;
 }
 
+/** The settings of each preset. */
 export const presetRules: Readonly<Record<Preset, PresetRules>> = {
   private_chat: { joinRule: 'invite', guestAccess: 'can_join', inviteesAreTrusted: false, inviteLevel: 0 },
   trusted_private_chat: {

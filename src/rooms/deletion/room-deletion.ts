@@ -189,9 +189,9 @@ export class RoomDeletion {
     return randomLetters(this.#deps.randomness, 16);
   }
 
-  async #attempt(order: Progress, deleteId: string, attempt: Attempt): Promise<Progress> {
+  async #attempt(deletion: Progress, deleteId: string, attempt: Attempt): Promise<Progress> {
     try {
-      const finished = await this.#run(order, deleteId, attempt);
+      const finished = await this.#run(deletion, deleteId, attempt);
       this.#waiting.get(deleteId)?.resolve(shutdownOf(finished));
       return finished;
     } catch (error) {
@@ -200,34 +200,34 @@ export class RoomDeletion {
     }
   }
 
-  async #run(order: Progress, deleteId: string, attempt: Attempt): Promise<Progress> {
-    const withUsers = await this.#listUsers(order, attempt);
+  async #run(deletion: Progress, deleteId: string, attempt: Attempt): Promise<Progress> {
+    const withUsers = await this.#listUsers(deletion, attempt);
     const withMovedUsers = await this.#removeUsers(
       await this.#createRoom(withUsers, deleteId, attempt),
       attempt,
     );
     const finished = await this.#finishMove(withMovedUsers, deleteId, attempt);
-    if (order.purge) await this.#purge(finished, attempt);
+    if (deletion.purge) await this.#purge(finished, attempt);
     return finished;
   }
 
-  async #listUsers(order: Progress, { progress }: Attempt): Promise<Progress> {
-    if (order.users !== null) return order;
+  async #listUsers(deletion: Progress, { progress }: Attempt): Promise<Progress> {
+    if (deletion.users !== null) return deletion;
     const { rooms, serverName } = this.#deps;
-    const head = await rooms.engine.heads.get(order.roomId);
+    const head = await rooms.engine.heads.get(deletion.roomId);
     const users = [...(head?.members ?? [])]
       .filter(([userId]) => serverOfUser(userId) === serverName)
       .filter(([, membership]) => membership !== 'leave' && membership !== 'ban')
       .map(([userId]) => userId);
-    const withUsers = { ...order, users };
+    const withUsers = { ...deletion, users };
     await progress(withUsers);
     return withUsers;
   }
 
   /** Creates the new room once, also when the process has ended before the progress was stored. */
-  async #createRoom(order: Progress, deleteId: string, { progress }: Attempt): Promise<Progress> {
-    const { newRoomUserId: userId, newRoomName: name } = order;
-    if (userId === null || order.newRoomId !== null) return order;
+  async #createRoom(deletion: Progress, deleteId: string, { progress }: Attempt): Promise<Progress> {
+    const { newRoomUserId: userId, newRoomName: name } = deletion;
+    if (userId === null || deletion.newRoomId !== null) return deletion;
     const { engine, creation } = this.#deps.rooms;
     const scope = transactionScope(userId, deletionsDevice);
     const room = {
@@ -240,7 +240,7 @@ export class RoomDeletion {
     );
     const stored = typeof first === 'number' ? await engine.events.get(first) : first;
     if (!stored) throw new Error('The create event of the new room is missing');
-    const created = { ...order, newRoomId: stored.event.roomId };
+    const created = { ...deletion, newRoomId: stored.event.roomId };
     await progress(created);
     return created;
   }
@@ -253,18 +253,18 @@ export class RoomDeletion {
     return stored;
   }
 
-  async #removeUsers(order: Progress, { signal, progress }: Attempt): Promise<Progress> {
-    const removed = new Set([...order.kicked, ...order.failed]);
-    const kicked = [...order.kicked];
-    const failed = [...order.failed];
-    const users = (order.users ?? []).filter((userId) => !removed.has(userId));
+  async #removeUsers(deletion: Progress, { signal, progress }: Attempt): Promise<Progress> {
+    const removed = new Set([...deletion.kicked, ...deletion.failed]);
+    const kicked = [...deletion.kicked];
+    const failed = [...deletion.failed];
+    const users = (deletion.users ?? []).filter((userId) => !removed.has(userId));
     for (const [index, userId] of users.entries()) {
       signal.throwIfAborted();
-      const isKicked = await this.#removeUser(order, userId);
+      const isKicked = await this.#removeUser(deletion, userId);
       (isKicked ? kicked : failed).push(userId);
-      if ((index + 1) % usersPerStep === 0) await progress({ ...order, kicked, failed });
+      if ((index + 1) % usersPerStep === 0) await progress({ ...deletion, kicked, failed });
     }
-    const finished = { ...order, kicked, failed };
+    const finished = { ...deletion, kicked, failed };
     await progress(finished);
     return finished;
   }
@@ -285,11 +285,11 @@ export class RoomDeletion {
     return true;
   }
 
-  async #finishMove(order: Progress, deleteId: string, { progress }: Attempt): Promise<Progress> {
-    const { newRoomUserId: userId, newRoomId, message, roomId } = order;
-    if (userId === null || newRoomId === null || order.isMoved) return order;
+  async #finishMove(deletion: Progress, deleteId: string, { progress }: Attempt): Promise<Progress> {
+    const { newRoomUserId: userId, newRoomId, message, roomId } = deletion;
+    if (userId === null || newRoomId === null || deletion.isMoved) return deletion;
     const { sending, aliases } = this.#deps.rooms;
-    const withMovedUsers = { ...order, aliases: await aliases.of(roomId), isMoved: true };
+    const withMovedUsers = { ...deletion, aliases: await aliases.of(roomId), isMoved: true };
     const content = { msgtype: 'm.text', body: message };
     const sender = { userId, deviceId: deletionsDevice };
     await sending.message(sender, newRoomId, { type: 'm.room.message', content }, deleteId);
@@ -310,13 +310,13 @@ export class RoomDeletion {
 }
 
 function statusOf(found: Job): RoomDeletionStatus {
-  const order = (found.result ?? found.payload) as Progress;
+  const deletion = (found.result ?? found.payload) as Progress;
   return {
     deleteId: found.key ?? '',
-    roomId: order.roomId,
+    roomId: deletion.roomId,
     status: jobStatus(found),
     error: jobFailure(found),
-    shutdown: shutdownOf(order),
+    shutdown: shutdownOf(deletion),
   };
 }
 
@@ -326,11 +326,11 @@ function progressOf({ users, kicked, failed }: Progress): JobProgress {
   return { done, total: users === null ? null : users.length };
 }
 
-const shutdownOf = (order: Progress): RoomShutdown => ({
-  kicked_users: order.kicked,
-  failed_to_kick_users: order.failed,
-  local_aliases: order.aliases,
-  new_room_id: order.newRoomId,
+const shutdownOf = (deletion: Progress): RoomShutdown => ({
+  kicked_users: deletion.kicked,
+  failed_to_kick_users: deletion.failed,
+  local_aliases: deletion.aliases,
+  new_room_id: deletion.newRoomId,
 });
 
 function ignoreMatrixError(error: unknown): void {

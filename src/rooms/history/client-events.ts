@@ -64,7 +64,7 @@ export class ClientEvents {
     this.texts = new EventTexts(this, clock);
   }
 
-  /** Renders the events for the viewer, in the same order. */
+  /** Renders the events for the viewer, in the same order; by default with `room_id`. */
   async render(events: readonly VisibleEvent[], viewer: Viewer): Promise<ClientEvent[]>;
   async render(events: readonly VisibleEvent[], viewer: Viewer, format: ClientFormat): Promise<JsonObject[]>;
   async render(

@@ -35,7 +35,7 @@ export class StateText {
   }
 }
 
-/** Makes a `StateText`. */
+/** Collects the parts of a `StateText`. */
 export class StateTextBuilder {
   readonly #chunks: Chunk[] = [];
   #text = '';
@@ -43,13 +43,14 @@ export class StateTextBuilder {
   #ageOffsets: number[] = [];
   #sentAt: number[] = [];
 
+  /** Adds JSON text without events. */
   add(text: string): void {
     this.#text += text;
     this.#length += Buffer.byteLength(text);
     if (this.#length >= chunkBytes) this.#endChunk();
   }
 
-  /** @param start the opening brace of the event, and fields to write before the fields of the shared text */
+  /** Adds an event. @param start the opening brace of the event, and fields to write before the fields of the shared text */
   addEvent({ beforeAge, sentAt, afterAge }: SharedText, start: string): void {
     this.add(start + beforeAge);
     this.#ageOffsets.push(this.#length);
@@ -57,6 +58,7 @@ export class StateTextBuilder {
     this.add(blankAge + afterAge);
   }
 
+  /** Returns the text of everything that was added. */
   finish(): StateText {
     this.#endChunk();
     return new StateText(this.#chunks);

@@ -94,7 +94,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
       const deletion = new HistoryDeletion({
         ...fixture,
-        ...{ serverName: 'test', rows: [], metrics: openPurgeMetrics(undefined) },
+        serverName: 'test',
+        rows: [],
+        metrics: openPurgeMetrics(undefined),
         onEnd: async () => undefined,
       });
       const { depth } = events.get(ids[5]!)!.event;
@@ -121,7 +123,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       const eventId = await fixture.say(alice, roomId, 'hello');
       const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });
       const purge = new HistoryPurge({
-        ...{ database, clock, jobs, engine, randomness: systemRandomness, deletion: {} as never },
+        database,
+        clock,
+        jobs,
+        engine,
+        randomness: systemRandomness,
+        deletion: {} as never,
       });
       const head = (await engine.heads.get(roomId))!;
       const order = { eventId, deleteLocalEvents: true };

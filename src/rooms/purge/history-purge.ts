@@ -92,7 +92,7 @@ export class HistoryPurge {
     const { roomId, roomNid } = head;
     const { depth } = (await this.#firstKeptEvent(head, order)).event;
     if (await this.#isUnderWay(roomId))
-      throw new MatrixError(400, 'M_UNKNOWN', `History purge already in progress for ${roomId}`);
+      throw new MatrixError(400, 'M_UNKNOWN', `The history of ${roomId} is being purged already`);
     const { deleteLocalEvents } = order;
     const payload: DeletionProgress = {
       roomId,
@@ -114,13 +114,13 @@ export class HistoryPurge {
     if (eventId !== undefined) {
       const stored = eventId.includes('\0') ? undefined : await engine.events.getById(eventId);
       if (!stored) throw notFound('Event not found');
-      if (stored.roomNid !== roomNid) throw invalidParam('Event is for wrong room.');
+      if (stored.roomNid !== roomNid) throw invalidParam('The event belongs to another room');
       return stored;
     }
-    if (ts === undefined) throw badJson('must specify purge_up_to_event_id or purge_up_to_ts');
+    if (ts === undefined) throw badJson('purge_up_to_event_id or purge_up_to_ts must be present');
     const nid = await store.newestBefore(database, roomNid, ts);
     const stored = nid === undefined ? undefined : await engine.events.get(nid);
-    if (!stored) throw notFound('there is no event to be purged');
+    if (!stored) throw notFound('No event was sent before purge_up_to_ts');
     return stored;
   }
 

@@ -115,30 +115,30 @@ export class UserRedaction {
   }
 
   async #run({ payload, signal, progress }: JobAttempt<Progress>): Promise<Progress> {
-    let order = payload;
-    for (let roomId = order.roomIds[0]; roomId !== undefined; roomId = order.roomIds[0]) {
-      const events = await this.#events(order, roomId);
+    let redaction = payload;
+    for (let roomId = redaction.roomIds[0]; roomId !== undefined; roomId = redaction.roomIds[0]) {
+      const events = await this.#events(redaction, roomId);
       for (const stored of events) {
         signal.throwIfAborted();
-        order = await this.#redact(order, roomId, stored);
+        redaction = await this.#redact(redaction, roomId, stored);
       }
       if (events.length === 0)
-        order = { ...order, roomIds: order.roomIds.slice(1), before: null, considered: 0 };
-      await progress(order);
+        redaction = { ...redaction, roomIds: redaction.roomIds.slice(1), before: null, considered: 0 };
+      await progress(redaction);
     }
-    return order;
+    return redaction;
   }
 
   async #redact(
-    order: Progress,
+    redaction: Progress,
     roomId: string,
     { event, stream, redactedBy }: StoredEvent,
   ): Promise<Progress> {
     const { sending } = this.#deps.rooms;
-    const next = { ...order, before: stream ?? null, considered: order.considered + 1 };
+    const next = { ...redaction, before: stream ?? null, considered: redaction.considered + 1 };
     if (redactedBy !== undefined) return next;
-    const content = order.reason === null ? {} : { reason: order.reason };
-    const sender = { userId: order.redactor, deviceId: undefined, isServerTask: true };
+    const content = redaction.reason === null ? {} : { reason: redaction.reason };
+    const sender = { userId: redaction.redactor, deviceId: undefined, isServerTask: true };
     try {
       await sending.redact(sender, roomId, event.eventId, content);
     } catch (error) {
@@ -149,20 +149,20 @@ export class UserRedaction {
   }
 
   /** Returns the next events of a user in a room to redact, newest first. */
-  async #events(order: Progress, roomId: string): Promise<StoredEvent[]> {
+  async #events(redaction: Progress, roomId: string): Promise<StoredEvent[]> {
     const { database, rooms } = this.#deps;
     const head = await rooms.engine.heads.get(roomId);
-    const maxEvents = Math.min(eventsAtOnce, order.limit - order.considered);
+    const maxEvents = Math.min(eventsAtOnce, redaction.limit - redaction.considered);
     if (!head || maxEvents <= 0) return [];
     const events: StoredEvent[] = [];
-    for (let before = order.before; ; ) {
+    for (let before = redaction.before; ; ) {
       let query = database
         .scanner<RoomTables>()
         .selectFrom('events')
         .select(['nid', 'stream'])
         .where('room_nid', '=', head.roomNid)
         .where('stream', 'is not', null)
-        .where(sql<boolean>`json like ${senderPattern(order.userId)} escape '\\'`)
+        .where(sql<boolean>`json like ${senderPattern(redaction.userId)} escape '\\'`)
         .orderBy('stream', 'desc')
         .limit(eventsAtOnce);
       if (before !== null) query = query.where('stream', '<', before);
@@ -170,7 +170,7 @@ export class UserRedaction {
       const stored = await rooms.engine.events.getMany(rows.map(({ nid }) => nid));
       for (const { nid } of rows) {
         const event = stored.get(nid);
-        if (event && isOfUser(event, order.userId) && isInTime(event, order)) events.push(event);
+        if (event && isOfUser(event, redaction.userId) && isInTime(event, redaction)) events.push(event);
         if (events.length === maxEvents) return events;
       }
       before = rows.at(-1)?.stream ?? null;

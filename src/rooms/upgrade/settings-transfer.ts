@@ -48,6 +48,7 @@ export class SettingsTransfer {
     });
   }
 
+  /** Follows the stream of rooms, from the last stored position on. */
   start(): Promise<void> {
     this.#deps.engine.stream.subscribe(({ stored, onTimeline }) => {
       if (onTimeline && this.#isRelevant(stored)) this.#pending.push(stored);
@@ -55,6 +56,7 @@ export class SettingsTransfer {
     return this.#follower.start();
   }
 
+  /** Stops following; the next start continues. */
   stop(): Promise<void> {
     return this.#follower.stop();
   }

@@ -203,7 +203,7 @@ export class CompleteState {
     };
     const durable = writer.stage(write);
     this.#deps.events.beginRevision(events);
-    for (const revised of recent) writer.follow(revised, durable);
+    for (const revised of recent) writer.setDurable(revised, durable);
     return durable;
   }
 }
