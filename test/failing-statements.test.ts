@@ -22,7 +22,7 @@ interface Operation<Subject> {
   /** Sends the request again, where the first one has failed; by default `request`. */
   repeat?(subject: Subject): Promise<number>;
   /** Whether a part of the operation is done after the response. */
-  readonly goesOn?: boolean;
+  readonly continuesAfterResponse?: boolean;
   /** Reads the state that shows whether the operation is complete. */
   state(subject: Subject): Promise<unknown>;
   /** The state after the whole operation. */
@@ -62,7 +62,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
      * Checks that the operation is complete at the end, and that the database has no inconsistency.
      */
     async function failEachStatement<Subject>(operation: Operation<Subject>): Promise<void> {
-      const { prepare, request, repeat = request, goesOn, state, complete } = operation;
+      const { prepare, request, repeat = request, continuesAfterResponse, state, complete } = operation;
       let failures = 0;
       for (let number = 1, hasFailed = true; hasFailed; number += step) {
         const subject = await prepare(number);
@@ -70,7 +70,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const status = await request(subject);
         const expected = complete(subject);
         const isComplete = async () => isDeepStrictEqual(await state(subject), expected);
-        if (goesOn) await eventually('a failure or the end', async () => faults.hasFailed || isComplete());
+        if (continuesAfterResponse)
+          await eventually('a failure or the end', async () => faults.hasFailed || isComplete());
         hasFailed = faults.hasFailed;
         faults.end();
         const about = `statement ${number} failed: ${hasFailed}`;
@@ -154,7 +155,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         },
         complete: ({ fields }) => ({
           ...completeUser(fields),
-          ...{ logsIn: true, session: 401, nameInRoom: fields.displayname },
+          logsIn: true,
+          session: 401,
+          nameInRoom: fields.displayname,
         }),
       }));
 
@@ -169,12 +172,14 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           await user.join(roomId);
           return { user, other, roomId };
         },
-        goesOn: true,
+        continuesAfterResponse: true,
         request: ({ user }) => statusOf('POST', `/v1/deactivate/${user.id}`, { erase: true }),
         state: async ({ user, other, roomId }) => {
           const { displayname, deactivated, erased } = await userOf(user.id);
           return {
-            ...{ displayname, deactivated, erased },
+            displayname,
+            deactivated,
+            erased,
             session: (await user.call('GET', '/account/whoami')).status,
             devices: (await admin.do('GET', `/v2/users/${user.id}/devices`))['total'],
             members: (await admin.do('GET', `/v1/rooms/${enc(roomId)}/members`))['members'],
@@ -182,8 +187,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           };
         },
         complete: ({ other }) => ({
-          ...{ displayname: null, deactivated: true, erased: true, session: 401, devices: 0 },
-          ...{ members: [other.id], profile: 404 },
+          displayname: null,
+          deactivated: true,
+          erased: true,
+          session: 401,
+          devices: 0,
+          members: [other.id],
+          profile: 404,
         }),
       }));
 
@@ -204,7 +214,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           await member.say(roomId, 'hello');
           return { owner, member, roomId, alias: `#${name}:test` };
         },
-        goesOn: true,
+        continuesAfterResponse: true,
         request: ({ owner, roomId }) =>
           statusOf('DELETE', `/v1/rooms/${enc(roomId)}`, { new_room_user_id: owner.id, block: true }),
         async repeat({ owner, roomId }) {
@@ -229,8 +239,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           };
         },
         complete: ({ owner, member }) => ({
-          ...{ room: 404, block: true, deletions: ['complete'] },
-          ...{ members: [owner.id, member.id].sort(), rooms: [true, true] },
+          room: 404,
+          block: true,
+          deletions: ['complete'],
+          members: [owner.id, member.id].sort(),
+          rooms: [true, true],
         }),
       }));
 
@@ -243,7 +256,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           await user.say(roomId, 'newer');
           return { roomId, old, kept: await user.say(roomId, 'kept'), purgeId: '' };
         },
-        goesOn: true,
+        continuesAfterResponse: true,
         async request(subject) {
           const path = `/v1/purge_history/${enc(subject.roomId)}/${enc(subject.kept)}`;
           const { status, body } = await admin.call('POST', path, { delete_local_events: true });

@@ -141,8 +141,14 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await administer(`quarantine/test/${media.quarantined}`)).status, 200);
       await withContents((contents) =>
         contents.insert('remote_media', {
-          ...{ server_name: 'far.test', media_id: 'copy', file_id: 'copy', fetched_at: clock.now() },
-          ...{ content_type: 'text/plain', size: 1, sha256: '00', authenticated: 1 },
+          server_name: 'far.test',
+          media_id: 'copy',
+          file_id: 'copy',
+          fetched_at: clock.now(),
+          content_type: 'text/plain',
+          size: 1,
+          sha256: '00',
+          authenticated: 1,
         }),
       );
       clock.advance(period - 8 * hour);

@@ -22,7 +22,7 @@ export interface SearchIndexDeps {
  */
 const eventsPerCommit = 250;
 
-/** Milliseconds between two rounds; searches do not wait for them. */
+/** Milliseconds between two rounds of indexing. A search does not wait this long, but starts the next round at once. */
 const interval = 1_000;
 
 /** Updates the full text index of events. It follows the stream of rooms in the background. */

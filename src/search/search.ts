@@ -98,7 +98,7 @@ export class Search {
     };
   }
 
-  /** Returns a page by time. Searches further than the page, since clients show the total count. */
+  /** Returns a page of matches, latest first. Finds further matches too, because clients show the total count. */
   async #latest(request: MatchesRequest): Promise<ResultPage> {
     const { place, limit } = request;
     const skipped = Math.max(0, place.skip ?? 0);
@@ -111,7 +111,7 @@ export class Search {
     return { matches, count: skipped + latest.matches.length, next, before };
   }
 
-  /** Returns a page of the best among the latest matches. */
+  /** Returns a page of the most relevant of the latest matches. */
   async #best(request: MatchesRequest): Promise<ResultPage> {
     const { place, limit } = request;
     const skip = Math.max(0, place.skip ?? 0);
@@ -157,10 +157,11 @@ export class Search {
 
 interface ResultPage {
   readonly matches: readonly Match[];
-  /** Approximate. */
+  /** Number of matches on all pages, counted up to a maximum. */
   readonly count: number;
+  /** Token of the next page. */
   readonly next: string | undefined;
-  /** Start of the next page, when sorted by time. */
+  /** The nid below which the next page begins, for results in the order of time. */
   readonly before: number | undefined;
 }
 

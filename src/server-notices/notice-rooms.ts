@@ -35,7 +35,7 @@ const noticeTag = 'm.server_notice';
  */
 export class NoticeRooms {
   readonly #deps: NoticeRoomsDeps;
-  /** Finds or creates the room of one notice at a time for each user, by user id. */
+  /** Prepares the room of a user for one notice at a time, by user id. */
   readonly #mutex = new KeyedMutex();
 
   constructor(deps: NoticeRoomsDeps) {

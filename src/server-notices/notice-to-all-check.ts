@@ -16,7 +16,7 @@ const maxContentBytes = 60_000;
 /** Maximum bytes of the type of an event. Source: client-server API, "Size limits". */
 const maxTypeBytes = 255;
 
-/** Types of state events that no room accepts, or not with every content, as messages. Source: "Authorization rules". */
+/** Types of state events that rooms reject as messages, always or with some contents. Source: "Authorization rules". */
 const stateTypes: ReadonlySet<string> = new Set([
   'm.room.aliases',
   'm.room.create',

@@ -119,7 +119,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.doesNotMatch(JSON.stringify(tasks), /It is done/);
     });
 
-    it('is in the audit log, without the text', async () => {
+    it('writes a notice to all users to the audit log, without its text', async () => {
       const query = { operation: 'sendServerNoticeToAll' };
       const { entries } = await admin.do('GET', '/v1/audit_log', undefined, query);
       assert.deepEqual(

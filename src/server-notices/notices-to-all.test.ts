@@ -65,9 +65,18 @@ async function openWithUsers(open: OpenDatabase): Promise<RoomsUnderTest> {
       await writer
         .insertInto('users')
         .values({
-          ...{ user_id: userId, folded_id: userId, created_at: 1, password_hash: null, user_type: null },
-          ...{ appservice_id: null, is_guest: 0, is_admin: 0, is_deactivated: 0, is_erased: 0 },
-          ...{ is_locked: 0, is_suspended: 0 },
+          user_id: userId,
+          folded_id: userId,
+          created_at: 1,
+          password_hash: null,
+          user_type: null,
+          appservice_id: null,
+          is_guest: 0,
+          is_admin: 0,
+          is_deactivated: 0,
+          is_erased: 0,
+          is_locked: 0,
+          is_suspended: 0,
         })
         .execute();
     }

@@ -108,8 +108,15 @@ export class NoticesToAll {
     const now = clock.now();
     const total = await countRegularUsers(database, now);
     const payload: Progress = {
-      ...{ noticeId, type, content, registeredUntil: now, total },
-      ...{ after: '', sent: 0, failed: 0, failedUsers: {} },
+      noticeId,
+      type,
+      content,
+      registeredUntil: now,
+      total,
+      after: '',
+      sent: 0,
+      failed: 0,
+      failedUsers: {},
     };
     await database.transaction((writer) =>
       jobs.schedule(writer, { kind: job, key: noticeId, payload, runAt: now }),
@@ -165,8 +172,8 @@ export class NoticesToAll {
       await this.#deps.notices.send(userId, content, { type, once });
     } catch (error) {
       if (!(error instanceof MatrixError) || !isAboutRecipient(error)) throw error;
-      const isStored = Object.keys(state.failedUsers).length < maxErrors;
-      const failedUsers = isStored ? { ...state.failedUsers, [userId]: error.message } : state.failedUsers;
+      const storesError = Object.keys(state.failedUsers).length < maxErrors;
+      const failedUsers = storesError ? { ...state.failedUsers, [userId]: error.message } : state.failedUsers;
       return { ...next, failed: state.failed + 1, failedUsers };
     }
     return { ...next, sent: state.sent + 1 };

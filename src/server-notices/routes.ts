@@ -23,15 +23,15 @@ const noticeToAll = Type.Object(
     state_key: Type.Optional(Type.Null({ description: 'A notice to all users is not a state event.' })),
     txn_id: Type.Optional(
       Type.String({
-        ...{ minLength: 1, maxLength: 255 },
+        minLength: 1,
+        maxLength: 255,
         description:
           'A repeated request of the same device with the same transaction id is answered with the id of the first notice, and sends no second one, until a week after the notice has been sent.',
       }),
     ),
   },
   {
-    description:
-      'The notice goes to all active users. Guests, users of application services and deactivated users do not get it.',
+    description: 'The notice is sent to all active users, except guests and users of application services.',
   },
 );
 

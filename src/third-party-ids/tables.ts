@@ -18,6 +18,7 @@ export interface ThirdPartyIdTables {
     /** Name of the identity server. */
     server: string;
   };
+  /** Begun and completed validations of addresses, until they expire. */
   validation_sessions: {
     sid: string;
     medium: string;

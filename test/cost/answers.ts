@@ -28,8 +28,11 @@ const answersToLargeRequests: ReadonlySet<string> = new Set([
 /** Whether the server has done what the request asks for. */
 const isAccepted = (answer: string) => /^[23]\d\d$/.test(answer);
 
-/** Whether the server has refused a request before its content matters, or has failed: not because of another server (502). */
-const isAnswerToAll = (answer: string) =>
+/**
+ * Whether the answer does not depend on the content of the request: an invalid token, an unknown path, a rate limit, or
+ * a failure of the server. Status 502 is not among them, because it reports a failure of another server.
+ */
+const ignoresContent = (answer: string) =>
   /^401 M_(\w+_TOKEN|UNAUTHORIZED)$|M_UNRECOGNIZED$|M_LIMIT_EXCEEDED$|^50[^2]/.test(answer);
 
 /** The answers to the requests of one test. */
@@ -56,7 +59,7 @@ export class Answers {
       const listed = refusingRoutes.find(({ route }) => route.test(routeName));
       if (listed !== undefined)
         return (answer) => answersToLargeRequests.has(answer) || listed.answers.includes(answer);
-      return answers.some(isAccepted) ? (answer) => !isAnswerToAll(answer) : () => false;
+      return answers.some(isAccepted) ? (answer) => !ignoresContent(answer) : () => false;
     });
   }
 

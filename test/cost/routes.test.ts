@@ -111,7 +111,7 @@ describe('the limits of 200 ms of CPU in all and 50 ms without a pause, for one 
     });
   }
 
-  it('lists no refusing route that does not exist', () => {
+  it('lists only refusing routes that exist', () => {
     const names = driver.routes.map(nameOf);
     const unknown = refusingRoutes.filter(({ route }) => !names.some((name) => route.test(name)));
     assert.deepEqual(unknown, []);

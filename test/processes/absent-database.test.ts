@@ -54,8 +54,13 @@ describe('a server whose PostgreSQL is restarted while messages are sent', () =>
     await call('POST', `join/${room}`, reader, {});
     gateway = await PushGateway.start();
     await call('POST', 'pushers/set', reader, {
-      ...{ kind: 'http', app_id: 'app', pushkey: 'key', lang: 'en', app_display_name: 'App' },
-      ...{ device_display_name: 'Phone', data: { url: gateway.url(), format: 'event_id_only' } },
+      kind: 'http',
+      app_id: 'app',
+      pushkey: 'key',
+      lang: 'en',
+      app_display_name: 'App',
+      device_display_name: 'Phone',
+      data: { url: gateway.url(), format: 'event_id_only' },
     });
     const since = String((await server.api('GET', `${client}/sync`, { token })).body['next_batch']);
     const acknowledged: string[] = [];

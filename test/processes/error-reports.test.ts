@@ -103,8 +103,16 @@ describe('error reports and log lines of a running server', () => {
       );
     const request = requestLines.find(({ status }) => status === 500)!;
     for (const [name, type] of Object.entries({
-      ...{ level: 'string', time: 'string', msg: 'string', logger: 'string', request: 'string' },
-      ...{ method: 'string', url: 'string', status: 'number', ms: 'number', ip: 'string' },
+      level: 'string',
+      time: 'string',
+      msg: 'string',
+      logger: 'string',
+      request: 'string',
+      method: 'string',
+      url: 'string',
+      status: 'number',
+      ms: 'number',
+      ip: 'string',
     }))
       assert.equal(typeof request[name], type, `${name} in ${JSON.stringify(request)}`);
     const errorLine = requestLines.find(({ level, err }) => level === 'error' && err !== undefined)!;

@@ -35,7 +35,8 @@ export interface LoginOwner {
   readonly ip: string;
 }
 
-interface Stored {
+/** A login as it is kept in memory. */
+interface StoredLogin {
   readonly session: LoginSession;
   readonly browserHash: string;
   readonly expiresAt: number;
@@ -48,7 +49,7 @@ const maxSessions = 10_000;
 const maxPerAddress = 50;
 
 /** Default lifetime of a login in milliseconds. */
-const usualLifetime = 15 * 60_000;
+const defaultLifetime = 15 * 60_000;
 
 /**
  * Stores begun browser logins in memory. Each is valid for a short time, once, and only in the browser that
@@ -57,7 +58,7 @@ const usualLifetime = 15 * 60_000;
 export class LoginSessions {
   readonly #clock: Clock;
   readonly #randomness: Randomness;
-  readonly #sessions: Cache<string, Stored>;
+  readonly #sessions: Cache<string, StoredLogin>;
   /** Client address to the ids of its logins, oldest first. */
   readonly #byAddress: Cache<string, readonly string[]>;
 
@@ -93,7 +94,7 @@ export class LoginSessions {
   }
 
   /** Stores a login. @param lifetime milliseconds */
-  add(id: string, { browser, ip }: LoginOwner, session: LoginSession, lifetime = usualLifetime): void {
+  add(id: string, { browser, ip }: LoginOwner, session: LoginSession, lifetime = defaultLifetime): void {
     const address = addressKey(ip);
     this.#sessions.set(id, {
       session,

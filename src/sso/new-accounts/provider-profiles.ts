@@ -29,7 +29,7 @@ export interface ProviderProfilesDeps {
 const timeout = 10_000;
 
 /** Maximum bytes of a picture when `max_avatar_size` names none. */
-const usualMaxPicture = 10 * 1024 * 1024;
+const defaultMaxPicture = 10 * 1024 * 1024;
 
 /** Media types of avatars. SVG is not among them, since it may contain scripts. */
 const pictureTypes = /^image\/(png|jpeg|gif|webp|avif)$/;
@@ -71,7 +71,7 @@ export class ProviderProfiles {
       const url = new URL(picture);
       if (url.protocol !== 'https:' && url.protocol !== 'http:')
         throw new Error('the picture has no HTTP URL');
-      const maxBody = maxPicture ?? usualMaxPicture;
+      const maxBody = maxPicture ?? defaultMaxPicture;
       const { status, headers, body } = await guardedHttp.fetch(url, { timeout, maxBody, redirects: 3 });
       const contentType = String(headers['content-type'] ?? '')
         .split(';', 1)[0]!

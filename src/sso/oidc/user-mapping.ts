@@ -21,7 +21,7 @@ export class UserMapping {
   readonly #mapper: UserMapper | undefined;
   #templates: Promise<ReadonlyMap<string, TextTemplate>> | undefined;
 
-  /** @param mapper the module that `user_mapping_provider` names; the built-in mapping has none */
+  /** @param mapper the module that `user_mapping_provider` names; absent for the built-in mapping */
   constructor(config: OidcProviderConfig, mapper: UserMapper | undefined) {
     this.#config = config;
     this.#mapper = mapper;

@@ -31,8 +31,8 @@ const maxAge = 3_600_000;
 /** Milliseconds until the next attempt after a failure. */
 const retryAfter = 60_000;
 
-/** Milliseconds until the next attempt while no metadata is known, for which users wait. */
-const retryAfterNone = 5_000;
+/** Milliseconds until the next attempt while there is no usable metadata: short, because all logins fail until then. */
+const retryWithoutMetadata = 5_000;
 
 /** Maximum age of metadata that cannot be read again, in milliseconds. */
 const maxStale = 24 * 3_600_000;
@@ -72,7 +72,7 @@ export class SamlMetadataSource {
     } catch (err) {
       if (cached === undefined || clock.now() - cached.readAt > maxStale) {
         this.#failure = { error: err };
-        this.#nextAt = clock.now() + retryAfterNone;
+        this.#nextAt = clock.now() + retryWithoutMetadata;
         throw err;
       }
       log.warn(

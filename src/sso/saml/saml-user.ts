@@ -18,7 +18,7 @@ export class SamlUserMapping {
   readonly #options: SamlOptions;
   readonly #mapper: UserMapper | undefined;
 
-  /** @param mapper the module that `user_mapping_provider` names; the built-in mapping has none */
+  /** @param mapper the module that `user_mapping_provider` names; absent for the built-in mapping */
   constructor(options: SamlOptions, mapper: UserMapper | undefined) {
     this.#options = options;
     this.#mapper = mapper;

@@ -7,8 +7,10 @@ import { encrypt } from 'xml-encryption';
 import type { Certificate } from '../../../test/support/network/test-authority.ts';
 import { publicUrl } from './sso-server.ts';
 
-/** The location to which responses are sent, and the entity id of the server. */
+/** The URL to which browsers send the responses of the identity provider. */
 export const responseUrl = `${publicUrl}/_synapse/client/saml2/authn_response`;
+
+/** The entity id of the homeserver. */
 export const serviceEntityId = `${publicUrl}/_synapse/client/saml2/metadata.xml`;
 
 /** Values of a response. An absent value is as in a valid response. */

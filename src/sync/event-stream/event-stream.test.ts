@@ -47,7 +47,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('GET /rooms/{roomId}/initialSync and GET /events of one room', () => {
-    it('return a world-readable room and then its new events', async () => {
+    it('GET /rooms/{roomId}/initialSync returns a world-readable room, and GET /events then returns its new events', async () => {
       const room = await worldReadable();
       for (const body of ['one', 'two', 'three']) await anna!.say(room, body);
       const info = await roomInfo(ben!, room, 2);
@@ -72,7 +72,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await events(ben!, { room_id: room, timeout: 1 })).chunk, []);
     });
 
-    it('answer 403 M_FORBIDDEN to users who may not read the room', async () => {
+    it('GET /rooms/{roomId}/initialSync and GET /events of one room answer 403 M_FORBIDDEN to users who may not read the room', async () => {
       const room = await worldReadable();
       const { end: from } = (await roomInfo(ben!, room)).messages!;
       await anna!.say(room, 'for all');
@@ -90,7 +90,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([unknown.status, unknown.body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
-    it('end a wait after its timeout with the same position, and with 403 when the room cannot be read any more', async () => {
+    it('GET /events of one room returns the same position after a timeout, and 403 M_FORBIDDEN when the user may not read the room any more', async () => {
       const room = await worldReadable();
       const { end: from } = (await roomInfo(ben!, room)).messages!;
       const nothing = await events(ben!, { room_id: room, from, timeout: 1 });
@@ -101,7 +101,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
-    it('return more than 100 events in several answers', async () => {
+    it('GET /events of one room returns at most 100 events per response', async () => {
       const room = await worldReadable();
       const { end } = (await roomInfo(ben!, room)).messages!;
       const sent = Array.from({ length: 130 }, (_, index) => `message ${index}`);
@@ -114,7 +114,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('GET /initialSync and GET /events', () => {
-    it('return all rooms of a user and then new events of joined rooms', async () => {
+    it('GET /initialSync returns all rooms of a user, and GET /events then returns new events of joined rooms', async () => {
       const [cleo, dora] = [
         await TestClient.register(server, 'cleo'),
         await TestClient.register(server, 'dora'),
@@ -163,7 +163,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('return receipts, typing, presence, tags and account data', async () => {
+    it('GET /initialSync and GET /events return receipts, typing, presence, tags and account data', async () => {
       const [gina, hugo] = [
         await TestClient.register(server, 'gina'),
         await TestClient.register(server, 'hugo'),
@@ -232,7 +232,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('answer 400 M_INVALID_PARAM to negative limits and limits that are not numbers, and always return the start of messages', async () => {
+    it('GET /initialSync and GET /rooms/{roomId}/initialSync answer 400 M_INVALID_PARAM to negative and non-numeric limits, and always return the start of messages', async () => {
       const room = await anna!.createRoom();
       for (const path of ['/initialSync', `/rooms/${enc(room)}/initialSync`]) {
         for (const limit of ['-1', 'many', '1.5']) {
@@ -247,7 +247,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('return invites and leave events of the user', async () => {
+    it('GET /events returns invites and leave events of the user', async () => {
       const [emil, fay] = [
         await TestClient.register(server, 'emil'),
         await TestClient.register(server, 'fay'),
@@ -283,7 +283,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(membershipsIn(afterRestart), [[room, 'leave']]);
     });
 
-    it('return a single event (GET /events/{eventId}) to a user who may see it, and 404 M_NOT_FOUND to other users', async () => {
+    it('GET /events/{eventId} returns the event to a user who may see it, and 404 M_NOT_FOUND to other users', async () => {
       const room = await anna!.createRoom({ preset: 'private_chat' });
       const eventId = await anna!.say(room, 'mine');
       assert.deepEqual(bodies([(await anna!.do('GET', `/events/${enc(eventId)}`)) as never]), ['mine']);

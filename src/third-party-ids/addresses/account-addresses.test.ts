@@ -122,7 +122,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('enable_3pid_changes', () => {
-    it('when off, keeps users from changing addresses, and the capability says so [option: enable_3pid_changes]', async () => {
+    it('the capability m.3pid_changes is disabled and users cannot change addresses when enable_3pid_changes is off [option: enable_3pid_changes]', async () => {
       await start({ enable_3pid_changes: false, registrations_require_3pid: ['email'] });
       const credentials = await fixture.validate('register', 'anna@example.org');
       const auth = { type: 'm.login.email.identity', threepid_creds: credentials };
@@ -142,7 +142,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(capabilities['m.3pid_changes'], { enabled: false });
     });
 
-    it('is on by default, and the capability says so [option: enable_3pid_changes]', async () => {
+    it('the capability m.3pid_changes is enabled by default [option: enable_3pid_changes]', async () => {
       await start();
       const { token } = await fixture.server.register('anna');
       const found = await fixture.server.api('GET', clientPath('/capabilities'), { token });

@@ -35,7 +35,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.notEqual(other.sid, sid);
     });
 
-    it('accepts the time as the number of a send attempt', async () => {
+    it('accepts a time in milliseconds as send_attempt', async () => {
       const { attempts } = fixture.mailServer;
       const { sid } = await fixture.receiveLink('register', 'abel@example.org');
       const options = { send_attempt: 1_795_472_250_991 };
@@ -261,7 +261,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await fixture.requestMail('register', 'a@example.org')).status, 200);
     });
 
-    it('makes the answers for used and unknown addresses alike [option: request_token_inhibit_3pid_errors]', async () => {
+    it('answers requests for used and unknown addresses alike [option: request_token_inhibit_3pid_errors]', async () => {
       await start({ request_token_inhibit_3pid_errors: true });
       const anna = await fixture.server.register('anna');
       await fixture.addAddress(anna, 'anna@example.org');

@@ -161,7 +161,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(codeOf(again), [400, 'M_THREEPID_IN_USE']);
     });
 
-    it('completes the stage on the pages for browsers', async () => {
+    it('completes the stage m.login.msisdn on the pages for browsers', async () => {
       const challenge = await fixture.post('/register', { username: 'otto', password: 'correct horse' });
       const session = String(challenge.body['session']);
       const path = 'https://test/_matrix/client/v3/auth/m.login.msisdn/fallback/web';

@@ -19,7 +19,7 @@ const secretLength = 32;
 const purposeOf = ({ isRegistration }: StageContext): Purpose =>
   isRegistration ? 'registration' : 'password_reset';
 
-/** The form of a mail address: sends the mail, then waits until the user has opened its link. */
+/** The form in which a user enters a mail address: sends the mail, then waits until the user has opened its link. */
 export function mailForm({ requests, randomness }: StageFormsDeps): StageForm {
   return {
     template: 'email_stage.html',
@@ -38,7 +38,7 @@ export function mailForm({ requests, randomness }: StageFormsDeps): StageForm {
   };
 }
 
-/** The form of a phone number: has a text message sent, then asks for the code in it. */
+/** The form in which a user enters a phone number: has a text message sent, then requests the code in it. */
 export function phoneForm({ requests, validated, randomness }: StageFormsDeps): StageForm {
   return {
     template: 'msisdn_stage.html',

@@ -91,8 +91,8 @@ export class TokenRequests {
   }
 
   /**
-   * Checks what a request may do.
-   * @returns whether the address can be validated: whether it is free, or for a password reset, in use
+   * Checks whether a token may be requested for an address, within the rate limits.
+   * @returns whether the address can be validated: whether it belongs to no account, or for a password reset, to one
    */
   async #admit({ purpose, medium, address }: ValidationRequest, ip: string): Promise<boolean> {
     const { addresses, limiter, options } = this.#deps;

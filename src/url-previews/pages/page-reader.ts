@@ -7,6 +7,7 @@ import { webUrl } from './web-url.ts';
 
 const second = 1_000;
 
+/** Limits of the process that reads pages; times are milliseconds. */
 const limits = {
   processes: 1,
   waiting: { urgent: 50, background: 0 },
