@@ -94,7 +94,8 @@ async function addMessages(database: Database, roomNid: number, template: string
     const times: SqlValue[][] = [];
     for (let index = start; index < start + batchSize; index++) {
       const eventId = `$${randomBytes(32).toString('base64url')}`;
-      const [nid, depth] = [row.nid + 1_000_000 + index, row.depth + index];
+      const nid = row.nid + 1_000_000 + index;
+      const depth = row.depth + index;
       const body = `${index} ${textBytes === undefined ? plainText : randomBytes((textBytes * 3) / 4).toString('base64')}`;
       const json = { ...event, depth, prev_events: [previous], content: { msgtype: 'm.text', body } };
       events.push([nid, eventId, roomNid, depth, nid, row.state_group, 0, JSON.stringify(json)]);

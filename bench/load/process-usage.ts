@@ -66,7 +66,9 @@ function allProcesses(): Map<number, Process> | undefined {
       .slice(text.lastIndexOf(')') + 2)
       .split(' ')
       .map(Number);
-    const [parent = 0, user = 0, system = 0] = [fields[1], fields[11], fields[12]];
+    const parent = fields[1] ?? 0;
+    const user = fields[11] ?? 0;
+    const system = fields[12] ?? 0;
     processes.set(pid, { parent, cpuSeconds: (user + system) / ticksPerSecond });
   }
   return processes.size > 0 ? processes : undefined;

@@ -66,7 +66,8 @@ describe('configuration rules', () => {
   testRules(cases);
 
   it('accepts thresholds of garbage collection with one notice [option: gc_thresholds, gc_min_interval]', () => {
-    const [thresholds, intervals] = ['gc_thresholds: [700, 10, 10]', 'gc_min_interval: [1s, 10s, 30s]'];
+    const thresholds = 'gc_thresholds: [700, 10, 10]';
+    const intervals = 'gc_min_interval: [1s, 10s, 30s]';
     for (const document of [thresholds, intervals, `${thresholds}\n${intervals}`]) {
       const { errors, warnings, notices } = load(`${document}\nsuppress_key_server_warning: true`);
       assert.deepEqual([errors, warnings, notices.length], [[], [], 1]);

@@ -199,7 +199,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('lets guests set their display name, but no other profile field', async () => {
       await start();
       const { body } = await server.call('POST', '/register?kind=guest', { body: {} });
-      const [userId, token] = [body['user_id'], body['access_token'] as string];
+      const userId = body['user_id'];
+      const token = body['access_token'] as string;
       assert.deepEqual((await get(`${userId}`)).body, {});
       assert.equal((await set(token, `${userId}/displayname`, { displayname: 'Gast' })).status, 200);
       const denied = await set(token, `${userId}/m.tz`, { 'm.tz': 'UTC' });

@@ -35,7 +35,8 @@ export class ResultContexts {
     const { depth } = stored.event;
     const stream = stored.stream ?? 0;
     const { timeline: filter } = noFilter.room;
-    const [start, end] = [placeBefore(stored.event, stream), { depth, stream }];
+    const start = placeBefore(stored.event, stream);
+    const end = { depth, stream };
     const source = { engine: this.#engine, relations: this.#clientEvents.relations };
     const [before, after] = await Promise.all([
       readPage(source, view, start, { direction: 'backward', limit: request.beforeLimit, filter }),

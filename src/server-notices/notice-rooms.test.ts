@@ -127,7 +127,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
       assert.deepEqual(await contents(user, roomId), first);
       await notify(user);
-      const [name, topic, avatar] = ['News', '', undefined];
+      const name = 'News';
+      const topic = '';
+      const avatar = undefined;
       const renewed = { name, topic, avatar, sender: ['The office', undefined], events: count };
       assert.deepEqual(await contents(user, roomId), renewed);
       assert.equal((await user.do('GET', '/profile/@notices:test'))['displayname'], 'The office');

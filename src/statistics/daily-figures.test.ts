@@ -217,7 +217,8 @@ forSelectedDatabases(import.meta.url, (open) => {
 describe('UserVisits', () => {
   it('writes once a minute while writes fail, and records visits beyond the maximum when they are repeated later', async () => {
     const clock = manualClock();
-    let [fails, writes] = [true, 0];
+    let fails = true;
+    let writes = 0;
     let written: readonly unknown[] = [];
     const batch = async ([{ rows }]: [{ rows: readonly unknown[] }]) => {
       writes += 1;

@@ -271,7 +271,8 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('options for third-party invites', () => {
     /** Invites the same address twice. */
     const trial = async (config: ConfigurationOverrides) => {
-      const [server, identity] = [await startServer(config), await IdentityServerUnderTest.start(authority)];
+      const server = await startServer(config);
+      const identity = await IdentityServerUnderTest.start(authority);
       try {
         const anna = await TestClient.register(server, 'anna');
         const room = await anna.createRoom();

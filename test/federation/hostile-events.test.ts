@@ -163,9 +163,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await setLevels({ [mallory]: 50 });
       const allowed = await anna.setState(roomId, 'm.room.topic', { topic: 'allowed' });
       await eventually('the topic', () => hostile.latest.eventId === allowed);
-      const [past, pastState] = [hostile.latest, new Map(hostile.state)];
+      const past = hostile.latest;
+      const pastState = new Map(hostile.state);
       await setLevels({});
-      const [present, presentState] = [hostile.latest, new Map(hostile.state)];
+      const present = hostile.latest;
+      const presentState = new Map(hostile.state);
       hostile.latest = past;
       for (const [key, event] of pastState) hostile.state.set(key, event);
       const lateTopic = topic('late');

@@ -14,7 +14,8 @@ InteropSuite.onSharedServers('to-device', ({ bothWays }) => {
   bothWays(
     'delivers to-device messages once each, in order',
     async ({ host: sender, guest: receiver }) => {
-      const [count, type] = [120, 'org.example.count'];
+      const count = 120;
+      const type = 'org.example.count';
       await receiver.syncUntil('anything', () => true);
       for (let number = 0; number < count; number++) {
         const messages = { [receiver.id]: { '*': { number } } };

@@ -50,7 +50,9 @@ async function runAtTerminal(
   const command = ['--import', terminal, program, ...args];
   const child = spawn(process.execPath, command, { cwd: folder, stdio: 'pipe' });
   const out = text(child.stdout);
-  let [err, searchedLength, answerCount] = ['', 0, 0];
+  let err = '';
+  let searchedLength = 0;
+  let answerCount = 0;
   child.stderr.on('data', (chunk) => {
     err += String(chunk);
     const [prompt, answer] = answers[answerCount] ?? [];

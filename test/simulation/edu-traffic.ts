@@ -132,7 +132,8 @@ export class EduTraffic {
   ): Promise<string | undefined> {
     const roomId = this.#roomId();
     const other = this.#dice.pick(this.#world.servers.flatMap(({ users }) => users));
-    const [number, useOtherVariant] = [this.#dice.next(), this.#dice.chance(0.3)];
+    const number = this.#dice.next();
+    const useOtherVariant = this.#dice.chance(0.3);
     switch (name) {
       case 'sendToDevice':
         await this.#toDevice.send(server, userId, other);

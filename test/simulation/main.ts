@@ -40,7 +40,9 @@ const template = await makeDatabaseTemplate(folder);
 if (values.seed !== undefined) {
   process.exitCode = (await runSeed(Number(values.seed), true)) ? 0 : 1;
 } else {
-  const [from, count, traced] = [Number(values.from), Number(values.seeds), Number(values.trace)];
+  const from = Number(values.from);
+  const count = Number(values.seeds);
+  const traced = Number(values.trace);
   const failed: number[] = [];
   for (let seed = from; seed < from + count; seed++) {
     if (!(await runSeed(seed, seed < from + traced))) failed.push(seed);

@@ -205,7 +205,10 @@ export class AuthSessions {
     const now = this.#deps.clock.now();
     this.#begunSinceCleanup += 1;
     const isDue = now - this.#lastCleanup > cleanupInterval || this.#begunSinceCleanup >= sessionsPerCleanup;
-    if (isDue) [this.#lastCleanup, this.#begunSinceCleanup] = [now, 0];
+    if (isDue) {
+      this.#lastCleanup = now;
+      this.#begunSinceCleanup = 0;
+    }
     return isDue;
   }
 

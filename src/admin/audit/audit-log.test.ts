@@ -144,7 +144,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       for (let from: string | undefined, more = true; more; ) {
         const page = await list({ changes: true, limit: 2, ...(from !== undefined && { from }) });
         paged.push(...page.entries.map(({ operation }) => operation));
-        [from, more] = [page.next_token, page.next_token !== undefined];
+        from = page.next_token;
+        more = page.next_token !== undefined;
         await admin.refused('POST', '/v1/users/@unknown:test/login', {});
       }
       assert.deepEqual(paged, whole);

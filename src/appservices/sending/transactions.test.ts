@@ -271,7 +271,8 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('sends users who begin to share an encrypted room with a service as changed, and users who share no room with it any more as left', async () => {
       const user = await registerPuppet(xmpp, 'fay');
       const [bert, carl] = [await server.register('bert'), await server.register('carl')];
-      const [state_key, type] = ['', 'm.room.encryption'];
+      const state_key = '';
+      const type = 'm.room.encryption';
       const initial_state = [{ type, state_key, content: { algorithm: 'm.megolm.v1.aes-sha2' } }];
       const [first, second] = [await createRoom({ initial_state }), await createRoom({ initial_state })];
       /**

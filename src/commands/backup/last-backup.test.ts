@@ -39,7 +39,8 @@ describe('makeForServer', { skip }, () => {
   });
 
   it('changes the owner of directories with a relative path to the owner of the directory that contains them', () => {
-    const [previous, folder] = [process.cwd(), mkdtempSync(join(tmpdir(), 'hearth-owner-'))];
+    const previous = process.cwd();
+    const folder = mkdtempSync(join(tmpdir(), 'hearth-owner-'));
     try {
       chownSync(folder, 65_534, 65_534);
       process.chdir(folder);

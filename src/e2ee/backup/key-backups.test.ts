@@ -137,9 +137,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         [key(9, 8, true), true],
         [key(8, 8, true), true],
       ];
-      let [etag, stored] = [0, key()];
+      let etag = 0;
+      let stored = key();
       for (const [next, isReplaced] of steps) {
-        if (isReplaced) [etag, stored] = [etag + 1, next];
+        if (isReplaced) {
+          etag = etag + 1;
+          stored = next;
+        }
         const state = await put({ '!a:test': { sessions: { s1: next } } });
         assert.deepEqual(state, { etag: String(etag), count: 1 });
         assert.deepEqual(await session(), stored);

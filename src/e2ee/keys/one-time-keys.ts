@@ -47,7 +47,8 @@ export function parseFallbackKeys(keys: JsonObject): OneTimeKey[] {
 
 function parseKey(name: string, key: JsonValue | undefined): OneTimeKey {
   const colon = name.indexOf(':');
-  const [algorithm, keyId] = [name.slice(0, colon), name.slice(colon + 1)];
+  const algorithm = name.slice(0, colon);
+  const keyId = name.slice(colon + 1);
   const isName = colon > 0 && keyId !== '' && name.length <= maxNameLength && !name.includes('\0');
   if (!isName) throw badJson('The name of a one-time key must be <algorithm>:<key id>');
   if (algorithm === 'signed_curve25519') checkSigned(name, key);

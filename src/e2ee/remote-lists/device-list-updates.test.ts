@@ -49,7 +49,8 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('applies an update that follows several other updates, and a repeated update once', async () => {
       const { bob, changedSince, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
-      const [firstUpdate, secondUpdate] = [bob.addDeviceUpdate(), { ...bob.addDeviceUpdate(), prev_id: [1] }];
+      const firstUpdate = bob.addDeviceUpdate();
+      const secondUpdate = { ...bob.addDeviceUpdate(), prev_id: [1] };
       await lists.receiveUpdate('elsewhere', firstUpdate);
       await lists.receiveUpdate('elsewhere', secondUpdate);
       await lists.receiveUpdate('elsewhere', { ...bob.addDeviceUpdate(), prev_id: [2, 3] });

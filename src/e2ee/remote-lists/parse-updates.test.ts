@@ -40,7 +40,8 @@ describe('parsing of device list updates', () => {
       ['@böb:elsewhere', false],
       ['@b b:elsewhere', false],
     ] as const) {
-      const [list, keys] = [{ ...bob.addDeviceUpdate(), user_id: userId }, { user_id: userId }];
+      const list = { ...bob.addDeviceUpdate(), user_id: userId };
+      const keys = { user_id: userId };
       assert.equal(parseDeviceListUpdate('elsewhere', list) !== undefined, isAccepted, userId);
       assert.equal(parseSigningKeyUpdate('elsewhere', keys) !== undefined, isAccepted, userId);
     }

@@ -148,7 +148,8 @@ export class DeviceListAnnouncer {
         // notices the gap, and fetches them with the list.
         const deviceId = isCrossSigning ? last?.deviceId : changed;
         if (deviceId === undefined) continue;
-        const [streamId, previous] = [ids.get(changed)!, last?.streamId];
+        const streamId = ids.get(changed)!;
+        const previous = last?.streamId;
         await outbox.addForAll(writer, servers, listUpdate(userId, deviceId, own, { streamId, previous }));
         await writeLastUpdate(writer, userId, { streamId, previous: previous ?? null, deviceId });
         last = { streamId, deviceId };

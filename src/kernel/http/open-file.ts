@@ -63,7 +63,10 @@ export class OpenFile {
     }
     return new Promise((resolve, reject) => {
       const buffer = spareBuffers.pop() ?? Buffer.allocUnsafeSlow(pieceLength);
-      let [position, left, isBufferInUse, isDone] = [start, length, false, false];
+      let position = start;
+      let left = length;
+      let isBufferInUse = false;
+      let isDone = false;
       const finish = (error?: Error) => {
         if (isDone) return;
         isDone = true;
@@ -86,7 +89,8 @@ export class OpenFile {
           finish();
           return;
         }
-        [isBufferInUse, isReading] = [true, true];
+        isBufferInUse = true;
+        isReading = true;
         read(this.#fd, buffer, 0, Math.min(pieceLength, left), position, (error, count) => {
           isReading = false;
           if (isDone) return this.close();

@@ -100,7 +100,8 @@ describe('bodies of responses that cannot be sent', () => {
 
   for (const kind of ['file', 'stream']) {
     it(`closes the ${kind} that a handler returns after the client has disconnected`, async () => {
-      const [seen, before] = [waiting.length, opened];
+      const seen = waiting.length;
+      const before = opened;
       const request = httpRequest(`${address}/_matrix/client/v3/late/${kind}`).end();
       request.on('error', () => {});
       await eventually('the request', () => waiting.length > seen);

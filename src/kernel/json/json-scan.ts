@@ -16,8 +16,15 @@ export interface JsonBounds {
 
 const comma = 0x2c;
 const backslash = 0x5c;
-/** Setting the bit 0x20 turns `[` (0x5b) into `{` (0x7b) and `]` (0x5d) into `}` (0x7d). */
-const [opening, closing, openingObject] = [0x7b, 0x7d, 0x7b];
+
+/** `{`, and also `[` (0x5b) once the bit 0x20 is set. */
+const opening = 0x7b;
+
+/** `}`, and also `]` (0x5d) once the bit 0x20 is set. */
+const closing = 0x7d;
+
+/** `{` as it is in the text. */
+const openingObject = 0x7b;
 
 /** Maximum nesting depth at which the members of objects are counted. */
 const maxCountedDepth = 1_024;

@@ -9,8 +9,15 @@ const bytesPerCheck = 256 * 1024;
 
 const comma = 0x2c;
 const colon = 0x3a;
-/** `[` is 0x5b and `{` is 0x7b, `]` is 0x5d and `}` is 0x7d: they differ in the bit 0x20 only. */
-const [opening, closing, openingList] = [0x7b, 0x7d, 0x5b];
+
+/** `{`, and also `[` (0x5b) once the bit 0x20 is set. */
+const opening = 0x7b;
+
+/** `}`, and also `]` (0x5d) once the bit 0x20 is set. */
+const closing = 0x7d;
+
+/** `[` as it is in the text. */
+const openingList = 0x5b;
 
 export interface ParseInSlicesOptions {
   /** Parses a part of the text: one object or array. @throws MatrixError */
@@ -87,7 +94,8 @@ export async function parseInSlices(
       builder.take(top, i, false);
     }
     if (i - checked >= bytesPerCheck || builder.hasParsed) {
-      [checked, builder.hasParsed] = [i, false];
+      checked = i;
+      builder.hasParsed = false;
       const pause = slices.pauseIfDue();
       if (pause) await pause;
     }

@@ -112,7 +112,8 @@ export class OutboundHttp {
     return this.#withDeadline(request, async (deadline) => {
       const { method = 'GET', redirects = 0 } = request;
       const follows = method === 'GET' && redirects > 0;
-      let [at, headers] = [url, request.headers ?? {}];
+      let at = url;
+      let headers = request.headers ?? {};
       for (let left = redirects; ; left--) {
         const target = targetOf(at, request.tls ?? this.#tls);
         const response = await this.#exchange(target, { ...request, headers }, deadline);

@@ -28,13 +28,20 @@ const watcher = `
 const { parentPort, workerData: { beats, beat, stalled, stuck, hopeless, foreign } } = require('node:worker_threads');
 const { writeSync } = require('node:fs');
 const { Session } = require('node:inspector');
-let [last, turn, milliseconds, frames, isWritten] = [-1, performance.now(), 0, undefined, false];
+let last = -1;
+let turn = performance.now();
+let milliseconds = 0;
+let frames = undefined;
+let isWritten = false;
 setInterval(() => {
   const passed = Math.min(performance.now() - turn, 2 * beat);
   turn = performance.now();
   const now = Atomics.load(beats, 0);
   if (now !== last) {
-    [last, milliseconds, frames, isWritten] = [now, 0, undefined, false];
+    last = now;
+    milliseconds = 0;
+    frames = undefined;
+    isWritten = false;
     return;
   }
   milliseconds += passed;

@@ -170,7 +170,8 @@ forEachDatabase((open) => {
     const [database] = await openStreams();
     const sequence = await Sequence.open(database, 'things');
     const ids = [25_000, 60_000, 15_000].flatMap((count) => {
-      const [single, first] = [sequence.next(), sequence.take(count)];
+      const single = sequence.next();
+      const first = sequence.take(count);
       return [single, ...Array.from({ length: count }, (_, index) => first + index)];
     });
     assert.equal(new Set(ids).size, 100_003);

@@ -219,7 +219,8 @@ export class MediaStore {
       }
     };
     const hash = createHash('sha256');
-    let [size, heldBack] = [0, new Uint8Array()];
+    let size = 0;
+    let heldBack = new Uint8Array();
     try {
       await writing(async () => {
         handle = await this.#openFile(part, 'wx', 0o640);

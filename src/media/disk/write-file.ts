@@ -60,7 +60,9 @@ async function writeAll(
   hash: Hash,
 ): Promise<{ readonly size: number; readonly beginning: Uint8Array }> {
   const batch = freeBuffers.pop() ?? Buffer.allocUnsafeSlow(batchBytes);
-  let [size, batched, beginning] = [0, 0, Buffer.alloc(0)];
+  let size = 0;
+  let batched = 0;
+  let beginning = Buffer.alloc(0);
   const flush = async () => {
     const bytes = batch.subarray(0, batched);
     batched = 0;

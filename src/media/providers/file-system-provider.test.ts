@@ -25,7 +25,8 @@ describe('FileSystemProvider', () => {
     const incoming = join(target, 'incoming');
     mkdirSync(incoming, { recursive: true });
     const letters = 'a'.repeat(16);
-    const [day, now] = [24 * 3_600_000, Date.now()];
+    const day = 24 * 3_600_000;
+    const now = Date.now();
     const changeTimes: Record<string, Date> = {
       // The process of this test writes no file at the moment; there is no process 4194305; the parent process is running.
       [`${hostname()}.${process.pid}.${letters}.part`]: new Date(now),

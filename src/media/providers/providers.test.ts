@@ -290,7 +290,8 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('reads only the beginning of an error of S3 storage', async () => {
-      let [pieces, isClosed] = [0, false];
+      let pieces = 0;
+      let isClosed = false;
       async function* body() {
         try {
           while (pieces++ < 1_000) yield Buffer.alloc(65_536, 'x');

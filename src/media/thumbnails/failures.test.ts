@@ -52,7 +52,8 @@ describe('Thumbnails', () => {
     writeFileSync(journal, '');
     clock = manualClock();
     directory = mkdtempSync(join(folder, 'media-'));
-    const [randomness, log] = [systemRandomness, silentLogger];
+    const randomness = systemRandomness;
+    const log = silentLogger;
     disk = await MediaStore.open({ directory, randomness, log }, async () => true);
     const store = await ThumbnailStore.open({ directory, randomness, maxKept: 10 });
     const program = relative(import.meta.dirname, join(folder, 'program'));

@@ -9,7 +9,8 @@ describe('ModuleCalls', () => {
   const open = async () => {
     const log: Record<string, unknown>[] = [];
     const destination = { write: (line: string) => void log.push(JSON.parse(line)) };
-    const [clock, metrics] = [skippableClock(), await createMetrics()];
+    const clock = skippableClock();
+    const metrics = await createMetrics();
     const calls = new ModuleCalls({ clock, metrics, log: createLogger({ level: 'warn', destination }) });
     return { calls, clock, metrics, log };
   };

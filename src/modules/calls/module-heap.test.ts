@@ -11,7 +11,8 @@ describe('ModuleHeap', () => {
     files.add('the leaking module', import.meta.url);
     const log: Record<string, unknown>[] = [];
     const destination = { write: (line: string) => void log.push(JSON.parse(line)) };
-    const [clock, metrics] = [skippableClock(), await createMetrics()];
+    const clock = skippableClock();
+    const metrics = await createMetrics();
     const logger = createLogger({ level: 'warn', destination });
     const limits = { samplingInterval: 16 * 1024, firstWarning: 2 * 1024 * 1024 };
     const heap = new ModuleHeap({ clock, log: logger, metrics, files }, limits);

@@ -23,7 +23,8 @@ export function moduleReceivedEventChecks(
       return (await firstDenial(calls, 'mayReceiveEvent', dropping, (check) => check(given))) !== undefined;
     }),
     softFailure: unlessNone(softFailing, async (event: RoomEvent) => {
-      const [given, state] = [moduleEvent(event), roomStateOf(engine, event.roomId, calls.context)];
+      const given = moduleEvent(event);
+      const state = roomStateOf(engine, event.roomId, calls.context);
       const denial = await firstDenial(calls, 'checkReceivedEvent', softFailing, (check) =>
         check(given, state),
       );

@@ -14,7 +14,8 @@ export function followNewEvents(
   if (receivers.length === 0) return;
   engine.stream.subscribe(({ onTimeline, roomId, stored }: RoomFact) => {
     if (!onTimeline || !isShown(stored)) return;
-    const [event, state] = [moduleEvent(stored.event), roomStateOf(() => engine, roomId, calls.context)];
+    const event = moduleEvent(stored.event);
+    const state = roomStateOf(() => engine, roomId, calls.context);
     notify(calls, 'onNewEvent', receivers, (receive) => receive(event, state));
   });
 }

@@ -199,7 +199,8 @@ suite('receivePdu: hostile events', () => {
         }
       }),
     );
-    const [version, text] = [getRoomVersion('6')!, '{"content":{"x":1.5},"type":"m.test"}'];
+    const version = getRoomVersion('6')!;
+    const text = '{"content":{"x":1.5},"type":"m.test"}';
     assert.equal(
       claimedEventId(written(text), version),
       claimedEventId(written('{"content":{},"type":"m.test"}'), version),

@@ -29,7 +29,8 @@ function fieldsTextOf(
   { notification_count, highlight_count, threads }: UnreadCounts,
   byThread: boolean,
 ): string {
-  let [notifications, highlights] = [notification_count, highlight_count];
+  let notifications = notification_count;
+  let highlights = highlight_count;
   if (!byThread) {
     for (const thread of threads.values()) {
       notifications += thread.notification_count;

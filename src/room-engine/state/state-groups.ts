@@ -253,7 +253,8 @@ export class StateGroups {
     ];
     for (let start = 0; start < groups.length; start += 200) {
       for (let first = 0; first < keys.length; first += maxKeys) {
-        const [groupChunk, keyChunk] = [groups.slice(start, start + 200), keys.slice(first, first + maxKeys)];
+        const groupChunk = groups.slice(start, start + 200);
+        const keyChunk = keys.slice(first, first + maxKeys);
         const values = await this.#fetchEntries(groupChunk, keyChunk);
         for (const saved of groupChunk) {
           for (const { group, keys: wantedKeys } of lookups.get(saved) ?? []) {

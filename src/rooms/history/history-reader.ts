@@ -93,7 +93,8 @@ export class HistoryReader {
     const view = await this.#view(viewer, roomId);
     const visible = await this.#visibleEvent(view, eventId);
     const { event, stream = 0 } = visible.stored;
-    const [halfLimit, placeOfEvent] = [Math.floor(limit / 2), { depth: event.depth, stream }];
+    const halfLimit = Math.floor(limit / 2);
+    const placeOfEvent = { depth: event.depth, stream };
     const [before, after] = await Promise.all([
       readPage(this.#source, view, placeBefore(event, stream), {
         direction: 'backward',

@@ -65,7 +65,8 @@ export class StateTextBuilder {
   }
 
   #endChunk(): void {
-    const [ageOffsets, sentAt] = [Uint32Array.from(this.#ageOffsets), Float64Array.from(this.#sentAt)];
+    const ageOffsets = Uint32Array.from(this.#ageOffsets);
+    const sentAt = Float64Array.from(this.#sentAt);
     this.#chunks.push({ bytes: Buffer.from(this.#text), ageOffsets, sentAt });
     this.#text = '';
     this.#length = 0;
@@ -86,7 +87,8 @@ function withAges({ bytes: blank, ageOffsets, sentAt }: Chunk, now: number): Uin
 
 /** Writes an integer in decimal digits; the last digit is directly before `end`. */
 function writeInteger(bytes: Uint8Array, end: number, value: number): void {
-  let [offset, rest] = [end, value];
+  let offset = end;
+  let rest = value;
   do {
     const tenth = Math.floor(rest / 10);
     bytes[--offset] = 48 + (rest - 10 * tenth);

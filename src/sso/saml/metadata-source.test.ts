@@ -51,7 +51,8 @@ describe('readMetadata', () => {
 describe('SamlMetadataSource', () => {
   it('fetches metadata once for concurrent logins, and uses cached metadata for up to a day while it cannot be fetched', async () => {
     const clock = manualClock();
-    let [fetched, status] = [0, 200];
+    let fetched = 0;
+    let status = 200;
     const fetch = async (url: URL) => {
       fetched += 1;
       return { status, headers: {}, body: Buffer.from(entity('idp')), url };

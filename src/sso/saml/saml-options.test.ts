@@ -45,7 +45,8 @@ describe('options of SAML', () => {
         RelayState: 'javascript:alert(1)',
       };
       assert.equal((await hearth.browser().post(responseUrl, script)).status, 400);
-      const [statuses, browser] = [new Set<number>(), hearth.browser()];
+      const statuses = new Set<number>();
+      const browser = hearth.browser();
       for (let i = 0; i < 40; i++) {
         const fields = { SAMLResponse: 'eA==', RelayState: clientUrl };
         statuses.add((await browser.post(responseUrl, fields)).status);

@@ -126,7 +126,9 @@ export class MessageCounter {
   }
 
   async #write(): Promise<void> {
-    const [pending, rooms, position] = [this.#pending, this.#rooms, this.#countedUpTo];
+    const pending = this.#pending;
+    const rooms = this.#rooms;
+    const position = this.#countedUpTo;
     if (position === undefined) return;
     this.#pending = new Map();
     this.#rooms = new Map();

@@ -99,7 +99,8 @@ export class UserVisits {
   }
 
   async #write(): Promise<void> {
-    const [rows, forgotten] = [this.#pending, [...this.#forgotten]];
+    const rows = this.#pending;
+    const forgotten = [...this.#forgotten];
     const statements = [
       { sql: insert, rows },
       { sql: remove, rows: forgotten.map((userId) => [userId]) },

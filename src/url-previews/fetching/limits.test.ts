@@ -170,7 +170,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       await Promise.all(running);
       assert.deepEqual([answered[0], new Set(answered.slice(1))], [429, new Set([502])]);
       // The limit allows 100 previews at once; each second of the test allows one more preview.
-      let [count, status] = [20, 502];
+      let count = 20;
+      let status = 502;
       while (status === 502 && count < 400) status = await previewStatus(web.url(`/none/${count++}`));
       assert.ok(status === 429 && count > 100, `${status} after ${count}`);
     });

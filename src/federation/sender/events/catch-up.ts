@@ -105,7 +105,8 @@ export class CatchUp {
       .filter(({ stream }) => stream > arrivedAt)
       .sort(byStream);
     const events = missing.slice(0, limit);
-    const [lastSent, newest] = [events.at(-1), missing.at(-1)];
+    const lastSent = events.at(-1);
+    const newest = missing.at(-1);
     if (!lastSent || !newest) return { events: lastMissed, upTo: missedAt };
     if (lastSent === newest) return { events, upTo: Math.max(upTo, missedAt) };
     progress.missed(destination, newest);

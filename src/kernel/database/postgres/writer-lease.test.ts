@@ -350,7 +350,8 @@ forPostgres((open: OpenDatabase) => {
 /** Counts the round trips of `work`: how often a query is sent after an answer was received. */
 async function roundTripsOf(work: () => Promise<unknown>): Promise<number> {
   const { query } = Client.prototype;
-  let [trips, isAnswered] = [0, true];
+  let trips = 0;
+  let isAnswered = true;
   Client.prototype.query = function (this: Client, ...args: unknown[]) {
     if (isAnswered) trips++;
     isAnswered = false;

@@ -106,13 +106,22 @@ const bytesAtOnce = 256 * 1024;
  */
 export function* withoutUnusableItems(bytes: Buffer, limit: number): Generator<void, Buffer> {
   const pieces: Buffer[] = [];
-  // The indexes of the first byte of the item, after the last byte that `pieces` cover, and of the last `yield`.
-  let [start, copied, yielded] = [0, 0, 0];
-  let [depth, deepest] = [0, 0];
-  // Number of values of the item, and of the accepted EDUs before it.
-  let [values, eduValues] = [0, 0];
-  // The indexes of the last string in the outermost object: the key of the list that is open.
-  let [keyStart, keyEnd] = [0, 0];
+  // Index of the first byte of the item.
+  let start = 0;
+  // Index after the last byte that `pieces` cover.
+  let copied = 0;
+  // Index at the last `yield`.
+  let yielded = 0;
+  let depth = 0;
+  let deepest = 0;
+  // Number of values of the item.
+  let values = 0;
+  // Number of values of the accepted EDUs before the item.
+  let eduValues = 0;
+  // Index of the first byte of the last string in the outermost object: the key of the list that is open.
+  let keyStart = 0;
+  // Index after the last byte of that string.
+  let keyEnd = 0;
   for (let i = 0; i < bytes.length; i++) {
     if (i - yielded >= bytesAtOnce) {
       yielded = i;
@@ -122,11 +131,18 @@ export function* withoutUnusableItems(bytes: Buffer, limit: number): Generator<v
     if (byte === jsonQuote) {
       const first = i;
       i = endOfString(bytes, i + 1);
-      if (depth === 1) [keyStart, keyEnd] = [first, i + 1];
+      if (depth === 1) {
+        keyStart = first;
+        keyEnd = i + 1;
+      }
     } else if (byte === comma) values++;
     else if ((byte | 0x20) === 0x7b) {
       depth++;
-      if (depth === itemLevel) [start, deepest, values] = [i, depth, 0];
+      if (depth === itemLevel) {
+        start = i;
+        deepest = depth;
+        values = 0;
+      }
       values++;
       if (depth > deepest) deepest = depth;
     } else if ((byte | 0x20) === 0x7d) {

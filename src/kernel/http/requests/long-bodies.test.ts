@@ -52,8 +52,13 @@ describe('long bodies of requests from other servers', () => {
   let hasValidHeader: boolean;
   let verifiedContents: { content: Buffer | string | undefined }[];
   beforeEach(async () => {
-    [bodies, verifiedContents, covered, hasValidHeader, ahead] = [[], [], undefined, true, 0];
-    [isFast, clockReads] = [false, 0];
+    bodies = [];
+    verifiedContents = [];
+    covered = undefined;
+    hasValidHeader = true;
+    ahead = 0;
+    isFast = false;
+    clockReads = 0;
     await serve();
   });
 

@@ -103,7 +103,8 @@ const textMethods: Methods<string> = {
 function stripped(text: string, characters: string | undefined, start: boolean, end: boolean): string {
   const isStripped = (character: string | undefined) =>
     character !== undefined && (characters ? characters.includes(character) : /\s/.test(character));
-  let [from, to] = [0, text.length];
+  let from = 0;
+  let to = text.length;
   while (start && from < to && isStripped(text[from])) from++;
   while (end && to > from && isStripped(text[to - 1])) to--;
   return text.slice(from, to);

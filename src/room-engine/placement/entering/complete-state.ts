@@ -75,7 +75,8 @@ export class CompleteState {
           continue;
         }
         // An event that is added after this line changes the extremities, and the loop runs again.
-        const [extremities, group] = [head.extremities, head.chain.id];
+        const extremities = head.extremities;
+        const group = head.chain.id;
         const newEvents = head.recent.filter(({ stream = 0 }) => stream > revision.upTo);
         for (const stored of newEvents) await revision.revise(stored);
         const revisedExtremities = await revision.extremities();

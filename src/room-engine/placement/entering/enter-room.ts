@@ -85,7 +85,8 @@ export class EnterRoom {
           acceptedElsewhere: true,
         });
       }
-      const [extremities, group] = [head.extremities, head.chain.id];
+      const extremities = head.extremities;
+      const group = head.chain.id;
       const context = await this.#checkJoin(head, event, stateIds, partial !== undefined);
       const chain = await context.before.chain();
       const prepared = await this.#prepare(head, context, chain, event);

@@ -66,7 +66,8 @@ export class EventPlacer {
       if (storedEvent && storedEvent.roomNid !== head.roomNid)
         throw forbidden('The event belongs to another room');
       if (storedEvent && hasPlace(storedEvent)) return this.#alreadyPlaced(storedEvent, options);
-      const [extremities, group] = [head.extremities, head.chain.id];
+      const extremities = head.extremities;
+      const group = head.chain.id;
       const examination = await this.#examiner.examine(head, event, {
         ...options,
         softFails: true,

@@ -185,7 +185,8 @@ forSelectedDatabases(import.meta.url, (open) => {
 
       it('tries at most once in ten seconds when retrySoon is called often, and the next regular attempt stays at its time', async () => {
         const test = await joinedAtRefusingServers();
-        const [pause, begun] = [test.pauses.at(-1)!, test.fixture.clock.now()];
+        const pause = test.pauses.at(-1)!;
+        const begun = test.fixture.clock.now();
         const count = test.peers.receivedRequests.length;
         for (let times = 0; times < 5; times++) {
           test.completion.retrySoon(test.room.roomId);

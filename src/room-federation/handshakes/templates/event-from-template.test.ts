@@ -72,7 +72,8 @@ describe('buildFromTemplate builds events from event templates', () => {
 
   it('omits reference hashes that the event template omits', () => {
     const version = roomVersions.get('1')!;
-    const [prev, create] = [referenceIn(version, 'prev'), ['$create:b.test', {}]];
+    const prev = referenceIn(version, 'prev');
+    const create = ['$create:b.test', {}];
     const template: JsonObject = { depth: 3, prev_events: [prev], auth_events: [create] };
     const { event } = buildFromTemplate(graphReferences(template, version), joinIn(version), version, parts);
     assert.deepEqual(event.pdu['prev_events'], [prev]);

@@ -62,7 +62,10 @@ export class SharedTimeline {
     if (this.#madeAt === now) return this.#text;
     const texts = this.#texts.map((text) => text.at(now, 'join'));
     const timeline = timelineText({ limited: false, prevBatch: this.#prevBatch }, texts);
-    if (timeline.length <= maxCachedLength) [this.#text, this.#madeAt] = [timeline, now];
+    if (timeline.length <= maxCachedLength) {
+      this.#text = timeline;
+      this.#madeAt = now;
+    }
     return timeline;
   }
 }

@@ -24,7 +24,10 @@ export class ReceivedRoom {
   unreadThreads: Readonly<Record<string, Counts>> = {};
 
   apply(room: RoomJson): void {
-    if (room.timeline.limited) [this.events, this.isLimited] = [[], true];
+    if (room.timeline.limited) {
+      this.events = [];
+      this.isLimited = true;
+    }
     this.events.push(...room.timeline.events);
     this.unread = room.unread_notifications;
     this.unreadThreads = room.unread_thread_notifications ?? {};

@@ -122,7 +122,9 @@ for (const database of selectedDatabases(import.meta.url)) {
           device_id,
         },
       });
-      const [userId, deviceId, token] = [cleo.id, String(device_id), String(login['access_token'])];
+      const userId = cleo.id;
+      const deviceId = String(device_id);
+      const token = String(login['access_token']);
       const loggedInAgain = new SlidingClient(new TestClient(server, { userId, deviceId, token }));
       assert.equal((await loggedInAgain.ask(body, { pos })).body['errcode'], 'M_UNKNOWN_POS');
     });

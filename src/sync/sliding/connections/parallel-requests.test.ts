@@ -15,7 +15,8 @@ const unknownPos = { errcode: 'M_UNKNOWN_POS' };
 
 forEachDatabase((open) => {
   const start = async () => {
-    const [database, clock] = [await open(slidingSyncMigrations), manualClock()];
+    const database = await open(slidingSyncMigrations);
+    const clock = manualClock();
     const caches = plainCaches(clock);
     const connections = new Connections({ caches, database, clock, randomness: systemRandomness });
     const sent = (roomNid: number, timelineLimit = 1): ReadonlyMap<number, SentRoom> =>

@@ -67,7 +67,9 @@ describe('cost of ListFilter', () => {
   });
 
   it('lets the event loop turn when many rooms take longer than a slice of time', async () => {
-    let [now, turns, isRunning] = [0, 0, true];
+    let now = 0;
+    let turns = 0;
+    let isRunning = true;
     const turn = () => {
       turns++;
       if (isRunning) setImmediate(turn);
