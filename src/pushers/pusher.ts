@@ -64,8 +64,8 @@ export function toPusher(row: PusherTables['pushers']): Pusher {
   };
 }
 
-/** Renders a pusher as `GET /pushers` does. */
-export function pusherForClient(pusher: Pusher): JsonObject {
+/** Returns the fields of a pusher that have the same names in the client-server API and in the admin API. */
+export function pusherFields(pusher: Pusher) {
   return {
     app_display_name: pusher.appDisplayName,
     app_id: pusher.appId,
@@ -75,6 +75,13 @@ export function pusherForClient(pusher: Pusher): JsonObject {
     lang: pusher.lang,
     profile_tag: pusher.profileTag ?? '',
     pushkey: pusher.pushkey,
+  };
+}
+
+/** Renders a pusher as `GET /pushers` does. */
+export function pusherForClient(pusher: Pusher): JsonObject {
+  return {
+    ...pusherFields(pusher),
     'org.matrix.msc3881.enabled': pusher.enabled,
     ...(pusher.deviceId !== undefined && { 'org.matrix.msc3881.device_id': pusher.deviceId }),
   };

@@ -8,11 +8,10 @@ const path = '/_server/admin/v1/users/:userId/override_ratelimit';
 
 const count = Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }));
 
+const limits = Type.Object({ messages_per_second: Type.Integer(), burst_count: Type.Integer() });
+
 /** Absent fields: the user has no override. */
-const limits = Type.Object({
-  messages_per_second: Type.Optional(Type.Integer()),
-  burst_count: Type.Optional(Type.Integer()),
-});
+const limitsIfSet = Type.Partial(limits);
 
 /** Admin API for rate limit overrides, compatible with existing tools. */
 export function limitOverrideRoutes(
@@ -26,7 +25,7 @@ export function limitOverrideRoutes(
   };
   return [
     route(
-      { operationId: 'getRateLimitOverride', method: 'GET', path, auth: 'admin', response: limits },
+      { operationId: 'getRateLimitOverride', method: 'GET', path, auth: 'admin', response: limitsIfSet },
       async ({ params: { userId } }) => {
         await check(userId);
         return { ...overrides.get(userId) };

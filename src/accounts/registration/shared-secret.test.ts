@@ -27,6 +27,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([bot?.isAdmin, bot?.userType], [false, 'bot']);
     });
 
+    it('opens the session on the requested device with the requested name, and none with inhibit_login', async () => {
+      await server.start();
+      const { body } = await send({
+        ...(await request({ username: 'anna' })),
+        device_id: 'CONSOLE',
+        initial_device_display_name: 'Console',
+      });
+      assert.equal(body['device_id'], 'CONSOLE');
+      const token = body['access_token'] as string;
+      const device = await server.accounts.call('GET', '/_matrix/client/v3/devices/CONSOLE', { token });
+      assert.equal(device.body['display_name'], 'Console');
+      const other = await send({ ...(await request({ username: 'ben' })), inhibit_login: true });
+      assert.deepEqual([other.status, other.body], [200, { user_id: '@ben:test', home_server: 'test' }]);
+    });
+
     it('registrationMac computes the same MAC as openssl', () => {
       const request = { nonce: 'thisisanonce', username: 'pepper_roni', password: 'pizza', admin: true };
       // printf 'thisisanonce\0pepper_roni\0pizza\0admin' | openssl sha1 -hmac shared_secret

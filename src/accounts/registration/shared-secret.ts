@@ -4,6 +4,7 @@ import type { Randomness } from '../../kernel/randomness.ts';
 import { forbidden, invalidParam, MatrixError } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import { checkPasswordPolicy } from '../passwords/password-policy.ts';
+import type { LoginDevice } from '../sessions/opened-session.ts';
 import { checkUserType } from '../user-types.ts';
 import { Nonces } from './nonces.ts';
 import type { RegistrationResult } from './registered-account.ts';
@@ -16,7 +17,6 @@ export interface SharedSecretRequest {
   readonly admin?: boolean;
   readonly user_type?: string | null;
   readonly displayname?: string;
-  readonly refresh_token?: boolean;
   readonly mac: string;
 }
 
@@ -51,10 +51,11 @@ export class SharedSecretRegistration {
 
   /**
    * Creates the account when the MAC is right.
+   * @param login the device of the session to open; absent: none is opened
    * @throws MatrixError M_UNKNOWN for a bad nonce, M_FORBIDDEN for a wrong MAC, and the errors of
    * registration
    */
-  async register(request: SharedSecretRequest): Promise<RegistrationResult> {
+  async register(request: SharedSecretRequest, login?: LoginDevice): Promise<RegistrationResult> {
     const secret = this.#secret();
     if (!this.#nonces.isValid(request.nonce)) throw new MatrixError(400, 'M_UNKNOWN', 'Unknown nonce');
     const { username, password, admin = false } = request;
@@ -65,7 +66,6 @@ export class SharedSecretRegistration {
     const userType = this.#checkUserType(request.user_type ?? undefined);
     checkPasswordPolicy(password, this.#options.password_config.policy);
     const userId = this.#registration.userIdFor(username);
-    const login = { refreshable: request.refresh_token === true };
     const displayName = request.displayname;
     return this.#registration.create({ userId, password, displayName, isAdmin: admin, userType, login });
   }

@@ -4,7 +4,7 @@ import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import type { RegistrationResult } from '../registration/registered-account.ts';
 import type { Registration } from '../registration/registration.ts';
 import type { SharedSecretRegistration } from '../registration/shared-secret.ts';
-import { sessionResponse, toSessionResponse } from './session-response.ts';
+import { loginDeviceFields, sessionResponse, toLoginDevice, toSessionResponse } from './session-response.ts';
 
 const answer = ({ userId, session }: RegistrationResult) => toSessionResponse(userId, session);
 
@@ -104,13 +104,17 @@ export function sharedSecretRoutes(registration: SharedSecretRegistration): Rout
           admin: Type.Optional(Type.Boolean()),
           user_type: Type.Optional(Type.Union([Type.String(), Type.Null()])),
           displayname: Type.Optional(Type.String()),
-          refresh_token: Type.Optional(Type.Boolean()),
+          ...loginDeviceFields,
+          inhibit_login: Type.Optional(Type.Boolean()),
           mac: Type.String(),
         }),
         bodyLimit,
         response: sessionResponse,
       },
-      async ({ body }) => answer(await registration.register(body)),
+      async ({ body }) => {
+        const login = body.inhibit_login ? undefined : toLoginDevice(body);
+        return answer(await registration.register(body, login));
+      },
     ),
   ];
 }

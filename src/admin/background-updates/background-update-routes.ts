@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
+import { nothing } from '../response-fields.ts';
 import type { BackgroundUpdates } from './background-updates.ts';
 
 const path = '/_server/admin/v1/background_updates';
@@ -69,7 +70,7 @@ export function backgroundUpdateRoutes(updates: BackgroundUpdates): Route[] {
         path: `${path}/start_job`,
         auth: 'admin',
         body: Type.Object({ job_name: Type.String() }),
-        response: Type.Object({}),
+        response: nothing,
       },
       async ({ body }) => {
         await updates.start(body.job_name);

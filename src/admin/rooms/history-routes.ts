@@ -68,8 +68,8 @@ export function historyRoutes(
           filter: Type.Optional(Type.String()),
         }),
         response: Type.Object({
-          start: Type.Optional(text),
-          end: Type.Optional(text),
+          start: text,
+          end: text,
           event: anyObject,
           events_before: Type.Array(anyObject),
           events_after: Type.Array(anyObject),

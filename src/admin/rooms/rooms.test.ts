@@ -117,6 +117,26 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(other.status, 403, 'the client-server API still applies visibility');
     });
 
+    it('GET /hierarchy describes a space and its children with the fields of the client-server API', async () => {
+      const creation = { name: 'Home', room_version: '11', creation_content: { type: 'm.space' } };
+      const space = await anna.createRoom(creation);
+      await anna.setState(space, 'm.space.child', { via: ['test'] }, '!far:elsewhere.example');
+      const { rooms } = await admin.do('GET', `/v1/rooms/${enc(space)}/hierarchy`);
+      const [{ children_state: children, ...root }] = rooms as [{ children_state: object[] }];
+      assert.deepEqual(root, {
+        room_id: space,
+        name: 'Home',
+        room_type: 'm.space',
+        room_version: '11',
+        num_joined_members: 1,
+        world_readable: false,
+        guest_can_join: true,
+        join_rule: 'invite',
+      });
+      const childFields = Object.keys(children[0] ?? {}).sort();
+      assert.deepEqual(childFields, ['content', 'origin_server_ts', 'sender', 'state_key', 'type']);
+    });
+
     it('GET and DELETE /forward_extremities list and merge the forward extremities of a room', async () => {
       const roomId = await anna.createRoom();
       const eventId = await anna.say(roomId, 'end');

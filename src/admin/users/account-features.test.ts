@@ -43,9 +43,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('shows the experimental features of a user, and refuses to turn one off, since they are on for all users', async () => {
       const path = '/v1/experimental_features/@anna:test';
-      const features = { msc3881: true, msc4222: true };
+      const features = { msc3881: true, msc3575: true, msc4222: true };
       assert.deepEqual(await admin.do('GET', path), { features });
-      assert.deepEqual(await admin.do('PUT', path, { features: { msc3881: true } }), {});
+      assert.deepEqual(await admin.do('PUT', path, { features: { msc3881: true, msc3575: true } }), {});
       for (const refused of [{ msc3881: false }, { msc1: true }]) {
         assert.deepEqual(await admin.refused('PUT', path, { features: refused }), [400, 'M_INVALID_PARAM']);
       }

@@ -1,15 +1,16 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam } from '../../protocol/index.ts';
+import { flag, nothing } from '../response-fields.ts';
 import type { LocalUsers } from './local-user.ts';
 
 const path = '/_server/admin/v1/experimental_features/:userId';
 
 /**
- * Experimental features that this path knows and that have become part of the specification: remote control of pushers,
- * and `state_after` in /sync. This server offers both to all users.
+ * The experimental features that the reference server can turn on for a user: remote control of pushers, sliding sync and
+ * `state_after` in /sync. This server offers them to all users.
  */
-const features = { msc3881: true, msc4222: true } as const;
+const features = { msc3881: true, msc3575: true, msc4222: true } as const;
 
 /** Shows the experimental features of a user. They are on for all users and cannot be turned off for one. */
 export function experimentalFeatureRoutes(users: LocalUsers): Route[] {
@@ -20,7 +21,7 @@ export function experimentalFeatureRoutes(users: LocalUsers): Route[] {
         method: 'GET',
         path,
         auth: 'admin',
-        response: Type.Object({ features: Type.Record(Type.String(), Type.Boolean()) }),
+        response: Type.Object({ features: Type.Object({ msc3881: flag, msc3575: flag, msc4222: flag }) }),
       },
       async ({ params: { userId } }) => {
         await users.get(userId);
@@ -36,7 +37,7 @@ export function experimentalFeatureRoutes(users: LocalUsers): Route[] {
         body: Type.Object({
           features: Type.Record(Type.String(), Type.Boolean(), { minProperties: 1, maxProperties: 100 }),
         }),
-        response: Type.Object({}),
+        response: nothing,
       },
       async ({ params: { userId }, body }) => {
         await users.get(userId);

@@ -2,25 +2,29 @@ import { Type } from 'typebox';
 import type { AccountData, AccountDataEntry } from '../../account-data/index.ts';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
-import { type Pushers, pusherForClient } from '../../pushers/index.ts';
+import { type Pusher, type Pushers, pusherFields } from '../../pushers/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
-import { anyObject, flag, integer, text } from '../response-fields.ts';
+import { anyObject, flag, integer, nullableText, text } from '../response-fields.ts';
 import { type LocalUsers, requireUserId } from './local-user.ts';
 
 const userPath = '/_server/admin/v1/users/:userId';
 
-/** A pusher as `GET /pushers` of the client-server API shows it. */
+/** The fields that pushers of the kind `http` have; others may have more. */
+const pusherData = Type.Unsafe<JsonObject>(
+  Type.Object({ url: Type.Optional(text), format: Type.Optional(text) }, { additionalProperties: true }),
+);
+
 const pusher = Type.Object({
   app_display_name: text,
   app_id: text,
-  data: anyObject,
+  data: pusherData,
   device_display_name: text,
   kind: text,
   lang: text,
   profile_tag: text,
   pushkey: text,
-  'org.matrix.msc3881.enabled': flag,
-  'org.matrix.msc3881.device_id': Type.Optional(text),
+  enabled: flag,
+  device_id: nullableText,
 });
 
 export interface UserDataDeps {
@@ -89,12 +93,18 @@ export function userDataRoutes({ engine, accountData, pushers, users }: UserData
       },
       async ({ params: { userId } }) => {
         await users.get(userId);
-        const list = (await pushers.list(userId)).map(pusherForClient);
+        const list = (await pushers.list(userId)).map(pusherJson);
         return { pushers: list, total: list.length };
       },
     ),
   ];
 }
+
+const pusherJson = (pusher: Pusher) => ({
+  ...pusherFields(pusher),
+  enabled: pusher.enabled,
+  device_id: pusher.deviceId ?? null,
+});
 
 const contentsOf = (entries: readonly AccountDataEntry[]): JsonObject =>
   Object.fromEntries(entries.map(({ type, content }) => [type, content]));

@@ -91,7 +91,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const { pushers, total } = await admin.do('GET', path);
       const [found] = pushers as Record<string, unknown>[];
       assert.deepEqual([total, (pushers as unknown[]).length], [1, 1]);
-      assert.deepEqual(Object.fromEntries(Object.keys(pusher).map((name) => [name, found?.[name]])), pusher);
+      const { device_id: deviceId } = await user.do('GET', '/account/whoami');
+      assert.deepEqual(found, { ...pusher, enabled: true, device_id: deviceId });
       assert.deepEqual(await admin.refused('GET', '/v1/users/@nobody:test/pushers'), [404, 'M_NOT_FOUND']);
     });
 
