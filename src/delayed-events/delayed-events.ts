@@ -257,8 +257,8 @@ export class DelayedEvents implements DelayedSending {
 const unknownDelay = () => notFound('There is no such delayed event');
 
 function checkRepeated({ outcome }: Finalised, action: Action): void {
-  const isSame = action === 'send' ? outcome === 'send' : action === 'cancel' && outcome !== 'send';
-  if (!isSame)
+  const isSameOutcome = action === 'send' ? outcome === 'send' : action === 'cancel' && outcome !== 'send';
+  if (!isSameOutcome)
     throw new MatrixError(409, 'M_UNKNOWN', 'The delayed event has already been sent or cancelled');
 }
 

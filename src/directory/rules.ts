@@ -51,11 +51,11 @@ function compile({ user_id, alias, room_id, action }: DirectoryRule): CompiledRu
   return {
     matchesUser: compileGlob(user_id ?? '*'),
     matchesAlias: compileGlob(alias ?? '*'),
-    anyAlias: isAnything(alias),
+    anyAlias: matchesEverything(alias),
     matchesRoom: compileGlob(room_id ?? '*'),
-    anyRoom: isAnything(room_id),
+    anyRoom: matchesEverything(room_id),
     allows: action === 'allow',
   };
 }
 
-const isAnything = (pattern: string | null): boolean => pattern === null || /^\*+$/.test(pattern);
+const matchesEverything = (pattern: string | null): boolean => pattern === null || /^\*+$/.test(pattern);

@@ -61,8 +61,8 @@ function kindOf(kind: string | null): PusherKind {
 function checkGateway(text: unknown, allowsPlainHttp: (host: string) => boolean): void {
   if (typeof text !== 'string') throw missingParam("'data' needs the 'url' of the push gateway");
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
-  if (!url || !isWeb) throw invalidParam('The URL of the push gateway is not valid');
+  const hasWebScheme = url?.protocol === 'https:' || url?.protocol === 'http:';
+  if (!url || !hasWebScheme) throw invalidParam('The URL of the push gateway is not valid');
   if (url.pathname !== gatewayPath) throw missingParam(`The URL must have the path ${gatewayPath}`);
   if (url.protocol === 'http:' && !allowsPlainHttp(url.hostname.replace(/^\[|\]$/g, ''))) {
     throw invalidParam('The URL of the push gateway must begin with https://');

@@ -78,8 +78,8 @@ export class Reports {
   async reportUser(reporter: string, userId: string, details: ReportDetails): Promise<void> {
     const { limit, serverName, userExists } = this.#deps;
     limit.take(reporter);
-    const isKnown = serverOfUser(userId) !== serverName || (await userExists(userId));
-    if (isKnown) await this.#store('user', reporter, details, { userId });
+    const mayExist = serverOfUser(userId) !== serverName || (await userExists(userId));
+    if (mayExist) await this.#store('user', reporter, details, { userId });
   }
 
   /** Returns reports, latest first. @param before returns only reports with lower ids */

@@ -75,8 +75,8 @@ export class NoticeRooms {
    */
   #isOpen(head: RoomHead, userId: string): boolean {
     const membership = head.membership(userId);
-    const isReached = membership === undefined || membership === 'invite' || membership === 'join';
-    return isReached && head.membership(this.#deps.user.userId) === 'join';
+    const canReadNotices = membership === undefined || membership === 'invite' || membership === 'join';
+    return canReadNotices && head.membership(this.#deps.user.userId) === 'join';
   }
 
   async #create(userId: string): Promise<string> {

@@ -41,10 +41,10 @@ function openNoticesToAll(fixture: RoomsUnderTest, wrap: (send: Send, jobs: Jobs
   const sending = { user: sender, noticeRooms };
   const notices = new ServerNotices({ rooms, serverName: 'test', userExists: async () => true, sending });
   const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });
-  const asked: string[] = [];
+  const recipients: string[] = [];
   const wrapped = wrap((...parameters) => notices.send(...parameters), jobs);
   const send: Send = (userId, ...rest) => {
-    asked.push(userId);
+    recipients.push(userId);
     return wrapped(userId, ...rest);
   };
   const check = (type: string) => notices.check(type);
@@ -55,7 +55,7 @@ function openNoticesToAll(fixture: RoomsUnderTest, wrap: (send: Send, jobs: Jobs
     jobs,
     notices: { send, check },
   });
-  return { toAll, jobs, asked };
+  return { toAll, jobs, recipients };
 }
 
 async function openWithUsers(open: OpenDatabase): Promise<RoomsUnderTest> {
@@ -99,7 +99,7 @@ const complete = { status: 'complete', error: undefined, total: 25, sent: 25, fa
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('NoticesToAll', () => {
-    it('sends no second notice to users who got it before the process crashed', async () => {
+    it('sends no second notice to users who received it before the process crashed', async () => {
       const first = await openWithUsers(open);
       const crashing = openNoticesToAll(first, (send) => async (userId, ...rest) => {
         await send(userId, ...rest);
@@ -109,16 +109,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       await crashing.jobs.start();
       const noticeId = await crashing.toAll.schedule('m.room.message', content('hello all'));
       await crashing.jobs.settled();
-      assert.deepEqual(crashing.asked, userIds.slice(0, 5));
+      assert.deepEqual(crashing.recipients, userIds.slice(0, 5));
       assert.equal((await crashing.toAll.status(noticeId))?.status, 'active');
       await crashing.jobs.stop();
       const second = await first.restart(open);
       second.clock.advance(60_000);
-      const { toAll, jobs, asked } = openNoticesToAll(second);
+      const { toAll, jobs, recipients } = openNoticesToAll(second);
       await jobs.start();
       await jobs.settled();
       assert.deepEqual(await toAll.status(noticeId), complete);
-      assert.deepEqual(asked, userIds);
+      assert.deepEqual(recipients, userIds);
       assert.deepEqual(await storedNotices(second, 'hello all'), [25, 25]);
       await jobs.stop();
     });
@@ -134,21 +134,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       const noticeId = await stopping.toAll.schedule('m.room.message', content('hello all'));
       await stopping.jobs.settled();
       await stopped;
-      assert.deepEqual(stopping.asked, userIds.slice(0, 22));
+      assert.deepEqual(stopping.recipients, userIds.slice(0, 22));
       assert.equal((await stopping.toAll.status(noticeId))?.sent, 22);
       const second = await first.restart(open);
-      const { toAll, jobs, asked } = openNoticesToAll(second);
+      const { toAll, jobs, recipients } = openNoticesToAll(second);
       await jobs.start();
       await jobs.settled();
-      assert.deepEqual(asked, userIds.slice(22));
+      assert.deepEqual(recipients, userIds.slice(22));
       assert.deepEqual(await toAll.status(noticeId), complete);
       assert.deepEqual(await storedNotices(second, 'hello all'), [25, 25]);
       await jobs.stop();
     });
 
-    it('sends a cancelled notice to no further user, also after a restart, and counts the users who have got it', async () => {
+    it('sends a cancelled notice to no further user, also after a restart, and counts the users who have received it', async () => {
       const first = await openWithUsers(open);
-      const { toAll, jobs, asked } = openNoticesToAll(first, (send) => async (userId, ...rest) => {
+      const { toAll, jobs, recipients } = openNoticesToAll(first, (send) => async (userId, ...rest) => {
         if (userId === userIds[21]) await toAll.cancel(noticeId);
         return send(userId, ...rest);
       });
@@ -157,7 +157,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([status, total], ['scheduled', 25]);
       await jobs.start();
       await jobs.settled();
-      assert.deepEqual(asked, userIds.slice(0, 22));
+      assert.deepEqual(recipients, userIds.slice(0, 22));
       const atEnd = { ...complete, status: 'cancelled', sent: 22 };
       assert.deepEqual(await toAll.status(noticeId), atEnd);
       const [listed] = await jobs.list({ kind: 'server-notices/send-to-all', state: 'cancelled' });
@@ -169,26 +169,26 @@ forSelectedDatabases(import.meta.url, (open) => {
       await restarted.jobs.start();
       second.clock.advance(60_000);
       await restarted.jobs.settled();
-      assert.deepEqual(restarted.asked, []);
+      assert.deepEqual(restarted.recipients, []);
       assert.deepEqual(await restarted.toAll.status(noticeId), atEnd);
       await restarted.jobs.stop();
     });
 
     it('sends no notice that was cancelled before its first user', async () => {
       const fixture = await openWithUsers(open);
-      const { toAll, jobs, asked } = openNoticesToAll(fixture);
+      const { toAll, jobs, recipients } = openNoticesToAll(fixture);
       const noticeId = await toAll.schedule('m.room.message', content('hello all'));
       await toAll.cancel(noticeId);
       await jobs.start();
       await jobs.settled();
-      assert.deepEqual(asked, []);
+      assert.deepEqual(recipients, []);
       assert.deepEqual(await toAll.status(noticeId), { ...complete, status: 'cancelled', sent: 0 });
       await jobs.stop();
     });
 
-    it('fails with the error of a notice that no user can get, and does not count its users as failed', async () => {
+    it('fails with the error of a notice that no user can receive, and does not count its users as failed', async () => {
       const fixture = await openWithUsers(open);
-      const { toAll, jobs, asked } = openNoticesToAll(fixture, () => async () => {
+      const { toAll, jobs, recipients } = openNoticesToAll(fixture, () => async () => {
         throw tooLarge('too large for every room');
       });
       const noticeId = await toAll.schedule('m.room.message', content('hello all'));
@@ -199,13 +199,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
       const error = 'too large for every room';
       assert.deepEqual(await toAll.status(noticeId), { ...complete, status: 'failed', sent: 0, error });
-      assert.deepEqual(new Set(asked), new Set([userIds[0]]));
+      assert.deepEqual(new Set(recipients), new Set([userIds[0]]));
       await jobs.stop();
     });
 
-    it('counts users who cannot get the notice, and sends it to the others; users who register later do not get it', async () => {
+    it('counts users who cannot receive the notice, and sends it to the others, but not to users who register later', async () => {
       const fixture = await openWithUsers(open);
-      const { toAll, jobs, asked } = openNoticesToAll(fixture, (send) => async (userId, ...rest) => {
+      const { toAll, jobs, recipients } = openNoticesToAll(fixture, (send) => async (userId, ...rest) => {
         if (userId === userIds[1]) throw forbidden('not this user');
         if (userId === userIds[2])
           await fixture.database.transaction<AccountTables, unknown>((writer) =>
@@ -222,7 +222,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await jobs.settled();
       const failedUsers = { [userIds[1]!]: 'not this user' };
       assert.deepEqual(await toAll.status(noticeId), { ...complete, sent: 23, failed: 1, failedUsers });
-      assert.equal(asked.includes(userIds[24]!), false);
+      assert.equal(recipients.includes(userIds[24]!), false);
       await jobs.stop();
     });
   });

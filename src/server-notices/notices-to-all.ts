@@ -48,22 +48,20 @@ const usersPerPage = 20;
 /** Maximum number of users whose errors are stored. */
 const maxErrors = 100;
 
-type Outcome = {
-  readonly sent: number;
-  readonly failed: number;
-  readonly failedUsers: Readonly<Record<string, string>>;
-};
-
 /** The payload of the job: the notice and its progress. */
-type Progress = Outcome & {
+type Progress = {
   readonly noticeId: string;
   readonly type: string;
   readonly content: JsonObject;
-  /** Users who are registered later do not get the notice. In milliseconds since the epoch. */
+  /** Users who are registered later do not receive the notice. In milliseconds since the epoch. */
   readonly registeredUntil: number;
   readonly total: number;
   /** The last user who was handled; empty before the first. */
   readonly after: string;
+  readonly sent: number;
+  readonly failed: number;
+  /** Error messages by user id, of at most `maxErrors` users. */
+  readonly failedUsers: Readonly<Record<string, string>>;
 };
 
 /**
@@ -89,8 +87,8 @@ export class NoticesToAll {
 
   /**
    * Schedules a notice to all users.
-   * @param once a repeated request with the same transaction id of the same device gets the id of the first notice, as
-   * long as its status can be read
+   * @param once identifies the request: for a repeated one, the id of the first notice is returned, as long as the
+   * status of that notice can be read
    * @returns the id of the notice
    * @throws MatrixError M_UNKNOWN (400) when notices are disabled, M_BAD_JSON, M_INVALID_PARAM, M_TOO_LARGE
    */
@@ -124,8 +122,8 @@ export class NoticesToAll {
   }
 
   /**
-   * Cancels a notice: users who have not got it do not get it any more, except one to whom it is being sent. Has no effect
-   * on a cancelled notice.
+   * Cancels a notice: it is sent to no further users, except one to whom it is being sent. Has no effect on a cancelled
+   * notice.
    * @throws MatrixError M_NOT_FOUND for unknown ids, M_UNKNOWN (400) for a notice that is complete or has failed
    */
   async cancel(noticeId: string): Promise<void> {
@@ -143,10 +141,12 @@ export class NoticesToAll {
     return found && statusOf(found);
   }
 
-  async #run({ payload, signal, progress, isCancelled }: JobAttempt<Progress>): Promise<Outcome> {
+  async #run({ payload, signal, progress, isCancelled }: JobAttempt<Progress>): Promise<void> {
     let state = payload;
     for (let hasMore = true; hasMore; ) {
-      const users = await readRegularUsers(this.#deps.database, { ...state, limit: usersPerPage });
+      const { after, registeredUntil } = state;
+      const page = { after, registeredUntil, limit: usersPerPage };
+      const users = await readRegularUsers(this.#deps.database, page);
       hasMore = users.length === usersPerPage;
       for (const userId of users) {
         if (signal.aborted) await progress(state);
@@ -159,13 +159,11 @@ export class NoticesToAll {
       }
       await progress(state);
     }
-    const { sent, failed, failedUsers } = state;
-    return { sent, failed, failedUsers };
   }
 
+  /** Sends the notice to one user. @returns the progress after it */
   async #send(state: Progress, userId: string): Promise<Progress> {
     const { noticeId, type, content } = state;
-    const next = { ...state, after: userId };
     // Not the id of a user, so that the transaction id is different from those of requests.
     const once = { userId: `all users ${noticeId}`, deviceId: undefined, txnId: userId };
     try {
@@ -174,14 +172,14 @@ export class NoticesToAll {
       if (!(error instanceof MatrixError) || !isAboutRecipient(error)) throw error;
       const storesError = Object.keys(state.failedUsers).length < maxErrors;
       const failedUsers = storesError ? { ...state.failedUsers, [userId]: error.message } : state.failedUsers;
-      return { ...next, failed: state.failed + 1, failedUsers };
+      return { ...state, after: userId, failed: state.failed + 1, failedUsers };
     }
-    return { ...next, sent: state.sent + 1 };
+    return { ...state, after: userId, sent: state.sent + 1 };
   }
 }
 
 /**
- * Returns the id of the notice that a request with a transaction id asks for: the same for all repeated requests.
+ * Returns the id of the notice of a request with a transaction id: the same for all repeated requests.
  * @throws MatrixError M_INVALID_PARAM
  */
 function noticeIdOf({ userId, deviceId, txnId }: NonNullable<SendNoticeOptions['once']>): string {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { costAfterRetries, isAbove } from '../support/clocks/thread-cost.ts';
+import { costAfterRetries, exceeds } from '../support/clocks/thread-cost.ts';
 import { startTestServer, type TestServer, type TestUser } from '../support/servers/server.ts';
 
 const many = <T>(count: number, item: (index: number) => T) =>
@@ -82,7 +82,7 @@ describe('the cost of the largest requests that are accepted', () => {
         assert.equal(response.status, 200, answer.slice(0, 200));
       });
       assert.ok(
-        !isAbove(cost, allowed),
+        !exceeds(cost, allowed),
         `${Math.round(cost.total)} ms, ${Math.round(cost.longest)} at a time`,
       );
     });

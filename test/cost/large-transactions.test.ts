@@ -4,7 +4,7 @@ import { request } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import { authorize } from '../../src/federation-client/requests/request-signature.ts';
-import { costAfterRetries, isAbove, threadCost } from '../support/clocks/thread-cost.ts';
+import { costAfterRetries, exceeds, threadCost } from '../support/clocks/thread-cost.ts';
 import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
@@ -99,7 +99,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         // The sender is a part of this process, so its share counts as well.
         const allowed = { longest: 50, total: 200 };
         const cost = await costAfterRetries(allowed, async () => assert.equal(await sends.pop()?.(), 200));
-        assert.ok(!isAbove(cost, allowed), `${cost.longest} ms at a time, ${cost.total} in all`);
+        assert.ok(!exceeds(cost, allowed), `${cost.longest} ms at a time, ${cost.total} in all`);
       });
     }
 

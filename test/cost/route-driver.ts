@@ -6,7 +6,7 @@ import { authorize } from '../../src/federation-client/requests/request-signatur
 import { type Route, type RouteContract, toMatrixSpelling } from '../../src/kernel/http/index.ts';
 import { pathsOf } from '../../src/kernel/http/routing/route.ts';
 import { canonicalJson, type JsonObject } from '../../src/protocol/index.ts';
-import { costAsMeasured, isAbove, lowest, threadCost } from '../support/clocks/thread-cost.ts';
+import { costAsMeasured, exceeds, lowest, threadCost } from '../support/clocks/thread-cost.ts';
 import type { TestClient } from '../support/users/test-client.ts';
 import { type AcceptedValues, acceptedValues } from './accepted-values.ts';
 import { readAnswer } from './answers.ts';
@@ -88,7 +88,7 @@ export class RouteDriver {
         if (attempt === 1) answer = received;
       });
       cheapest = lowest(cheapest, cost);
-      if (!isAbove(cheapest, allowed)) return { answer };
+      if (!exceeds(cheapest, allowed)) return { answer };
     }
     const clientCost = await this.#clientCost(route, driven);
     const withClient = {
@@ -96,7 +96,7 @@ export class RouteDriver {
       total: allowed.total + clientCost,
       process: allowed.process + clientCost,
     };
-    if (!isAbove(cheapest, withClient)) return { answer };
+    if (!exceeds(cheapest, withClient)) return { answer };
     const [all, thread, longest, client] = [
       cheapest.process,
       cheapest.total,

@@ -104,16 +104,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       ben.advanceTo(old);
       await ben.say('next');
       await eventually('the next message', async () => (await messages(anna, roomId)).includes('next'));
-      const isStored = async () => {
+      const isOldEventStored = async () => {
         const contents = await openContents(a.databaseOptions);
         const events = await contents.rows('events').finally(() => contents.close());
         return events.some(({ event_id }) => event_id === old.event.eventId);
       };
       clock.advance(day);
-      await eventually('the deletion', async () => !(await isStored()));
+      await eventually('the deletion', async () => !(await isOldEventStored()));
       assert.deepEqual(await ben.send(old.event.pdu), { [old.event.eventId]: {} });
       await anna.say(roomId, 'new');
-      assert.equal(await isStored(), false);
+      assert.equal(await isOldEventStored(), false);
       await anna.setState(roomId, 'm.room.retention', {});
       await eventually('the old message', async () => {
         // A backoff follows each attempt that was too early.

@@ -113,8 +113,8 @@ function quarantineRoutes({ moderation, users }: MediaRoutesDeps): Route[] {
         },
         async ({ params: { mediaId } }) => {
           checkStorable(mediaId);
-          const isKnown = await moderation.setProtected(mediaId, action === 'protect');
-          if (!isKnown) throw notFound('Unknown media');
+          const mediaExists = await moderation.setProtected(mediaId, action === 'protect');
+          if (!mediaExists) throw notFound('Unknown media');
           return {};
         },
       ),

@@ -160,14 +160,14 @@ export class MediaUsage {
     if (!hasPeriod(filter)) return tables.selectFrom('media_usage as s');
     const { from, until } = filter;
     const [mayBeLater, mayBeEarlier] = [isFrom(from, 's.last_at'), isUntil(until, 's.first_at')];
-    const isWhole = sql<boolean>`(${isFrom(from, 's.first_at')} and ${isUntil(until, 's.last_at')})`;
+    const isWhollyInPeriod = sql<boolean>`(${isFrom(from, 's.first_at')} and ${isUntil(until, 's.last_at')})`;
     /** Returns a subquery for a value of the uploads of the user `s` in the period, without its closing parenthesis. */
     const ofUploads = (value: RawBuilder<unknown>) =>
       sql`(select ${value} from local_media m where m.user_id = s.user_id
         and ${isFrom(from, 'm.created_at')} and ${isUntil(until, 'm.created_at')}
         and m.file_id is not null and m.preview_until is null`;
     const sum = (stored: RawBuilder<unknown>, added: RawBuilder<unknown>) =>
-      sql<number>`case when ${isWhole} then ${stored} else ${ofUploads(added)}) end`;
+      sql<number>`case when ${isWhollyInPeriod} then ${stored} else ${ofUploads(added)}) end`;
     const users = tables
       .selectFrom('media_usage as s')
       .select([
@@ -178,7 +178,7 @@ export class MediaUsage {
       .where(mayBeLater)
       .where(mayBeEarlier)
       // The limit makes databases look up the uploads of each user; for `exists` they would read the uploads of all users.
-      .where(sql<boolean>`(${isWhole} or ${ofUploads(sql`1`)} limit 1) is not null)`);
+      .where(sql<boolean>`(${isWhollyInPeriod} or ${ofUploads(sql`1`)} limit 1) is not null)`);
     return tables.selectFrom(users.as('s')) as unknown as Users;
   }
 

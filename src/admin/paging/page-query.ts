@@ -69,8 +69,8 @@ export async function pageWithTotal<Row>(
   const cached = isFirst ? undefined : cursors.totalOf(listed);
   const known = cached ?? (countsFirst ? await count() : undefined);
   const page = await pageFrom(cursors, listed, query, (start, limit) => read(start, limit, known));
-  const isWhole = isFirst && query.limit > 0 && page.next === undefined;
-  const total = isWhole ? page.rows.length : (known ?? (await count()));
+  const isOnlyPage = isFirst && query.limit > 0 && page.next === undefined;
+  const total = isOnlyPage ? page.rows.length : (known ?? (await count()));
   if (cached === undefined) cursors.rememberTotal(listed, total);
   return { ...page, total };
 }

@@ -67,8 +67,8 @@ export class RoomAdministrators {
       });
     }
     const membership = head.membership(userId);
-    const isIn = membership === 'join' || membership === 'invite';
-    if (!isIn && (await joinRuleOf(engine, head)) !== 'public') {
+    const isJoinedOrInvited = membership === 'join' || membership === 'invite';
+    if (!isJoinedOrInvited && (await joinRuleOf(engine, head)) !== 'public') {
       await memberships.invite(administrator, head.roomId, userId);
     }
   }

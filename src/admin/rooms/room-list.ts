@@ -158,9 +158,9 @@ export class RoomList {
     if (filter.searchTerm !== undefined) {
       const { total, roomIds } = page.total === undefined ? await this.search(filter) : (page as TermMatches);
       if (total === 0) return { rows: [], next: undefined };
-      const isRare = total <= maxCollected;
+      const hasFewMatches = total <= maxCollected;
       const found = roomIds ? this.#filtered({}, table).where('r.room_id', 'in', roomIds) : rooms;
-      if (isRare) return readFewByKeys(this.#database, found, by, page, read);
+      if (hasFewMatches) return readFewByKeys(this.#database, found, by, page, read);
       return readPageByKeys(rooms, by, page, read);
     }
     if (!flag) return readPageByKeys(rooms, by, page, read);
@@ -178,8 +178,8 @@ export class RoomList {
   async search(filter: RoomFilter): Promise<TermMatches> {
     await this.#caughtUp();
     const rooms = this.#filtered(filter, 'listed_rooms');
-    const isShort = (filter.searchTerm ?? '').length <= shortTerm;
-    const counted = isShort ? await countRows(rooms) : 0;
+    const isShortTerm = (filter.searchTerm ?? '').length <= shortTerm;
+    const counted = isShortTerm ? await countRows(rooms) : 0;
     if (counted > maxCollected) return { total: counted };
     const found = await rooms
       .select('r.room_id')

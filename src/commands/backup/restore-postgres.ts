@@ -59,11 +59,11 @@ type Progress = 'empty' | 'restored' | 'ready' | 'other';
 
 function progressOf(options: PostgresOptions, restoreId: string): Promise<Progress> {
   return using(openDatabase, options, async (database) => {
-    const isFilled = (await appliedMigrations(database, options.kind)).length > 0;
+    const hasTables = (await appliedMigrations(database, options.kind)).length > 0;
     const mark = await readMark(database, options.kind);
-    if (!mark) return isFilled ? 'ready' : 'empty';
+    if (!mark) return hasTables ? 'ready' : 'empty';
     if (mark.state !== 'restoring') return 'other';
-    if (!isFilled) return 'empty';
+    if (!hasTables) return 'empty';
     return mark.moveId === restoreId ? 'restored' : 'other';
   });
 }

@@ -18,10 +18,10 @@ export function loginOf({ process: { manhole_settings: settings } }: HearthConfi
 
 /** Whether a login has the right name and password. Takes the same time for right and wrong ones. */
 export function isRightLogin(given: ManholeLogin, right: ManholeLogin): boolean {
-  const isRightName = isSame(given.username, right.username);
-  return isSame(given.password, right.password) && isRightName;
+  const isRightName = isEqualText(given.username, right.username);
+  return isEqualText(given.password, right.password) && isRightName;
 }
 
-const isSame = (given: string, expected: string) => timingSafeEqual(digest(given), digest(expected));
+const isEqualText = (given: string, expected: string) => timingSafeEqual(digest(given), digest(expected));
 
 const digest = (text: string) => createHash('sha256').update(text).digest();

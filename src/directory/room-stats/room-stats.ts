@@ -154,9 +154,9 @@ function changeOf(changes: readonly StateChange[]): RoomChange {
 }
 
 function combined(before: RoomChange, change: RoomChange): RoomChange {
-  const isAll = before.servers === 'all' || change.servers === 'all';
+  const changesAllServers = before.servers === 'all' || change.servers === 'all';
   return {
-    servers: isAll ? 'all' : boundedServers(before.servers.union(change.servers)),
+    servers: changesAllServers ? 'all' : boundedServers(before.servers.union(change.servers)),
     hasNewDescription: before.hasNewDescription || change.hasNewDescription,
   };
 }

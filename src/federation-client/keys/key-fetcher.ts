@@ -166,8 +166,8 @@ export class KeyFetcher {
   #countHelpful(serverName: string): void {
     const now = this.#deps.clock.now();
     const before = this.#pauses.get(serverName);
-    const isSoon = before !== undefined && now < before.since + minPause;
-    const [since, helpful] = isSoon ? [before.since, before.helpful + 1] : [now, 1];
+    const isWithinPause = before !== undefined && now < before.since + minPause;
+    const [since, helpful] = isWithinPause ? [before.since, before.helpful + 1] : [now, 1];
     const until = helpful >= maxHelpful ? since + minPause : now;
     this.#pauses.set(serverName, { until, length: minPause, since, helpful });
   }

@@ -93,9 +93,9 @@ export class StoredKeysBound {
         .execute();
       if (oldest.length === 0) return;
       const surplus = oldest.filter(({ bytes }) => {
-        const isDeleted = excess > 0;
+        const isSurplus = excess > 0;
         excess -= bytes;
-        return isDeleted;
+        return isSurplus;
       });
       await this.#delete(
         deleteText,

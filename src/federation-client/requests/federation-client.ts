@@ -147,9 +147,9 @@ export class FederationClient {
   async #recordFailure(error: unknown, request: FederationRequest, begunAt: number): Promise<void> {
     const { destinations } = this.#deps;
     if (!(error instanceof FederationError)) return;
-    const isUnwell =
+    const isFaultOfServer =
       error instanceof ServerUnavailable || (error instanceof RemoteError && error.isServerFault);
-    if (!isUnwell) await destinations.recordSuccess(request.destination);
+    if (!isFaultOfServer) await destinations.recordSuccess(request.destination);
     else if (!request.ignoreBackoff) await destinations.recordFailure(request.destination, begunAt);
   }
 

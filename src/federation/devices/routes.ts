@@ -77,7 +77,7 @@ function queryRoute({ query, sendDisplayNames, serverName }: DeviceQueryDeps): R
       bodyLimit,
     },
     ({ body }) => {
-      const users = Object.entries(body.device_keys).filter(([userId]) => isOf(serverName, userId));
+      const users = Object.entries(body.device_keys).filter(([userId]) => isUserOfServer(serverName, userId));
       if (users.length > maxUsers) throw tooLarge(`Query at most ${maxUsers} users at once`);
       return query.queryLocal(new Map(users), sendDisplayNames);
     },
@@ -101,7 +101,9 @@ function claimRoute({ claiming, serverName }: DeviceQueryDeps): Route {
       bodyLimit,
     },
     async ({ body }) => {
-      const users = Object.entries(body.one_time_keys).filter(([userId]) => isOf(serverName, userId));
+      const users = Object.entries(body.one_time_keys).filter(([userId]) =>
+        isUserOfServer(serverName, userId),
+      );
       const requests = users.map(([userId, devices]) => {
         // Device ids and algorithms do not contain U+0000.
         const entries = Object.entries(devices).filter((entry) => !entry.join('').includes('\0'));
@@ -114,4 +116,5 @@ function claimRoute({ claiming, serverName }: DeviceQueryDeps): Route {
   );
 }
 
-const isOf = (serverName: string, userId: string) => isUserId(userId) && serverOfUser(userId) === serverName;
+const isUserOfServer = (serverName: string, userId: string) =>
+  isUserId(userId) && serverOfUser(userId) === serverName;

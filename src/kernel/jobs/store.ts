@@ -109,8 +109,8 @@ export async function insertJobs(
       if (requests[0]?.replace) return update;
       // Does not change a waiting job.
       return update.where((eb) => {
-        const isOver = eb('jobs.state', '<>', 'waiting');
-        return areLeasesOutdated ? isOver : eb.or([isOver, eb('jobs.lease_until', '<>', 0)]);
+        const hasEnded = eb('jobs.state', '<>', 'waiting');
+        return areLeasesOutdated ? hasEnded : eb.or([hasEnded, eb('jobs.lease_until', '<>', 0)]);
       });
     })
     .execute();

@@ -48,8 +48,8 @@ export class DurableBound implements NumberBound {
   }
 
   get due(): number | undefined {
-    const isLow = this.#assigned > this.#value - this.#step / 2;
-    return isLow ? Math.max(this.#assigned, this.#value) + this.#step : undefined;
+    const isNearlyReached = this.#assigned > this.#value - this.#step / 2;
+    return isNearlyReached ? Math.max(this.#assigned, this.#value) + this.#step : undefined;
   }
 
   /** Calls `listener` whenever the bound was raised. */

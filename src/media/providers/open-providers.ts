@@ -99,9 +99,9 @@ async function openProvider(
 
 /** Loads a storage module that the operator has named: the path of a file, or a package. */
 async function openOwnProvider(module: string, config: ProviderOptions['config']): Promise<StorageProvider> {
-  const isFile = /^[./]/.test(module);
+  const isFilePath = /^[./]/.test(module);
   keepObjectPrototype();
-  const loaded = (await import(isFile ? pathToFileURL(resolve(module)).href : module)) as {
+  const loaded = (await import(isFilePath ? pathToFileURL(resolve(module)).href : module)) as {
     default?: unknown;
   };
   if (typeof loaded.default !== 'function') throw new Error(`${module} exports no function by default`);

@@ -50,11 +50,11 @@ const isSize = (value: unknown): value is number => Number.isSafeInteger(value) 
 export function asImage(value: unknown): Image | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { format, width, height, frames, isAnimated, hasAlpha, isTurned } = value as Image;
-  const isGood =
+  const isWellFormed =
     imageFormats.includes(format) &&
     [width, height, frames].every(isSize) &&
     [isAnimated, hasAlpha, isTurned].every((known) => typeof known === 'boolean');
-  return isGood ? { format, width, height, frames, isAnimated, hasAlpha, isTurned } : undefined;
+  return isWellFormed ? { format, width, height, frames, isAnimated, hasAlpha, isTurned } : undefined;
 }
 
 /** Parses the properties that are stored with the thumbnails. */

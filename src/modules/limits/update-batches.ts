@@ -33,8 +33,8 @@ export function updateBatchSize(
 ): ((batch: UpdateBatch) => Promise<number | undefined>) | undefined {
   const found = callbacks.with('backgroundUpdates', 'batchSize');
   if (found.length === 0) return undefined;
-  const isSize = (answer: number) => Number.isInteger(answer) && answer >= 1 && answer <= maxRows;
-  return (batch) => firstAnswer(calls, 'batchSize', found, (choose) => choose(batch), isSize);
+  const isBatchSize = (answer: number) => Number.isInteger(answer) && answer >= 1 && answer <= maxRows;
+  return (batch) => firstAnswer(calls, 'batchSize', found, (choose) => choose(batch), isBatchSize);
 }
 
 /** Ignores the failure of a callback, which `ModuleCalls` has logged. @throws every other error */

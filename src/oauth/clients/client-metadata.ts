@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../../protocol/index.ts';
 import { grantTypes } from '../metadata.ts';
 import { OAuthError } from '../oauth-error.ts';
-import { isAllowedRedirectUri, isBelow, isPlainHttps, parseUri } from './redirect-uris.ts';
+import { isAllowedRedirectUri, isPlainHttps, isSameOrSubdomain, parseUri } from './redirect-uris.ts';
 
 /** The metadata of a client as it is registered. Source: client-server API, "Client metadata". */
 export interface ClientMetadata {
@@ -95,7 +95,7 @@ function linksIn(body: JsonObject, clientHost: string): Links {
   for (const field of ['logo_uri', 'tos_uri', 'policy_uri'] as const) {
     const uri = uriIn(body, field);
     if (uri === undefined) continue;
-    if (!isBelow(new URL(uri).hostname, clientHost)) {
+    if (!isSameOrSubdomain(new URL(uri).hostname, clientHost)) {
       throw invalid(`${field} must be on the host of client_uri, or below it`);
     }
     links[field] = uri;

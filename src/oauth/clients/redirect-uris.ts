@@ -4,7 +4,8 @@ import { hasPlainHost } from '../../kernel/pages/index.ts';
 const loopbackHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
 /** Whether a host is `base` or a subdomain of it. */
-export const isBelow = (host: string, base: string): boolean => host === base || host.endsWith(`.${base}`);
+export const isSameOrSubdomain = (host: string, base: string): boolean =>
+  host === base || host.endsWith(`.${base}`);
 
 /**
  * Parses an absolute URL without a fragment and without characters that browsers drop, whose host can be written in a
@@ -32,7 +33,7 @@ export function isAllowedRedirectUri(
 ): boolean {
   const uri = parseUri(text);
   if (uri === undefined) return false;
-  if (isPlainHttps(uri)) return isBelow(uri.hostname, clientHost);
+  if (isPlainHttps(uri)) return isSameOrSubdomain(uri.hostname, clientHost);
   if (applicationType === 'web') return false;
   if (uri.protocol === 'http:') {
     return loopbackHosts.includes(uri.hostname) && !/^http:\/\/[^/]*(:\d|@)/.test(withoutAddress(text));

@@ -121,9 +121,9 @@ function forbiddenNamedLevel({ before, after, senderLevel }: LevelsChange): stri
     const next = after.named.get(name);
     if (old === next) continue;
     // 10.6.1, 10.6.2
-    const isWithin =
+    const isWithinSenderLevel =
       (old ?? defaultLevels[name]) <= senderLevel && (next ?? defaultLevels[name]) <= senderLevel;
-    if (!isWithin) return name;
+    if (!isWithinSenderLevel) return name;
   }
   return undefined;
 }

@@ -53,9 +53,9 @@ function compileEventMatch(
   if (typeof key !== 'string' || typeof pattern !== 'string') return undefined;
   const path = parsePropertyPath(key);
   const folded = foldCase(pattern);
-  const matches = isBody(path) ? compileWordGlob(folded) : compileGlob(folded);
-  const stepsPerCharacter = searchSteps(pattern, isBody(path));
-  const isComparison = !isBody(path) && !/[*?]/.test(pattern);
+  const matches = isPathOfBody(path) ? compileWordGlob(folded) : compileGlob(folded);
+  const stepsPerCharacter = searchSteps(pattern, isPathOfBody(path));
+  const isComparison = !isPathOfBody(path) && !/[*?]/.test(pattern);
   return (event) => {
     const text = event.foldedString(key, path);
     if (text === undefined) return false;
@@ -71,7 +71,7 @@ function searchSteps(pattern: string, inBody: boolean): number {
   return !inBody && pattern.length <= SHORT_GLOB_LENGTH ? pattern.length : (pattern.length >>> 5) + 1;
 }
 
-const isBody = (path: PropertyPath): boolean =>
+const isPathOfBody = (path: PropertyPath): boolean =>
   path.length === BODY_PATH.length && path.every((name, i) => name === BODY_PATH[i]);
 
 /** Whether a value is non-compound canonical JSON: no fraction, no integer outside of the safe range. */

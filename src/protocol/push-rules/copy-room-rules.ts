@@ -7,7 +7,7 @@ import { type UserPushRule, type UserPushRules, userRulesOf } from './user-rules
 const kinds: readonly UserRuleKind[] = ['override', 'room', 'underride'];
 
 /** Whether a rule is about a room only: its id is the room's, or one of its conditions compares `room_id`. */
-const isAbout = ({ rule_id: ruleId, conditions = [] }: UserPushRule, roomId: string): boolean =>
+const isRuleOfRoom = ({ rule_id: ruleId, conditions = [] }: UserPushRule, roomId: string): boolean =>
   ruleId === roomId || conditions.some(({ key, pattern }) => key === 'room_id' && pattern === roomId);
 
 /**
@@ -23,7 +23,7 @@ export function copyRoomRules(stored: UserPushRules, from: string, to: string): 
       const ruleId = rule.rule_id.includes(from)
         ? rule.rule_id.replaceAll(from, () => to)
         : `${rule.rule_id} ${to}`;
-      if (!rule.enabled || !isAbout(rule, from)) continue;
+      if (!rule.enabled || !isRuleOfRoom(rule, from)) continue;
       if (userRulesOf(copied, kind).some((present) => present.rule_id === ruleId)) continue;
       const body = JSON.stringify({ actions: rule.actions, conditions: rule.conditions });
       copied = putRule(

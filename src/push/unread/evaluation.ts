@@ -93,8 +93,8 @@ export class Evaluation implements NewMarks {
     const { recent } = this.#member.head;
     const first = recent[0];
     if (first?.stream === undefined) return undefined;
-    const isBeginning = first.event.type === 'm.room.create';
-    if (first.stream > after && !isBeginning) return undefined;
+    const isStartOfRoom = first.event.type === 'm.room.create';
+    if (first.stream > after && !isStartOfRoom) return undefined;
     const events: StoredEvent[] = [];
     for (let index = recent.length - 1; index >= 0 && events.length < eventsPerTurn; index--) {
       const stored = recent[index];

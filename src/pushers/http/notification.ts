@@ -53,11 +53,12 @@ export class Notifications {
     { stored: { event }, tweaks }: NotifyingEvent,
     unread: number | undefined,
   ): Promise<JsonObject> {
-    const isHigh = event.type === 'm.room.encrypted' || isSet(tweaks['highlight']) || isSet(tweaks['sound']);
+    const hasHighPriority =
+      event.type === 'm.room.encrypted' || isSet(tweaks['highlight']) || isSet(tweaks['sound']);
     const ids = {
       event_id: event.eventId,
       room_id: push.roomId,
-      prio: isHigh ? 'high' : 'low',
+      prio: hasHighPriority ? 'high' : 'low',
       ...countsOf(unread),
     };
     const { format } = pusher.data;

@@ -23,6 +23,6 @@ export function messageText(type: string, content: JsonObject, isEncrypted: bool
   const fileKind = typeof msgtype === 'string' ? fileKinds[msgtype] : undefined;
   if (fileKind === undefined && text.trim() === '') return undefined;
   const shown = fileKind === undefined ? text : `Sent ${fileKind}${text === '' ? '' : `: ${text}`}`;
-  const isLong = shown.length > maxLength;
-  return isLong ? `${shown.slice(0, maxLength).toWellFormed()} …` : shown;
+  const isTooLong = shown.length > maxLength;
+  return isTooLong ? `${shown.slice(0, maxLength).toWellFormed()} …` : shown;
 }

@@ -54,10 +54,10 @@ export class Pictures {
     const knownId = this.#imageIds.get(avatarUrl);
     if (knownId !== undefined || this.images.length >= maxImages) return knownId ?? null;
     const thumbnail = await this.#avatars?.thumbnail(avatarUrl, size);
-    const isFit = thumbnail !== undefined && thumbnail.bytes.length <= maxBytes;
-    const cid = isFit ? `picture${this.images.length}` : null;
+    const isSmallEnough = thumbnail !== undefined && thumbnail.bytes.length <= maxBytes;
+    const cid = isSmallEnough ? `picture${this.images.length}` : null;
     this.#imageIds.set(avatarUrl, cid);
-    if (isFit && cid !== null) {
+    if (isSmallEnough && cid !== null) {
       const { contentType, bytes } = thumbnail;
       this.images.push({ cid, contentType, base64: bytes.toString('base64') });
     }

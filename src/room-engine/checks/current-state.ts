@@ -49,9 +49,9 @@ export const differingCurrentState: DatabaseCheck = {
         .where('room_nid', '=', room_nid)
         .execute();
       const state = await stateOf(stores, state_group ?? 0);
-      const isSame =
+      const isSameState =
         rows.length === state.size && rows.every((row) => state.get(row.key_nid) === row.event_nid);
-      if (!isSame) findings.add(room_id);
+      if (!isSameState) findings.add(room_id);
     }
     return findings.result;
   },

@@ -99,14 +99,14 @@ export class StateFetcher {
   async #stateAfter(query: ServerQuery, eventId: string, options: StateOptions): Promise<StateAfterEvent> {
     const { placement, fetcher, auth } = this.#deps;
     const before = await this.stateAt(query, eventId, options);
-    const isStored = async () => (await placement.find([eventId])).get(eventId)?.roomNid === query.roomNid;
-    if (!(await isStored())) {
+    const hasEvent = async () => (await placement.find([eventId])).get(eventId)?.roomNid === query.roomNid;
+    if (!(await hasEvent())) {
       const fetched = await fetcher.fetch(query, [eventId]);
       for (const { event } of fetched.values()) await auth.fetchMissing(query, event);
       await auth.store(query, fetched);
     }
     const maxMissing = options.maxMissing ?? defaultMaxMissing;
-    if (!(await isStored()) && (maxMissing === 0 || (await this.#awaitsKey(query, [eventId]))))
+    if (!(await hasEvent()) && (maxMissing === 0 || (await this.#awaitsKey(query, [eventId]))))
       throw new FetchFailed(`the event ${eventId} could not be fetched`);
     return { eventId, before };
   }

@@ -153,8 +153,8 @@ export class PduReceiver {
   /** Returns the room version: for a room that this server was never in, it is known only from an invite or knock. */
   async #outOfBandVersion(head: RoomHead, pdu: JsonValue): Promise<RoomVersion | undefined> {
     const userId = isJsonObject(pdu) && pdu['type'] === 'm.room.member' ? pdu['state_key'] : undefined;
-    const isUser = typeof userId === 'string' && isStorableText(userId);
-    const version = isUser ? await this.#deps.outOfBand.roomVersionFor(head, userId) : undefined;
+    const isStorableUserId = typeof userId === 'string' && isStorableText(userId);
+    const version = isStorableUserId ? await this.#deps.outOfBand.roomVersionFor(head, userId) : undefined;
     return version ?? (head.isEntered ? head.version : undefined);
   }
 

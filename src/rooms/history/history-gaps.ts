@@ -38,16 +38,16 @@ export class HistoryGaps {
   /**
    * Backfills the events that are missing between the events that were read; at most once for each page, to
    * bound the response time.
-   * @param isEnd whether no stored event precedes `events`
+   * @param isFirstStored whether no stored event precedes `events`
    * @returns whether the page should be read again
    */
-  async fill(events: readonly StoredEvent[], isEnd: boolean, limit: number): Promise<boolean> {
+  async fill(events: readonly StoredEvent[], isFirstStored: boolean, limit: number): Promise<boolean> {
     if (this.#hasBackfilled) return false;
     const missing = await this.#missingIds();
     const missingPrevEvents = events
       .flatMap(({ event }) => event.prevEventIds)
       .filter((id) => missing.has(id));
-    const idsToBackfill = missingPrevEvents.length > 0 || !isEnd ? missingPrevEvents : [...missing];
+    const idsToBackfill = missingPrevEvents.length > 0 || !isFirstStored ? missingPrevEvents : [...missing];
     if (idsToBackfill.length === 0) return false;
     this.#hasBackfilled = true;
     return this.#remoteHistory.backfill(this.#head.roomId, [...new Set(idsToBackfill)], limit);

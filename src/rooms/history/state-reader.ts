@@ -201,8 +201,8 @@ type MembersFilter = Omit<MembersRequest, 'at'>;
 /** Returns the members that a filter selects; `undefined` where it names a membership that does not exist. */
 function membersPart(filter: MembersFilter): StatePart | undefined {
   const { membership, notMembership } = filter;
-  const isKnown = (value: string | undefined) => value === undefined || isMembership(value);
-  if (!isKnown(membership) || !isKnown(notMembership)) return undefined;
+  const isUnsetOrMembership = (value: string | undefined) => value === undefined || isMembership(value);
+  if (!isUnsetOrMembership(membership) || !isUnsetOrMembership(notMembership)) return undefined;
   return {
     name: `members ${membership ?? 'any'} ${notMembership ?? 'none'}`,
     start: '{"chunk":[',

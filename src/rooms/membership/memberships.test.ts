@@ -313,7 +313,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const roomId = await fixture.room(alice, bob);
     const { memberships } = fixture.rooms;
     const head = await fixture.engine.heads.get(roomId);
-    const isStored = async (eventId: string) => {
+    const isEventOnDisk = async (eventId: string) => {
       const reader = fixture.database.reader<{ events: { event_id: string } }>();
       const rows = await reader
         .selectFrom('events')
@@ -329,7 +329,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const first = memberships[action](bob, roomId);
       while (head?.membership(bob) === before) await new Promise(setImmediate);
       const { event } = await memberships[action](bob, roomId);
-      assert.ok(await isStored(event.eventId), action);
+      assert.ok(await isEventOnDisk(event.eventId), action);
       assert.equal((await first).event.eventId, event.eventId);
     }
   });

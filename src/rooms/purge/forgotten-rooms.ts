@@ -58,8 +58,8 @@ export class ForgottenRooms {
     const { purge, database, serverName, period, log } = this.#deps;
     if (period === null) return;
     const mayDelete = async () => !(await store.isRemembered(database, room, serverName));
-    const isGone = await purge.purge(room, mayDelete, signal);
-    if (isGone) log.info({ roomId: room.roomId }, 'Deleted a room that all local users have forgotten');
+    const isPurged = await purge.purge(room, mayDelete, signal);
+    if (isPurged) log.info({ roomId: room.roomId }, 'Deleted a room that all local users have forgotten');
   }
 
   /** Schedules rooms that were forgotten while the option was off; their period starts now. */

@@ -186,11 +186,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const topic = await anna.setState(shortLifetimeRoom, 'm.room.topic', { topic: 'old' });
       const name = await anna.setState(shortLifetimeRoom, 'm.room.name', { name: 'secret' });
       const redaction = await anna.redact(shortLifetimeRoom, name);
-      const assertStored = async (...isStored: boolean[]) => {
+      const assertStored = async (...expected: boolean[]) => {
         const shown = [shortLifetimeRoom, defaultRoom, longLifetimeRoom].map(async (room) =>
           (await messages(ben, room)).includes('old'),
         );
-        assert.deepEqual([await areStored(...oldIds), await Promise.all(shown)], [isStored, isStored]);
+        assert.deepEqual([await areStored(...oldIds), await Promise.all(shown)], [expected, expected]);
       };
       await advance(day);
       const youngIds: string[] = [];

@@ -102,11 +102,11 @@ const banContent = ({ reason }: JsonObject): JsonObject => ({
  */
 function joinRules(content: JsonObject, version: RoomVersion): JsonObject {
   const rule = content['join_rule'];
-  const isKnown =
+  const isRuleOfVersion =
     (rule !== 'knock' || version.knock) &&
     (rule !== 'restricted' || version.restricted) &&
     (rule !== 'knock_restricted' || version.knockRestricted);
-  return isKnown ? content : { join_rule: 'invite' };
+  return isRuleOfVersion ? content : { join_rule: 'invite' };
 }
 
 /**

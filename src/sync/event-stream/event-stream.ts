@@ -144,9 +144,12 @@ export class EventStream {
     const past = view.hasBeenJoined ? await this.#next(view, after, stream) : nothing;
     if (past.reached < Math.min(stream, upTo)) return past;
     const membershipEvent = await engine.events.get(room.eventNid);
-    const isKnown = !membershipEvent || past.events.some(({ stored }) => stored.nid === membershipEvent.nid);
+    const hasNothingToAdd =
+      !membershipEvent || past.events.some(({ stored }) => stored.nid === membershipEvent.nid);
     // An invite to a room in which this server does not participate has no position on a timeline.
-    const ownEvent: VisibleEvent[] = isKnown ? [] : [{ stored: { ...membershipEvent, stream }, membership }];
+    const ownEvent: VisibleEvent[] = hasNothingToAdd
+      ? []
+      : [{ stored: { ...membershipEvent, stream }, membership }];
     return { events: [...past.events, ...ownEvent], reached: upTo };
   }
 

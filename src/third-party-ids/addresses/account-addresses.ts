@@ -92,8 +92,8 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
     if (!this.isAllowed(medium, address)) throw addressDenied();
     const row = { medium, address, user_id: userId, validated_at: validatedAt };
     const writable = writerFor<ThirdPartyIdTables>(writer);
-    const isFree = await insertAddress(writable, { ...row, added_at: this.#deps.clock.now() });
-    if (!isFree) throw addressInUse();
+    const wasInserted = await insertAddress(writable, { ...row, added_at: this.#deps.clock.now() });
+    if (!wasInserted) throw addressInUse();
     this.#changed(writer, { userId, medium, address, isAdded: true });
     await deleteValidationsOf(writable, medium, address);
   }
@@ -137,9 +137,10 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
   ): Promise<ValidatedAddress[]> {
     const checked: ValidatedAddress[] = [];
     for (const { medium, address } of addresses) {
-      const isKnown = medium === 'email' || medium === 'msisdn';
-      const canonical = isKnown ? canonicalAddress(medium, address) : undefined;
-      if (!isKnown || canonical === undefined) throw invalidParam(`Invalid address: ${medium} ${address}`);
+      const isKnownMedium = medium === 'email' || medium === 'msisdn';
+      const canonical = isKnownMedium ? canonicalAddress(medium, address) : undefined;
+      if (!isKnownMedium || canonical === undefined)
+        throw invalidParam(`Invalid address: ${medium} ${address}`);
       const owner = await this.findUser(medium, canonical);
       if (owner !== undefined && owner !== userId) throw addressInUse();
       checked.push({ medium, address: canonical, validatedAt: this.#deps.clock.now() });
@@ -162,8 +163,8 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
       }
       for (const { medium, address, validatedAt } of addresses) {
         const row = { medium, address, user_id: userId, validated_at: validatedAt };
-        const isFree = await insertAddress(writer, { ...row, added_at: this.#deps.clock.now() });
-        if (!isFree) throw addressInUse();
+        const wasInserted = await insertAddress(writer, { ...row, added_at: this.#deps.clock.now() });
+        if (!wasInserted) throw addressInUse();
         const isAdded = !stored.some((one) => one.medium === medium && one.address === address);
         if (isAdded) this.#changed(writer, { userId, medium, address, isAdded });
         if (isNew) await this.#addedToNewUserHook(writer, userId, { medium, address });

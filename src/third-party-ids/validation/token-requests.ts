@@ -6,7 +6,11 @@ import type { ValidationMails } from './mail-validation.ts';
 import { readNextLink } from './next-link.ts';
 import type { Purpose } from './purpose.ts';
 import type { TextMessages } from './text-messages.ts';
-import { isId, type ValidationRequest, type ValidationSessions } from './validation-sessions.ts';
+import {
+  isSessionIdOrSecret,
+  type ValidationRequest,
+  type ValidationSessions,
+} from './validation-sessions.ts';
 
 /** The fields that the bodies of all `requestToken` requests have. */
 export interface TokenRequestBody {
@@ -85,7 +89,7 @@ export class TokenRequests {
 
   #read(purpose: Purpose, medium: Medium, address: string, body: TokenRequestBody): ValidationRequest {
     const { client_secret: clientSecret, send_attempt: sendAttempt } = body;
-    if (!isId(clientSecret)) throw invalidParam('client_secret is not valid');
+    if (!isSessionIdOrSecret(clientSecret)) throw invalidParam('client_secret is not valid');
     const nextLink = readNextLink(body.next_link, this.#deps.options.next_link_domain_whitelist);
     return { purpose, medium, address, clientSecret, sendAttempt, nextLink };
   }
@@ -102,10 +106,10 @@ export class TokenRequests {
     limiter.take(`${medium} ${address}`);
     // After the rate limits, so that they also limit how often modules are asked.
     if (isNew) await addresses.checkUse?.(medium, address, purpose === 'registration');
-    const isUsed = (await addresses.findUser(medium, address)) !== undefined;
-    const canBeValidated = isUsed === (purpose === 'password_reset');
+    const isAddressInUse = (await addresses.findUser(medium, address)) !== undefined;
+    const canBeValidated = isAddressInUse === (purpose === 'password_reset');
     if (canBeValidated || options.request_token_inhibit_3pid_errors) return canBeValidated;
-    if (isUsed) throw addressInUse();
+    if (isAddressInUse) throw addressInUse();
     throw new MatrixError(400, 'M_THREEPID_NOT_FOUND', 'No account has this address');
   }
 }

@@ -162,7 +162,7 @@ export class ValidationSessions {
    * @throws MatrixError M_THREEPID_AUTH_FAILED when there is none, or when the secret is wrong
    */
   async find(medium: Medium, { sid, clientSecret }: SessionCredentials): Promise<SessionRow> {
-    const session = isId(sid) ? await findSession(this.#reader, sid) : undefined;
+    const session = isSessionIdOrSecret(sid) ? await findSession(this.#reader, sid) : undefined;
     const isOfClient = session?.medium === medium && session.secret_hash === digest(clientSecret);
     if (!isOfClient || session.expires_at <= this.#deps.clock.now()) throw unknownSession();
     return session;
@@ -244,7 +244,7 @@ function toValidated({ medium, address, purpose, validated_at }: SessionRow): Va
 }
 
 /** Session ids and secrets of clients. Source: client-server API, `POST /account/3pid/email/requestToken`. */
-export const isId = (text: string) => /^[0-9a-zA-Z.=_-]{1,255}$/.test(text);
+export const isSessionIdOrSecret = (text: string) => /^[0-9a-zA-Z.=_-]{1,255}$/.test(text);
 
 const unknownSession = () =>
   new MatrixError(400, 'M_THREEPID_AUTH_FAILED', 'This link is not valid, or has expired');

@@ -62,7 +62,7 @@ export async function costAfterRetries(
   work: () => Promise<unknown>,
 ): Promise<ThreadCost> {
   let cost = await costAsMeasured(work);
-  for (let attempts = 5; attempts > 0 && isAbove(cost, allowed); attempts--)
+  for (let attempts = 5; attempts > 0 && exceeds(cost, allowed); attempts--)
     cost = lowest(cost, await threadCost(work));
   return cost;
 }
@@ -75,7 +75,7 @@ export const lowest = (one: ThreadCost, other: ThreadCost): ThreadCost => ({
 });
 
 /** Whether a cost exceeds what is allowed. */
-export const isAbove = (cost: ThreadCost, allowed: AllowedCost): boolean =>
+export const exceeds = (cost: ThreadCost, allowed: AllowedCost): boolean =>
   cost.total > allowed.total ||
   cost.longest > allowed.longest ||
   cost.process > (allowed.process ?? Number.POSITIVE_INFINITY);

@@ -35,9 +35,9 @@ export function useLoaded<Value>(
 
   useEffect(() => {
     const abort = new AbortController();
-    const isOther = lastKey.current !== key;
+    const hasNewKey = lastKey.current !== key;
     lastKey.current = key;
-    setState((last) => ({ ...last, isLoading: true, ...(isOther && { error: undefined }) }));
+    setState((last) => ({ ...last, isLoading: true, ...(hasNewKey && { error: undefined }) }));
     newest.current(abort.signal).then(
       (value) => {
         if (!abort.signal.aborted) setState({ value, error: undefined, isLoading: false });

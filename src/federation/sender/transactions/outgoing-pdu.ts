@@ -22,7 +22,7 @@ export function outgoingPdu(
   expiredBefore = Number.NEGATIVE_INFINITY,
 ): OutgoingPdu {
   const { nid, roomNid, stream, event, redactedBy } = stored;
-  const isWhole = redactedBy === undefined && !isExpired(stored, expiredBefore);
-  const json = isWhole ? canonicalJson(event.pdu, 'as written') : redactEvent(event).json;
+  const isUnredacted = redactedBy === undefined && !isExpired(stored, expiredBefore);
+  const json = isUnredacted ? canonicalJson(event.pdu, 'as written') : redactEvent(event).json;
   return { nid, roomNid, stream, originServerTs: event.originServerTs, json };
 }

@@ -283,8 +283,8 @@ export class PostgresDatabase implements Database {
   async #commit(session: Session): Promise<void> {
     this.statistics.flushes += 1;
     try {
-      const did = await timed(this.statistics.timings, 'commit', () => session.control('commit'));
-      if (did !== 'COMMIT') throw new Error(`the server answered ${did} to COMMIT`);
+      const command = await timed(this.statistics.timings, 'commit', () => session.control('commit'));
+      if (command !== 'COMMIT') throw new Error(`the server answered ${command} to COMMIT`);
     } catch (error) {
       throw error instanceof Conflict ? new FailedWithoutEffect(error, error) : error;
     }

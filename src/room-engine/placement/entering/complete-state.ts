@@ -142,12 +142,12 @@ export class CompleteState {
    * the write fails.
    */
   async #endRevision({ events }: StateRevision, durable: Promise<void>): Promise<void> {
-    let isSaved = false;
+    let isRevisionSaved = false;
     try {
       await durable;
-      isSaved = true;
+      isRevisionSaved = true;
     } finally {
-      await this.#deps.events.endRevision(events, isSaved);
+      await this.#deps.events.endRevision(events, isRevisionSaved);
     }
   }
 

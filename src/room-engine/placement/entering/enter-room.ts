@@ -128,12 +128,12 @@ export class EnterRoom {
     for (const copy of abandoned.values()) head.revise(copy);
     events.beginRevision(abandoned);
     resolver.forgetAll();
-    let isSaved = false;
+    let isRevisionSaved = false;
     try {
       await durable;
-      isSaved = true;
+      isRevisionSaved = true;
     } finally {
-      await events.endRevision(abandoned, isSaved);
+      await events.endRevision(abandoned, isRevisionSaved);
     }
   }
 

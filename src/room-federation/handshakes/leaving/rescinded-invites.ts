@@ -49,8 +49,8 @@ export class RescindedInvites {
   async apply(head: RoomHead, event: VerifiedEvent): Promise<boolean> {
     const { engine, serverName } = this.#deps;
     const { type, stateKey: userId, content, sender } = event.event;
-    const isEnd = content['membership'] === 'leave' || content['membership'] === 'ban';
-    if (type !== 'm.room.member' || userId === undefined || !isEnd) return false;
+    const isLeaveOrBan = content['membership'] === 'leave' || content['membership'] === 'ban';
+    if (type !== 'm.room.member' || userId === undefined || !isLeaveOrBan) return false;
     if (parseUserId(userId)?.serverName !== serverName || serverOfUser(sender) === serverName) return false;
     const room = (await engine.userRooms.of(userId)).get(head.roomId);
     if (room?.membership !== 'invite' && room?.membership !== 'knock') return false;

@@ -47,7 +47,7 @@ const noEvents: RoomEvents = {
 };
 
 /** Whether the client gets the whole state of the room. */
-const isWhole = ({ after, fullState }: RoomRange) => after === undefined || fullState;
+const needsWholeState = ({ after, fullState }: RoomRange) => after === undefined || fullState;
 
 /** Makes the entries of joined rooms, as JSON text. */
 export class JoinedRooms {
@@ -74,7 +74,7 @@ export class JoinedRooms {
     return whenReady(pieces, ([events, ephemeral, counts]) => {
       const accountData = accountDataIn(recipient, head.roomId, range.accountData);
       const isQuiet = !events.hasNewData && ephemeral.length + accountData.length === 0;
-      if (isQuiet && !isWhole(range)) return undefined;
+      if (isQuiet && !needsWholeState(range)) return undefined;
       const { timeline, state, summary } = events;
       const { stateAfter } = recipient;
       return joinedRoomText({ timeline, state, stateAfter, ephemeral, accountData, counts, summary });
@@ -83,7 +83,7 @@ export class JoinedRooms {
 
   #events(head: RoomHead, recipient: Recipient, range: RoomRange): RoomEvents | Promise<RoomEvents> {
     const { after, upTo, changedBits } = range;
-    if (after === undefined || isWhole(range)) return this.#readEvents(head, recipient, range);
+    if (after === undefined || needsWholeState(range)) return this.#readEvents(head, recipient, range);
     if (!(changedBits & timelineBit)) return noEvents;
     const plain = this.#deps.plainTimelines.find(head, recipient, { after, upTo });
     return whenReady(plain, (timeline) =>
@@ -96,7 +96,7 @@ export class JoinedRooms {
   async #readEvents(head: RoomHead, recipient: Recipient, range: RoomRange): Promise<RoomEvents> {
     const { engine, text } = this.#deps;
     const timeline = await this.#timeline(head, recipient, range);
-    const hasSummary = isWhole(range) || mayChangeSummary(timeline);
+    const hasSummary = needsWholeState(range) || mayChangeSummary(timeline);
     const memberSummary = hasSummary
       ? await memberSummaryAt(engine, head, recipient.userId, range.upTo)
       : undefined;

@@ -83,8 +83,8 @@ export async function addFromAuthEvents(
     if ((await nidAt(engine, head, key, upTo)) === undefined) lacking.add(userId);
   }
   for (const [userId, { nid }] of await membersFromAuthEvents(engine, timeline, lacking)) {
-    const isKnown = after !== undefined && sent.has(userId, nid, after);
-    if (!isKnown || recipient.filter.room.state.includeRedundantMembers) state.set(memberKey(userId), nid);
+    const wasSent = after !== undefined && sent.has(userId, nid, after);
+    if (!wasSent || recipient.filter.room.state.includeRedundantMembers) state.set(memberKey(userId), nid);
   }
 }
 

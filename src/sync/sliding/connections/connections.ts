@@ -123,13 +123,13 @@ export class Connections {
     const deleted = await this.#deps.database.transaction<SlidingSyncTables, Deleted>(async (writer) => {
       const replaced = statesOnDisk ? [] : await replaceConnection(writer, id, address, { ...bounds, now });
       const written = { id, floor, states: states.all, hasNewStates: states !== statesOnDisk };
-      const isStored = await writeGeneration(writer, written, {
+      const isGenerationWritten = await writeGeneration(writer, written, {
         generation,
         changes: toWrite,
         outdated,
         now,
       });
-      return isStored ? replaced : undefined;
+      return isGenerationWritten ? replaced : undefined;
     });
     if (!deleted) {
       if (this.#cache.peek(keyOf(address)) === connection) this.#cache.delete(keyOf(address));

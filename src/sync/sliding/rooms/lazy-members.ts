@@ -32,8 +32,8 @@ export async function lazyMembers(
     if (members.has(userId)) continue;
     const nid = await nidAt(engine, head, stateMapKey(memberType, userId), upTo);
     if (nid === undefined) continue;
-    const isKnown = after !== undefined && connection.sentDetails.hasMember(room.roomNid, userId, nid);
-    if (!isKnown) members.set(userId, nid);
+    const wasSent = after !== undefined && connection.sentDetails.hasMember(room.roomNid, userId, nid);
+    if (!wasSent) members.set(userId, nid);
   }
   if (isPartialAt(head, upTo)) {
     const lacking = new Set<string>();
@@ -42,8 +42,8 @@ export async function lazyMembers(
         lacking.add(userId);
     }
     for (const [userId, { nid }] of await membersFromAuthEvents(engine, timeline, lacking)) {
-      const isKnown = after !== undefined && connection.sentDetails.hasMember(room.roomNid, userId, nid);
-      if (!isKnown) members.set(userId, nid);
+      const wasSent = after !== undefined && connection.sentDetails.hasMember(room.roomNid, userId, nid);
+      if (!wasSent) members.set(userId, nid);
     }
   }
   return members;
