@@ -69,7 +69,7 @@ const msc4388Lifetime = 120_000;
 
 /** Opens the authorization server. Must be called before jobs are started. */
 export function openAuthorizationServer(deps: AuthorizationServerDeps) {
-  const { accounts: slice, clock, jobs, limiter, endpoints } = deps;
+  const { accounts: slice, jobs, limiter, endpoints } = deps;
   const { accounts, devices, login, sessions, registration, serverName } = slice;
   const clients = new Clients(deps);
   const codes = new AuthorizationCodes({ ...deps, devices });
@@ -83,14 +83,7 @@ export function openAuthorizationServer(deps: AuthorizationServerDeps) {
     login,
     providerSessions: deps.sso?.providerSessions,
   });
-  jobs.every('oauth/clean', cleanupInterval, {
-    run: async () => {
-      await codes.deleteExpired();
-      await grants.deleteExpired();
-      await browsers.deleteExpired();
-      await clients.deleteUnused();
-    },
-  });
+  cleanUpRegularly(jobs, { codes, grants, browsers, clients });
   const canRegister = registration.isOpen;
   const pageDeps = { ...deps, serverName, canRegister, clients, browsers };
   const grantDeps = {
@@ -131,13 +124,42 @@ export function openAuthorizationServer(deps: AuthorizationServerDeps) {
       canAddAddresses: deps.canChangeAddresses && deps.sendsMail,
       canRemoveAddresses: deps.canChangeAddresses,
     }),
-    ...rendezvousRoutes({
-      msc4108: new Rendezvous(deps, msc4108Lifetime),
-      msc4388: new Rendezvous(deps, msc4388Lifetime),
-      endpoints,
-      clock,
-      limiter: limiter(addressRate),
-    }),
+    ...openRendezvous(deps),
   ];
   return { routes };
 }
+
+/** Registers the job that deletes expired rows and unused clients. */
+function cleanUpRegularly(
+  jobs: Jobs,
+  {
+    codes,
+    grants,
+    browsers,
+    clients,
+  }: {
+    readonly codes: AuthorizationCodes;
+    readonly grants: DeviceGrants;
+    readonly browsers: BrowserSessions;
+    readonly clients: Clients;
+  },
+): void {
+  jobs.every('oauth/clean', cleanupInterval, {
+    run: async () => {
+      await codes.deleteExpired();
+      await grants.deleteExpired();
+      await browsers.deleteExpired();
+      await clients.deleteUnused();
+    },
+  });
+}
+
+/** Returns the routes of rendezvous sessions. */
+const openRendezvous = (deps: AuthorizationServerDeps): Route[] =>
+  rendezvousRoutes({
+    msc4108: new Rendezvous(deps, msc4108Lifetime),
+    msc4388: new Rendezvous(deps, msc4388Lifetime),
+    endpoints: deps.endpoints,
+    clock: deps.clock,
+    limiter: deps.limiter(addressRate),
+  });

@@ -68,13 +68,9 @@ export class RoomWriter extends RoomReader {
     { keys, groups: groupIds, rooms }: Sequences,
   ) {
     const { reader, slices, events, groups, authEdges } = stores;
-    const stateKeys = new WritableStateKeys(reader, {
-      keys,
-      caches: deps.caches,
-      slices,
-      size: maxStateKeys,
-    });
-    const heads = new WritableHeads(stores.storedHeads, groups, deps.caches);
+    const { caches } = deps;
+    const stateKeys = new WritableStateKeys(reader, { keys, caches, slices, size: maxStateKeys });
+    const heads = new WritableHeads(stores.storedHeads, groups, caches);
     super(deps, stores, stateKeys, heads);
     stores.removals.subscribe((removal) => heads.followRemoval(removal));
     this.stateKeys = stateKeys;
@@ -100,14 +96,7 @@ export class RoomWriter extends RoomReader {
       signer: this.#signer,
       slices,
     });
-    const resolver = new StateResolver({
-      caches: deps.caches,
-      events,
-      groups,
-      stateKeys,
-      authEdges,
-      slices,
-    });
+    const resolver = new StateResolver({ caches, events, groups, stateKeys, authEdges, slices });
     // A cached resolution may name a state group that was removed.
     stores.removals.subscribe(({ kind }) => {
       if (kind === 'rebased') resolver.forgetAll();

@@ -113,85 +113,30 @@ export interface RoomsDeps {
   readonly eventCacheSize: number;
 }
 
-/** Opens the services of rooms, and resumes the processing of received PDUs that were pending at the last stop. */
+/** Opens the services of rooms. `Rooms.start` resumes the processing of received PDUs that were pending at the last stop. */
 export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
   const { database, clock, randomness, options } = deps;
   const { serverName } = deps.signer;
   const engine = await RoomWriter.open({ ...deps, policyServerClient: deps.otherServers?.policies });
   const rules = deps.directoryRules ?? noDirectoryRules;
-  const aliases = new RoomAliases({
-    database,
-    engine,
-    serverName,
-    options,
-    rules,
-    remote: deps.remoteAliases,
-    reservations: deps.aliasReservations,
-  });
+  const aliases = openAliases(deps, engine, rules);
   const published = new PublishedRooms(database, aliases, rules);
   const blocked = await BlockedRooms.open(database);
   const throttle = new Throttle(deps.limits);
-  const contents = new MemberContents({
-    profiles: deps.profiles,
-    serverName,
-    allowPerRoomProfiles: options.allow_per_room_profiles,
-  });
-  const { invitePolicy = allowAllInvites, otherServers: servers = noOtherServers } = deps;
   const clientEvents = new ClientEvents(engine, clock, deps.relations, deps.eventAdditions);
   const serverAcls = new ServerAcls(engine.events, deps.caches);
-  const incoming = await Incoming.open({
-    database,
-    caches: deps.caches,
-    clock,
-    log: deps.log ?? silentLogger,
-    serverName,
-    heads: engine.heads,
-    placement: engine.placement,
-    eventsByNid: (nids) => engine.events.getMany(nids),
-    expiredBefore: (head) => engine.retention.expiredBefore(head),
-    wasJoined: (head, stored) => new ServerView(engine, head, serverName).wasJoined([stored]),
-    policies: engine.policies,
-    serverAcls,
-    others: servers,
-    outOfBand: new RescindedInvites({
-      engine,
-      serverName,
-      strippedState: (roomId, userId) => storedStrippedState(database, roomId, userId),
-      checks:
-        servers.memberships &&
-        deps.jobs &&
-        new InviteChecks({
-          peers: servers.memberships,
-          engine,
-          database,
-          jobs: deps.jobs,
-          clock,
-          serverName,
-        }),
-    }),
-    metrics: deps.metrics,
-    receivedEventChecks: deps.receivedEventChecks,
-  });
+  const incoming = await openIncoming(deps, engine, serverAcls);
   const completion = new StateCompletion({
     engine,
     serverAcls,
     incoming,
-    health: servers.health,
+    health: (deps.otherServers ?? noOtherServers).health,
     serverName,
     clock,
     log: deps.log ?? silentLogger,
   });
-  const memberships = new Memberships({
-    ...deps,
-    engine,
-    contents,
-    throttle,
-    blocked,
-    invitePolicy,
-    serverName,
-    remote: deps.openRemoteMemberships?.({ engine, incoming, completion }),
-    stateComplete: (roomId) => completion.whenComplete(roomId, { timeout: membersTimeout }),
-  });
+  const memberships = openMemberships(deps, { engine, throttle, blocked, incoming, completion });
+  const changeDeps = { engine, memberships, aliases, published, throttle, serverName, randomness };
   return {
     engine,
     aliases,
@@ -199,27 +144,8 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     blocked,
     memberships,
     throttle,
-    creation: new RoomCreation({
-      engine,
-      memberships,
-      aliases,
-      published,
-      throttle,
-      options,
-      serverName,
-      randomness,
-    }),
-    upgrades: new RoomUpgrade({
-      engine,
-      memberships,
-      aliases,
-      published,
-      throttle,
-      serverName,
-      randomness,
-      signer: deps.signer,
-      clock,
-    }),
+    creation: new RoomCreation({ ...changeDeps, options }),
+    upgrades: new RoomUpgrade({ ...changeDeps, signer: deps.signer, clock }),
     sending: new Sending({
       engine,
       relations: clientEvents.relations,
@@ -246,4 +172,74 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
       await engine.close();
     },
   };
+}
+
+/** Opens the aliases of rooms. */
+const openAliases = (deps: RoomsDeps, engine: RoomWriter, rules: DirectoryRules): RoomAliases =>
+  new RoomAliases({
+    database: deps.database,
+    engine,
+    serverName: deps.signer.serverName,
+    options: deps.options,
+    rules,
+    remote: deps.remoteAliases,
+    reservations: deps.aliasReservations,
+  });
+
+/** Opens the service that changes memberships. */
+function openMemberships(
+  deps: RoomsDeps,
+  {
+    incoming,
+    completion,
+    ...services
+  }: Pick<Rooms, 'engine' | 'throttle' | 'blocked' | 'incoming' | 'completion'>,
+): Memberships {
+  const { serverName } = deps.signer;
+  return new Memberships({
+    ...deps,
+    ...services,
+    contents: new MemberContents({
+      profiles: deps.profiles,
+      serverName,
+      allowPerRoomProfiles: deps.options.allow_per_room_profiles,
+    }),
+    invitePolicy: deps.invitePolicy ?? allowAllInvites,
+    serverName,
+    remote: deps.openRemoteMemberships?.({ engine: services.engine, incoming, completion }),
+    stateComplete: (roomId) => completion.whenComplete(roomId, { timeout: membersTimeout }),
+  });
+}
+
+/** Opens the processing of events from other servers. */
+function openIncoming(deps: RoomsDeps, engine: RoomWriter, serverAcls: ServerAcls): Promise<Incoming> {
+  const { database, clock } = deps;
+  const { serverName } = deps.signer;
+  const others = deps.otherServers ?? noOtherServers;
+  return Incoming.open({
+    database,
+    caches: deps.caches,
+    clock,
+    log: deps.log ?? silentLogger,
+    serverName,
+    heads: engine.heads,
+    placement: engine.placement,
+    eventsByNid: (nids) => engine.events.getMany(nids),
+    expiredBefore: (head) => engine.retention.expiredBefore(head),
+    wasJoined: (head, stored) => new ServerView(engine, head, serverName).wasJoined([stored]),
+    policies: engine.policies,
+    serverAcls,
+    others,
+    outOfBand: new RescindedInvites({
+      engine,
+      serverName,
+      strippedState: (roomId, userId) => storedStrippedState(database, roomId, userId),
+      checks:
+        others.memberships &&
+        deps.jobs &&
+        new InviteChecks({ peers: others.memberships, engine, database, jobs: deps.jobs, clock, serverName }),
+    }),
+    metrics: deps.metrics,
+    receivedEventChecks: deps.receivedEventChecks,
+  });
 }

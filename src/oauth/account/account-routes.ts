@@ -34,10 +34,53 @@ type PageRequest = Pick<RouteRequest, 'cookies' | 'isSecure' | 'ip' | 'url'>;
 /** The pages on which users manage their account, and their forms. */
 export function accountPageRoutes(deps: AccountPagesDeps & { readonly randomness: Randomness }): Route[] {
   const pages = new AccountPages(deps);
-  const { accounts, devices, passwordChange, thirdPartyIds } = deps.slice;
+  const { devices, passwordChange } = deps.slice;
+  const form = formsOf(deps, pages);
+  const overview = { page: pages.overview.bind(pages) };
+  return [
+    pageRoute(deps, pages),
+    form('display_name', { display_name: text }, overview, async (session, { display_name: name }) => {
+      await deps.profiles.set(await pages.requester(session), session.userId, 'displayname', name);
+      return 'Your name has been changed';
+    }),
+    form(
+      'end_device',
+      { device_id: text },
+      { page: pages.devices.bind(pages) },
+      async ({ userId }, { device_id: deviceId }) => {
+        await devices.get(userId, deviceId);
+        await devices.remove(userId, [deviceId]);
+        return 'The session has ended';
+      },
+    ),
+    form(
+      'password',
+      { new_password: text, new_password_again: text, logout_devices: text },
+      { ...overview, fresh: true },
+      async (session, body, request) => {
+        if (body.new_password !== body.new_password_again)
+          throw invalidParam('The passwords are not the same');
+        if (!deps.canChangePassword) throw forbidden('Passwords cannot be changed on this server');
+        const requester = await pages.requester(session);
+        await passwordChange.change(requester, body.new_password, body.logout_devices !== '');
+        // A new password signs all browsers out, so the browser of this request is signed in again.
+        const { userId, providerSession } = session;
+        const cookie = await deps.browsers.open(request, { userId, providerSession, isFresh: true });
+        const headers = { 'Set-Cookie': cookie };
+        return redirect(home, 303, headers);
+      },
+    ),
+    ...(deps.mails === undefined ? [] : addressForms(deps, deps.mails, pages, form)),
+    ...confirmedForms(deps, pages, form),
+  ];
+}
 
-  /** Makes the route of a form: checks the session and the form, and shows errors on the page with the form. */
-  const form = <P extends TProperties>(
+/**
+ * Returns the function that makes the route of a form: it checks the session and the form, and shows errors on the page
+ * with the form.
+ */
+function formsOf(deps: AccountPagesDeps, pages: AccountPages) {
+  return <P extends TProperties>(
     path: string,
     fields: P,
     options: FormOptions,
@@ -71,95 +114,33 @@ export function accountPageRoutes(deps: AccountPagesDeps & { readonly randomness
         }
       },
     );
+}
 
-  const overview = { page: pages.overview.bind(pages) };
-  return [
-    route(
-      {
-        method: 'GET',
-        path: pagePaths.account,
-        auth: 'none',
-        errors: 'page',
-        query: Type.Object({ action: text, device_id: text }),
-      },
-      async (request) => {
-        const { action, device_id: deviceId } = request.query;
-        const session = await deps.browsers.find(request);
-        if (session === undefined) return redirectToSignIn(request.url);
-        const page = actions.get(action.replace(/^org\.matrix\./, ''));
-        if (page !== undefined && needsFresh.has(page) && !pages.isFresh(session)) {
-          return redirectToSignInAgain(request.url, session.userId);
-        }
-        if (page === 'device' && deviceId !== '') return pages.device(session, deviceId);
-        if (page === 'devices' || page === 'device') return pages.devices(session);
-        if (page === 'reset') return pages.confirmation(session, 'oauth_account_reset.html');
-        if (page === 'deactivate') return pages.confirmation(session, 'oauth_account_deactivate.html');
-        return pages.overview(session);
-      },
-    ),
-    form('display_name', { display_name: text }, overview, async (session, { display_name: name }) => {
-      await deps.profiles.set(await pages.requester(session), session.userId, 'displayname', name);
-      return 'Your name has been changed';
-    }),
-    form(
-      'end_device',
-      { device_id: text },
-      { page: pages.devices.bind(pages) },
-      async ({ userId }, { device_id: deviceId }) => {
-        await devices.get(userId, deviceId);
-        await devices.remove(userId, [deviceId]);
-        return 'The session has ended';
-      },
-    ),
-    form(
-      'password',
-      { new_password: text, new_password_again: text, logout_devices: text },
-      { ...overview, fresh: true },
-      async (session, body, request) => {
-        if (body.new_password !== body.new_password_again)
-          throw invalidParam('The passwords are not the same');
-        if (!deps.canChangePassword) throw forbidden('Passwords cannot be changed on this server');
-        const requester = await pages.requester(session);
-        await passwordChange.change(requester, body.new_password, body.logout_devices !== '');
-        // A new password signs all browsers out, so the browser of this request is signed in again.
-        const { userId, providerSession } = session;
-        const cookie = await deps.browsers.open(request, { userId, providerSession, isFresh: true });
-        const headers = { 'Set-Cookie': cookie };
-        return redirect(home, 303, headers);
-      },
-    ),
-    ...(deps.mails === undefined ? [] : addressForms(deps, deps.mails, pages, form)),
-    form(
-      'cross_signing_reset',
-      {},
-      {
-        fresh: true,
-        page: (session, message) => pages.confirmation(session, 'oauth_account_reset.html', message),
-      },
-      async ({ userId }) => {
-        await deps.resets.allow(userId);
-        return 'Go back to the app, and continue there within 10 minutes';
-      },
-    ),
-    form(
-      'deactivate',
-      { confirmed_user_id: text, erase: text },
-      {
-        fresh: true,
-        page: (session, message) => pages.confirmation(session, 'oauth_account_deactivate.html', message),
-      },
-      async ({ userId }, { confirmed_user_id: confirmed, erase }, request) => {
-        if (confirmed.trim() !== userId) throw invalidParam(`Enter ${userId} to confirm`);
-        const afterCheck = () => thirdPartyIds.unpublishAll(userId, undefined);
-        await accounts.deactivate(userId, { erase: erase !== '', byAdmin: false, afterCheck });
-        const cookie = await deps.browsers.close(request);
-        const values = { server_name: deps.slice.serverName, user_id: userId };
-        return deps.pages.page('oauth_account_deactivated.html', values, {
-          headers: { 'Set-Cookie': cookie },
-        });
-      },
-    ),
-  ];
+/** Returns the route that shows the page of an action. */
+function pageRoute({ browsers }: AccountPagesDeps, pages: AccountPages): Route {
+  return route(
+    {
+      method: 'GET',
+      path: pagePaths.account,
+      auth: 'none',
+      errors: 'page',
+      query: Type.Object({ action: text, device_id: text }),
+    },
+    async (request) => {
+      const { action, device_id: deviceId } = request.query;
+      const session = await browsers.find(request);
+      if (session === undefined) return redirectToSignIn(request.url);
+      const page = actions.get(action.replace(/^org\.matrix\./, ''));
+      if (page !== undefined && needsFresh.has(page) && !pages.isFresh(session)) {
+        return redirectToSignInAgain(request.url, session.userId);
+      }
+      if (page === 'device' && deviceId !== '') return pages.device(session, deviceId);
+      if (page === 'devices' || page === 'device') return pages.devices(session);
+      if (page === 'reset') return pages.confirmation(session, 'oauth_account_reset.html');
+      if (page === 'deactivate') return pages.confirmation(session, 'oauth_account_deactivate.html');
+      return pages.overview(session);
+    },
+  );
 }
 
 interface FormOptions {
@@ -180,6 +161,43 @@ type Form = (
     request: PageRequest,
   ) => Promise<Reply | string>,
 ) => Route;
+
+/** The forms of pages that only ask for a confirmation. */
+function confirmedForms(deps: AccountPagesDeps, pages: AccountPages, form: Form): Route[] {
+  const { accounts, thirdPartyIds } = deps.slice;
+  return [
+    form(
+      'cross_signing_reset',
+      {},
+      {
+        fresh: true,
+        page: (session, message) => pages.confirmation(session, 'oauth_account_reset.html', message),
+      },
+      async ({ userId }) => {
+        await deps.resets.allow(userId);
+        return 'Go back to the app, and continue there within 10 minutes';
+      },
+    ),
+    form(
+      'deactivate',
+      { confirmed_user_id: text, erase: text },
+      {
+        fresh: true,
+        page: (session, message) => pages.confirmation(session, 'oauth_account_deactivate.html', message),
+      },
+      async ({ userId }, { confirmed_user_id: confirmed = '', erase = '' }, request) => {
+        if (confirmed.trim() !== userId) throw invalidParam(`Enter ${userId} to confirm`);
+        const afterCheck = () => thirdPartyIds.unpublishAll(userId, undefined);
+        await accounts.deactivate(userId, { erase: erase !== '', byAdmin: false, afterCheck });
+        const cookie = await deps.browsers.close(request);
+        const values = { server_name: deps.slice.serverName, user_id: userId };
+        return deps.pages.page('oauth_account_deactivated.html', values, {
+          headers: { 'Set-Cookie': cookie },
+        });
+      },
+    ),
+  ];
+}
 
 /** The forms by which a user adds and removes mail addresses. */
 function addressForms(

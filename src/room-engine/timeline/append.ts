@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Sequence } from '../../kernel/streams/index.ts';
-import { authorize, forbidden, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
+import { authorize, forbidden, type RoomEvent, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
 import type { EventChecks } from '../event-checks.ts';
 import { checkStorable, type EventToSend } from '../event-to-send.ts';
 import type { WritableStateKeys } from '../state/writable-state-keys.ts';
@@ -250,7 +250,6 @@ export class EventAppender {
     requireAuthorized(composed, head, context);
     const { unsigned, prev, auth } = composed;
     const { event } = unsigned;
-    const replaces = draft.stateKey === undefined ? undefined : head.entry(draft.type, draft.stateKey)?.nid;
     const memberBefore = draft.stateKey === undefined ? undefined : head.membership(draft.stateKey);
     const { redacts, withheld } = redactionBy(draft, unsigned.event, head, context);
     const newGroup = this.#newGroup(draft);
@@ -259,24 +258,7 @@ export class EventAppender {
     const stateBefore = head.chain.id;
     const group =
       newGroup && head.chain.advance(newGroup.id, new Map([[newGroup.keyNid, reservation.position]]));
-    const stored: StoredEvent = {
-      nid: reservation.position,
-      roomNid: head.roomNid,
-      event,
-      stream: reservation.position,
-      stateGroup: head.chain.id,
-      stateBefore,
-      replaces,
-      rejected: false,
-      softFailed: false,
-      distribute: false,
-      acceptedElsewhere: false,
-      resolves: false,
-      followsGap: false,
-      withheld,
-      outOfBand: false,
-      redactedBy: undefined,
-    };
+    const stored = storedLocalEvent(head, event, { position: reservation.position, stateBefore, withheld });
     const stateChanges = head.append(stored, nextExtremities(head, prev, stored));
     const { redacts: targetId } = event;
     if (redacts) head.redact(redacts, stored.nid);
@@ -315,6 +297,37 @@ export class EventAppender {
     if (keyNid === undefined) throw new Error('a state key has no nid: prepare() was not called');
     return { id: this.#deps.groupIds.next(), keyNid };
   }
+}
+
+/** Returns an event of a local user as it is stored. @param head contains the state group after the event */
+function storedLocalEvent(
+  head: WritableHead,
+  event: RoomEvent,
+  {
+    position,
+    stateBefore,
+    withheld,
+  }: { readonly position: number; readonly stateBefore: number | undefined; readonly withheld: boolean },
+): StoredEvent {
+  const { type, stateKey } = event;
+  return {
+    nid: position,
+    roomNid: head.roomNid,
+    event,
+    stream: position,
+    stateGroup: head.chain.id,
+    stateBefore,
+    replaces: stateKey === undefined ? undefined : head.entry(type, stateKey)?.nid,
+    rejected: false,
+    softFailed: false,
+    distribute: false,
+    acceptedElsewhere: false,
+    resolves: false,
+    followsGap: false,
+    withheld,
+    outOfBand: false,
+    redactedBy: undefined,
+  };
 }
 
 /** @throws UnauthorizedEvent when the authorization rules reject the event by the current state */

@@ -46,13 +46,6 @@ function joinRoutes(
   aliases: RoomAliases,
   thirdParties: ThirdPartyInviting,
 ): Route[] {
-  /** Returns the room id and the servers to join through, those of the request first. */
-  const locate = async (idOrAlias: string, query: ViaQuery) => {
-    const viaOfClient = viaOf(query);
-    if (isRoomId(idOrAlias)) return { roomId: idOrAlias, via: viaOfClient };
-    const { roomId, servers } = await aliases.locate(idOrAlias);
-    return { roomId, via: [...viaOfClient, ...servers] };
-  };
   const join = async (requester: Requester, roomId: string, via: readonly string[], body: JoinBody) => {
     const { third_party_signed: signedInvite } = body;
     if (signedInvite) await thirdParties.redeem(requester.userId, roomId, signedInvite);
@@ -85,7 +78,7 @@ function joinRoutes(
         response: roomIdResponse,
       },
       async ({ params, query, body, requester }) => {
-        const { roomId, via } = await locate(params.roomIdOrAlias, query);
+        const { roomId, via } = await locate(aliases, params.roomIdOrAlias, query);
         return join(requester, roomId, via, body);
       },
     ),
@@ -101,12 +94,20 @@ function joinRoutes(
         response: roomIdResponse,
       },
       async ({ params, query, body, requester }) => {
-        const { roomId, via } = await locate(params.roomIdOrAlias, query);
+        const { roomId, via } = await locate(aliases, params.roomIdOrAlias, query);
         await memberships.knock(requester.userId, roomId, { requester, extraContent: reasonOf(body), via });
         return { room_id: roomId };
       },
     ),
   ];
+}
+
+/** Returns the room id and the servers to join through, those of the request first. */
+async function locate(aliases: RoomAliases, idOrAlias: string, query: ViaQuery) {
+  const viaOfClient = viaOf(query);
+  if (isRoomId(idOrAlias)) return { roomId: idOrAlias, via: viaOfClient };
+  const { roomId, servers } = await aliases.locate(idOrAlias);
+  return { roomId, via: [...viaOfClient, ...servers] };
 }
 
 type JoinBody = JsonObject & WithReason & { third_party_signed?: JsonObject };

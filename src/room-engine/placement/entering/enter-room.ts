@@ -14,7 +14,7 @@ import type { JoinResponse } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import { authIdsOf, withMembersFromAuthEvents } from '../states/auth-state.ts';
 import type { BeforeStates, ReceivedState } from '../states/before-state.ts';
-import { applyCurrentStateChange } from '../states/current-state.ts';
+import { type AppliedChange, applyCurrentStateChange } from '../states/current-state.ts';
 import { PreparedCurrentState } from '../states/prepared-current-state.ts';
 import { readOutOfBandMembers } from '../store.ts';
 import { withoutAbandonedStates } from './abandoned-states.ts';
@@ -47,6 +47,11 @@ interface JoinContext {
   readonly outOfBandMembers: readonly OutOfBandMember[];
   /** Copies of events since an earlier join whose partial state was never completed, see `withoutAbandonedStates`. */
   readonly abandoned: ReadonlyMap<number, StoredEvent>;
+}
+
+/** The context of a join, and the prepared change to the state before it. */
+interface PreparedJoin extends JoinContext {
+  readonly prepared: PreparedCurrentState;
 }
 
 /** Enters rooms with the response of a resident server to `send_join`. */
@@ -200,28 +205,20 @@ export class EnterRoom {
     return PreparedCurrentState.prepare(head, { chain, entries, events, keyNids }, slices);
   }
 
+  /** Makes the join the only forward extremity of the head in memory, and returns the rows to write. */
   #extend(
     head: WritableHead,
     { event, json }: JoinResponse['event'],
-    {
-      storedJoin,
-      replaces,
-      auth,
-      missing,
-      before,
-      outOfBandMembers,
-      abandoned,
-      prepared,
-    }: JoinContext & { prepared: PreparedCurrentState },
+    context: PreparedJoin,
     chain: GroupChain,
     partial: PartialState | undefined,
     reserve: ReservePlace,
   ): PreparedWrite {
-    const { stateKeys, groupIds } = this.#deps;
+    const { storedJoin, before } = context;
     const ownKey = stateMapKey(event.type, event.stateKey ?? '');
-    const keyNid = stateKeys.peek(ownKey);
+    const keyNid = this.#deps.stateKeys.peek(ownKey);
     if (keyNid === undefined) throw new Error('a state key has no nid: prepare() was not called');
-    const groupId = groupIds.next();
+    const groupId = this.#deps.groupIds.next();
     const reservation = reserve();
     const { position } = reservation;
     const nid = storedJoin?.nid ?? position;
@@ -231,30 +228,13 @@ export class EnterRoom {
       stream: position,
       stateGroup: rows.id,
       stateBefore: before.id,
-      replaces: replaces?.nid,
+      replaces: context.replaces?.nid,
       resolves: true,
       followsGap: true,
       acceptedElsewhere: true,
     };
-    const stateChange = prepared.apply(head, stored, position);
-    const ownChange = applyCurrentStateChange(
-      head,
-      { chain, entries: new Map([[ownKey, nid]]), events: new Map(), keyNids: before.keyNids },
-      stored,
-      position,
-    );
-    const applied = {
-      stateChanges: [...stateChange.stateChanges, ...ownChange.stateChanges],
-      membershipChanges: [...stateChange.membershipChanges, ...ownChange.membershipChanges],
-    };
-    const { membershipChanges, stripped } = endOutOfBandMemberships(head, outOfBandMembers, applied, stored);
-    const formerExtremities = [...head.formerExtremities, ...head.extremities.map((end) => end.nid)].slice(
-      -maxFormerExtremities,
-    );
-    if (head.extremities.length > 0) head.formerExtremities = formerExtremities;
-    head.setExtremities([{ nid, eventId: event.eventId, depth: event.depth, stateGroup: rows.id }]);
-    head.remember(stored);
-    head.partial = partial;
+    const { stateChanges, membershipChanges, stripped } = applyJoin(head, stored, context, chain);
+    const formerExtremities = moveToJoin(head, stored, partial);
     return {
       head,
       stored,
@@ -264,28 +244,66 @@ export class EnterRoom {
         position,
         onTimeline: true,
         stored,
-        ...applied,
+        stateChanges,
         membershipChanges,
         ...withoutEnd,
       },
       content: json,
       end: { extremities: head.extremities, group: rows.id },
       groups: [...before.newGroups, rows],
-      auth: storedJoin ? [] : auth,
+      auth: storedJoin ? [] : context.auth,
       redacts: undefined,
       reservation,
       remote: {
         stateKeys: [...before.newGroupKeys, ownKey],
         place: nid === position ? undefined : position,
-        missing,
+        missing: context.missing,
         fillsGap: true,
         stripped: stripped.set(event.stateKey ?? '', undefined),
         formerExtremities: formerExtremities.length > 0 ? formerExtremities : undefined,
-        revised: abandoned,
+        revised: context.abandoned,
         partialState: partial ? JSON.stringify(partial) : null,
       },
     };
   }
+}
+
+/** Makes the join the only forward extremity of a head, and sets its partial state. @returns the former extremities, newest last */
+function moveToJoin(
+  head: WritableHead,
+  join: StoredEvent,
+  partial: PartialState | undefined,
+): readonly number[] {
+  const { nid, stateGroup, event } = join;
+  const former = [...head.formerExtremities, ...head.extremities.map((end) => end.nid)];
+  const formerExtremities = former.slice(-maxFormerExtremities);
+  if (head.extremities.length > 0) head.formerExtremities = formerExtremities;
+  head.setExtremities([{ nid, eventId: event.eventId, depth: event.depth, stateGroup }]);
+  head.remember(join);
+  head.partial = partial;
+  return formerExtremities;
+}
+
+/** Changes the current state of a head in memory to the state after the join, and ends out-of-band memberships. */
+function applyJoin(
+  head: WritableHead,
+  join: StoredEvent,
+  { prepared, before, outOfBandMembers }: PreparedJoin,
+  chain: GroupChain,
+): ReturnType<typeof endOutOfBandMemberships> & Pick<AppliedChange, 'stateChanges'> {
+  const { nid, event, stream = 0 } = join;
+  const entries = new Map([[stateMapKey(event.type, event.stateKey ?? ''), nid]]);
+  const change = { chain, entries, events: new Map(), keyNids: before.keyNids };
+  const toStateBefore = prepared.apply(head, join, stream);
+  const byJoin = applyCurrentStateChange(head, change, join, stream);
+  const applied = {
+    stateChanges: [...toStateBefore.stateChanges, ...byJoin.stateChanges],
+    membershipChanges: [...toStateBefore.membershipChanges, ...byJoin.membershipChanges],
+  };
+  return {
+    ...endOutOfBandMemberships(head, outOfBandMembers, applied, join),
+    stateChanges: applied.stateChanges,
+  };
 }
 
 function distinct(events: JoinResponse['state']): JoinResponse['state'] {

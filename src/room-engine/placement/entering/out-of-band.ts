@@ -1,4 +1,4 @@
-import { badJson, forbidden, membershipOf, serverOfUser } from '../../../protocol/index.ts';
+import { badJson, forbidden, membershipOf, type RoomEvent, serverOfUser } from '../../../protocol/index.ts';
 import { isStorableText } from '../../event-to-send.ts';
 import { type RoomFact, type StoredEvent, withoutEnd } from '../../stored-event.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
@@ -31,15 +31,7 @@ export class OutOfBandMemberships {
   ): Promise<PlacedEvent> {
     const { userRooms, writer, heads, roomNids, clock, signer } = this.#deps;
     requireSameRoom(room, event);
-    const { stateKey: userId } = event;
-    if (
-      event.type !== 'm.room.member' ||
-      userId === undefined ||
-      !isStorableText(userId) ||
-      !isStorableText(event.eventId)
-    ) {
-      throw badJson('This is not a membership event');
-    }
+    const userId = memberOf(event);
     if (serverOfUser(userId) !== signer.serverName) throw forbidden('The user belongs to another server');
     const to = membershipOf(event.content);
     const hasStrippedState = to === 'invite' || to === 'knock';
@@ -99,4 +91,13 @@ export class OutOfBandMemberships {
     const roomEvent = await events.getById(eventId);
     return roomEvent?.roomNid === head.roomNid ? roomEvent : undefined;
   }
+}
+
+/** Returns the user whose membership an event changes. @throws MatrixError M_BAD_JSON for other events */
+function memberOf({ type, stateKey: userId, eventId }: RoomEvent): string {
+  const isMembership = type === 'm.room.member' && userId !== undefined;
+  if (!isMembership || !isStorableText(userId) || !isStorableText(eventId)) {
+    throw badJson('This is not a membership event');
+  }
+  return userId;
 }

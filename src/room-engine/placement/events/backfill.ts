@@ -1,8 +1,10 @@
 import { notFound, stateMapKey } from '../../../protocol/index.ts';
 import { isExpired } from '../../retention/message-retention.ts';
-import { type StoredEvent, withoutEnd } from '../../stored-event.ts';
+import type { GroupChain } from '../../state/group-chain.ts';
+import { type RoomFact, type StoredEvent, withoutEnd } from '../../stored-event.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
+import type { VerifiedEvent } from '../../verified-event.ts';
 import type { OlderEvent } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import type { BeforeStates } from '../states/before-state.ts';
@@ -11,6 +13,14 @@ import { type EventExamination, EventExaminer } from './examine-event.ts';
 import { outlierOf } from './outliers.ts';
 import { showRedactions } from './pending-redactions.ts';
 import { hasPlace, requireSameRoom } from './place-event.ts';
+
+/** A backfilled event that is ready to be placed, with the results of its checks. */
+interface ExaminedOlderEvent extends VerifiedEvent {
+  readonly storedEvent: StoredEvent | undefined;
+  readonly examination: EventExamination;
+  /** As in `RemoteWrite`. */
+  readonly backfillsLeft: number | undefined;
+}
 
 /** Places backfilled events before the earliest events of timelines. */
 export class Backfill {
@@ -98,20 +108,11 @@ export class Backfill {
     }
   }
 
+  /** Returns the rows to write, and marks an event that the backfilled event redacts as redacted in memory. */
   #extend(
     head: WritableHead,
-    {
-      event,
-      json,
-      storedEvent,
-      examination,
-      backfillsLeft,
-    }: OlderEvent['event'] & {
-      storedEvent: StoredEvent | undefined;
-      examination: EventExamination;
-      backfillsLeft: number | undefined;
-    },
-    chain: Awaited<ReturnType<EventExamination['stateBefore']['chain']>> | undefined,
+    { event, json, storedEvent, examination, backfillsLeft }: ExaminedOlderEvent,
+    chain: GroupChain | undefined,
     keyNid: number | undefined,
     reserve: ReservePlace,
   ): PreparedWrite {
@@ -136,14 +137,11 @@ export class Backfill {
     if (examination.redacts) head.redact(examination.redacts, nid);
     if (examination.stateBefore.resolvedFrom.length > 0)
       resolver.remember(examination.stateBefore.resolvedFrom, examination.stateBefore.id);
-    const noChanges = { stateChanges: [], membershipChanges: [] };
     return {
       head,
       stored,
       rowAction: storedEvent ? 'known' : 'new',
-      fact: isShown
-        ? { roomId: head.roomId, position, onTimeline: false, stored, ...noChanges, ...withoutEnd }
-        : undefined,
+      fact: isShown ? factOf(head, stored, position) : undefined,
       content: json,
       end: undefined,
       groups: [...examination.stateBefore.newGroups, ...(rows ? [rows] : [])],
@@ -165,6 +163,17 @@ export class Backfill {
     };
   }
 }
+
+/** Returns the fact of a backfilled event, which changes neither the state nor the end of the room. */
+const factOf = (head: WritableHead, stored: StoredEvent, position: number): RoomFact => ({
+  roomId: head.roomId,
+  position,
+  onTimeline: false,
+  stored,
+  stateChanges: [],
+  membershipChanges: [],
+  ...withoutEnd,
+});
 
 /**
  * Returns the events to which the backward extremities or detached events lead by `prev_events`, including the detached

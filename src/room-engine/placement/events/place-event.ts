@@ -1,5 +1,6 @@
 import { forbidden, notFound, type RoomEvent, stateMapKey } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
+import type { RemoteWrite } from '../../timeline/event-write.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
 import type { VerifiedEvent } from '../../verified-event.ts';
@@ -122,7 +123,7 @@ export class EventPlacer {
     reserve: ReservePlace,
   ): PreparedWrite {
     const { event, json, storedEvent, examination } = examined;
-    const { isExtremity, isOnTimeline, remainingExtremities, keyNid, chain, currentChange } = plan;
+    const { isOnTimeline, keyNid, chain, currentChange } = plan;
     const { groupIds, resolver } = this.#deps;
     const newGroup = chain && keyNid !== undefined ? { chain, keyNid, id: groupIds.next() } : undefined;
     const reservation = reserve();
@@ -137,13 +138,7 @@ export class EventPlacer {
       resolves: isOnTimeline && changesOtherState(event, nid, plan),
     });
     const applied = this.#apply(head, stored, plan, position);
-    if (isOnTimeline) {
-      const { eventId, depth } = event;
-      head.setExtremities(
-        isExtremity ? [...remainingExtremities, { nid, eventId, depth, stateGroup }] : remainingExtremities,
-      );
-      head.remember(stored);
-    }
+    if (isOnTimeline) addToTimeline(head, stored, plan);
     if (examination.redacts) head.redact(examination.redacts, nid);
     if (examination.stateBefore.resolvedFrom.length > 0)
       resolver.remember(examination.stateBefore.resolvedFrom, examination.stateBefore.id);
@@ -158,7 +153,8 @@ export class EventPlacer {
         position,
         onTimeline: true,
         stored,
-        ...applied,
+        stateChanges: applied.stateChanges,
+        membershipChanges: applied.membershipChanges,
         end,
         redacts: examination.redacts?.nid,
         transaction: examined.options.transaction,
@@ -175,17 +171,7 @@ export class EventPlacer {
       redacts: examination.redacts,
       transaction: examined.options.transaction,
       reservation,
-      remote: {
-        stateKeys: newGroupKeys(event, examination.stateBefore, plan),
-        place: isOnTimeline && nid !== position ? position : undefined,
-        // Gaps before a rejected event need not be filled, unless an event on the timeline refers to it.
-        missing:
-          examination.rejected === undefined || examination.isBackwardExtremity ? examination.missing : [],
-        backfillsLeft: examination.rejected === undefined ? maxBackfillResponses : undefined,
-        fillsGap: isOnTimeline || examination.isBackwardExtremity,
-        pendingTarget: examination.pendingTarget,
-        redactedTs: examination.redactedBy[0]?.event.originServerTs,
-      },
+      remote: remoteWriteOf(examined, plan, isOnTimeline && nid !== position ? position : undefined),
     };
   }
 
@@ -206,6 +192,37 @@ export class EventPlacer {
       position,
     );
   }
+}
+
+/** Adds an event to the timeline of the head in memory, and sets the forward extremities. */
+function addToTimeline(
+  head: WritableHead,
+  stored: StoredEvent,
+  { isExtremity, remainingExtremities }: PlacementPlan,
+): void {
+  const { nid, stateGroup, event } = stored;
+  const extremity = { nid, eventId: event.eventId, depth: event.depth, stateGroup };
+  head.setExtremities(isExtremity ? [...remainingExtremities, extremity] : remainingExtremities);
+  head.remember(stored);
+}
+
+/** Returns the rows that only events of remote servers have. @param place as in `RemoteWrite` */
+function remoteWriteOf(
+  { event, examination }: ExaminedEvent,
+  plan: PlacementPlan,
+  place: number | undefined,
+): RemoteWrite {
+  const { rejected, isBackwardExtremity, missing, redactedBy } = examination;
+  return {
+    stateKeys: newGroupKeys(event, examination.stateBefore, plan),
+    place,
+    // Gaps before a rejected event need not be filled, unless an event on the timeline refers to it.
+    missing: rejected === undefined || isBackwardExtremity ? missing : [],
+    backfillsLeft: rejected === undefined ? maxBackfillResponses : undefined,
+    fillsGap: plan.isOnTimeline || isBackwardExtremity,
+    pendingTarget: examination.pendingTarget,
+    redactedTs: redactedBy[0]?.event.originServerTs,
+  };
 }
 
 /**
