@@ -134,7 +134,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('GET /scheduled_tasks lists jobs, with filters', async () => {
       const deleted = await anna!.createRoom();
       const { delete_id } = await admin.do('DELETE', `/v2/rooms/${enc(deleted)}`, {});
-      const tasks = async (query: Record<string, string | number>) =>
+      const tasks = async (query: Record<string, string | string[] | number>) =>
         (await admin.do('GET', '/v1/scheduled_tasks', undefined, query))['scheduled_tasks'] as {
           status: string;
           resource_id: string;
@@ -156,6 +156,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok((await tasks({ max_timestamp: 9e15, status: 'scheduled' })).length > 0);
       assert.deepEqual(await tasks({ action_name: 'rooms/deletion', status: 'failed' }), []);
       assert.deepEqual(await tasks({ action_name: 'rooms/deletion', max_timestamp: 1 }), []);
+      const deletions = (status: string[]) => tasks({ action_name: ['rooms/deletion', 'unknown'], status });
+      assert.deepEqual(await deletions(['failed', 'complete']), await deletionTasks());
+      assert.deepEqual(await deletions(['failed', 'cancelled']), []);
+      const waiting = await tasks({ status: ['scheduled', 'active'] });
+      assert.ok(waiting.length > 0);
+      assert.ok(waiting.every(({ status }) => ['scheduled', 'active'].includes(status)));
       assert.ok((await tasks({})).some(({ status }) => status === 'scheduled'));
     });
   });

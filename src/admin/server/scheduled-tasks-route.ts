@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
-import { type Job, type JobFilter, type JobStatus, type Jobs, jobStatus } from '../../kernel/jobs/index.ts';
+import { type Job, type JobStatus, type Jobs, jobStatus } from '../../kernel/jobs/index.ts';
 import { withoutNul } from '../paging/contains.ts';
 import { direction } from '../paging/page-query.ts';
 import { nullableText } from '../response-fields.ts';
@@ -11,18 +11,13 @@ const jobsAtOnce = 500;
 /** Maximum number of jobs in a response. */
 const maxJobs = 10_000;
 
-/** The jobs that each status selects. */
-const filterByStatus = {
-  scheduled: { state: 'waiting', isRunning: false },
-  active: { state: 'waiting', isRunning: true },
-  complete: { state: 'done' },
-  cancelled: { state: 'cancelled' },
-  failed: { state: 'failed' },
-} as const satisfies Readonly<Record<JobStatus, JobFilter>>;
+const statuses = ['scheduled', 'active', 'complete', 'cancelled', 'failed'] as const satisfies JobStatus[];
 
-const status = Type.Optional(
-  Type.Union((Object.keys(filterByStatus) as JobStatus[]).map((one) => Type.Literal(one))),
-);
+/** A parameter that may be repeated: jobs match with any of its values. */
+const anyStatus = Type.Array(Type.Union(statuses.map((status) => Type.Literal(status))), {
+  maxItems: 100,
+  default: [],
+});
 
 const task = Type.Object({
   id: Type.String(),
@@ -48,11 +43,11 @@ export function scheduledTasksRoute(jobs: Jobs): Route {
       path: '/_server/admin/v1/scheduled_tasks',
       auth: 'admin',
       query: Type.Object({
-        action_name: Type.Optional(Type.String()),
+        action_name: Type.Array(Type.String(), { maxItems: 100, default: [] }),
         resource_id: Type.Optional(Type.String()),
-        status,
+        status: anyStatus,
         // The code of the reference server reads `job_status`, its documentation says `status`: both are accepted.
-        job_status: status,
+        job_status: anyStatus,
         max_timestamp: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
         limit: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: maxJobs }),
         dir: Type.Optional(direction),
@@ -61,12 +56,12 @@ export function scheduledTasksRoute(jobs: Jobs): Route {
     },
     async ({ query }) => {
       const limit = Math.min(query.limit, maxJobs);
-      const status = query.status ?? query.job_status;
+      const requestedStatuses = query.status.length > 0 ? query.status : query.job_status;
       const listedJobs: Job[] = [];
       const filter = {
-        ...(query.action_name !== undefined && { kind: withoutNul(query.action_name) }),
+        ...(query.action_name.length > 0 && { kind: query.action_name.map(withoutNul) }),
         ...(query.resource_id !== undefined && { key: withoutNul(query.resource_id) }),
-        ...(status === undefined ? {} : filterByStatus[status]),
+        ...(requestedStatuses.length > 0 && { statuses: requestedStatuses }),
         ...(query.max_timestamp !== undefined && { before: query.max_timestamp }),
         newestFirst: query.dir === 'b',
       };

@@ -134,7 +134,7 @@ forEachDatabase((open) => {
     const stopping = first.jobs.stop();
     await eventually('the stop', async () => {
       first.clock.advance(1_000);
-      return (await first.jobs.list({ isRunning: true })).length === 0;
+      return (await first.jobs.list({ statuses: ['active'] })).length === 0;
     });
     await stopping;
     const [job] = await first.jobs.list({ kind: 'greet' });

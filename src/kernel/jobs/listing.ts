@@ -2,15 +2,17 @@ import { sql } from 'kysely';
 import type { JsonValue } from '../../protocol/index.ts';
 import type { Reader } from '../database/index.ts';
 import type { Job, JobProgress, JobState } from './job.ts';
+import type { JobStatus } from './job-status.ts';
 import type { JobTables } from './store.ts';
 
 /** Selects the jobs of a list. */
 export interface JobFilter {
-  readonly kind?: string;
+  /** One kind, or several of them. */
+  readonly kind?: string | readonly string[];
   readonly key?: string;
   readonly state?: JobState;
-  /** Whether a process runs the job at this moment. */
-  readonly isRunning?: boolean;
+  /** Selects jobs that have one of these statuses. A job that waits for its next attempt is `scheduled`. */
+  readonly statuses?: readonly JobStatus[];
   /**
    * Milliseconds since the epoch. Selects jobs whose time is earlier: the end of a finished job, the scheduling of a
    * running job, or the planned start of a waiting job.
@@ -31,16 +33,16 @@ export interface JobFilter {
  */
 export async function listJobs(
   reader: Reader<JobTables>,
-  { kind, key, state, isRunning, before, after, newestFirst = false, limit = 100 }: JobFilter,
+  { kind, key, state, statuses, before, after, newestFirst = false, limit = 100 }: JobFilter,
   now: number,
   progressOf: (kind: string, payload: JsonValue) => JobProgress | null,
 ): Promise<Job[]> {
   let query = reader.selectFrom('jobs').selectAll();
   if (after !== undefined) query = query.where('id', newestFirst ? '<' : '>', after);
-  if (kind !== undefined) query = query.where('kind', '=', kind);
+  if (kind !== undefined) query = query.where('kind', 'in', [kind].flat());
   if (key !== undefined) query = query.where('key', '=', key);
   if (state !== undefined) query = query.where('state', '=', state);
-  if (isRunning !== undefined) query = query.where('lease_until', isRunning ? '>' : '<=', now);
+  if (statuses !== undefined) query = query.where(statusOf(now), 'in', statuses);
   if (before !== undefined) query = query.where(timeOf(now), '<', before);
   const rows = await query
     .orderBy('id', newestFirst ? 'desc' : 'asc')
@@ -65,6 +67,13 @@ export async function listJobs(
     };
   });
 }
+
+/** The status of a job as in `JobFilter.statuses`. */
+const statusOf = (now: number) =>
+  sql<JobStatus>`case when state = 'done' then 'complete'
+    when state <> 'waiting' then state
+    when lease_until > ${now} then 'active'
+    else 'scheduled' end`;
 
 /** The time of a job as in `JobFilter.before`. */
 const timeOf = (now: number) =>
