@@ -12,7 +12,7 @@ import { newUserRoutes } from './new-accounts/new-user-routes.ts';
 import { newUserSteps } from './new-accounts/new-user-steps.ts';
 import { ProviderAccounts } from './new-accounts/provider-accounts.ts';
 import { ProviderProfiles } from './new-accounts/provider-profiles.ts';
-import { openProviders } from './providers.ts';
+import { type OpenedProviders, openProviders } from './providers.ts';
 import { ssoFlows, ssoStage } from './reauthentication/sso-stage.ts';
 import { confirmationRoutes, stageContinuation } from './reauthentication/stage-continuation.ts';
 import type { SsoDeps, SsoOptions } from './sso-deps.ts';
@@ -53,25 +53,12 @@ export function openSso(deps: SsoDeps, options: SsoOptions) {
     newUserPages: newUserSteps(options.terms ?? undefined),
     updatesProfiles: options.sso.update_profile_information,
   });
-  const trustedClients = [
-    ...(options.sso.client_whitelist ?? []),
-    ...['_matrix', '_proto'].map((space) => `${baseUrl}${space}/static/client/login`),
-  ];
+  const trustedClients = trustedClientsOf(options, baseUrl);
   logins.addContinuation(clientContinuation({ accounts, profiles, pages, serverName, trustedClients }));
   logins.addContinuation(stageContinuation({ ...deps, accounts }));
   const terms = options.terms === null ? undefined : termsOf(options.terms, baseUrl);
-  const stageDeps = { providers: () => providers, externalIds };
   const oauthAware = { isPreferred: false };
-  const extensions: Pick<
-    AccountExtensions,
-    'stages' | 'confirmation' | 'loginTypes' | 'loginTokenIssuer' | 'beforeReopening'
-  > = {
-    stages: providers.length > 0 ? [ssoStage(stageDeps)] : [],
-    confirmation: (userId) => ssoFlows(stageDeps, userId),
-    loginTypes: [new SsoLoginType(providers, () => oauthAware.isPreferred), ...opened.loginTypes],
-    loginTokenIssuer: tokenIssuer(providers.length > 0, providerSessions),
-    beforeReopening: [(writer, device) => providerSessions.forgetIn(writer, device)],
-  };
+  const extensions = extensionsOf(opened, { externalIds, providerSessions, oauthAware });
   const routes: Route[] =
     providers.length === 0
       ? []
@@ -99,6 +86,36 @@ const termsOf = (version: string, baseUrl: string) => ({
   version,
   url: `${baseUrl}_matrix/consent?v=${encodeURIComponent(version)}`,
 });
+
+/** Returns the prefixes of the URLs of clients to which browsers are redirected without a confirmation. */
+const trustedClientsOf = ({ sso }: SsoOptions, baseUrl: string): string[] => [
+  ...(sso.client_whitelist ?? []),
+  ...['_matrix', '_proto'].map((space) => `${baseUrl}${space}/static/client/login`),
+];
+
+interface ExtensionsDeps {
+  readonly externalIds: ExternalIds;
+  readonly providerSessions: ProviderSessions;
+  readonly oauthAware: { readonly isPreferred: boolean };
+}
+
+/** Returns the login types and stages that single sign-on adds to accounts. */
+function extensionsOf(
+  { providers, loginTypes }: OpenedProviders,
+  { externalIds, providerSessions, oauthAware }: ExtensionsDeps,
+): Pick<
+  AccountExtensions,
+  'stages' | 'confirmation' | 'loginTypes' | 'loginTokenIssuer' | 'beforeReopening'
+> {
+  const stageDeps = { providers: () => providers, externalIds };
+  return {
+    stages: providers.length > 0 ? [ssoStage(stageDeps)] : [],
+    confirmation: (userId) => ssoFlows(stageDeps, userId),
+    loginTypes: [new SsoLoginType(providers, () => oauthAware.isPreferred), ...loginTypes],
+    loginTokenIssuer: tokenIssuer(providers.length > 0, providerSessions),
+    beforeReopening: [(writer, device) => providerSessions.forgetIn(writer, device)],
+  };
+}
 
 /** Stores, for each session that a login token opens, the provider that has authenticated the user. */
 const tokenIssuer = (issuesTokens: boolean, sessions: ProviderSessions): TokenIssuer => ({

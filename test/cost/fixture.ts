@@ -40,45 +40,18 @@ export async function openFixture(): Promise<Fixture> {
   const remoteServer = await several.scripted('other.test');
   const { roomId, eventId } = await openRoom(user, remoteServer);
   const administrator = await registerAdmin(server);
-  const { deviceId: targetDevice, ...targetUser } = await server.register('target');
-  const target = new TestClient(server, { ...targetUser, deviceId: targetDevice });
-  const leaver = await server.register('leaver');
-  const targetRoom = await target.createRoom();
-  const registrationToken = 'registration-token';
-  await administrator.ask('POST', '/_synapse/admin/v1/registration_tokens/new', { token: registrationToken });
   const pathParameters = {
     ...fixedParameters,
     roomId,
     roomIdOrAlias: roomId,
     eventId,
     rootId: eventId,
-    userId: user.id,
     deviceId: alice.deviceId,
-    delayId: await delayedEvent(user, roomId),
-    version: await keyBackup(user),
-    filterId: String((await user.do('POST', `/user/${enc(user.id)}/filter`, {}))['filter_id']),
-    token: registrationToken,
-    mediaId: await upload(server, user),
+    ...(await createSubjects(server, user, roomId)),
+    token: await registrationToken(administrator),
   };
-  await storeData(user, roomId);
-  const targetParameters = {
-    ...pathParameters,
-    userId: target.id,
-    deviceId: targetDevice,
-    roomId: targetRoom,
-    roomIdOrAlias: targetRoom,
-    eventId: await target.say(targetRoom, 'first'),
-  };
-  const byOperation: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-    upgradeRoom: { roomId: await user.createRoom() },
-    updateUserDevice: { deviceId: 'DRIVEN' },
-    purgeHistory: { roomId: await user.createRoom() },
-    joinUserToRoom: { roomIdOrAlias: roomId },
-    deactivateUser: { userId: leaver.userId },
-    makeJoin: { userId: '@guest:other.test' },
-    makeLeave: { userId: '@guest:other.test' },
-    makeKnock: { userId: '@guest:other.test' },
-  };
+  const targetParameters = { ...pathParameters, ...(await openTarget(server)) };
+  const byOperation = await parametersByOperation(server, user, roomId);
   let count = 0;
   return {
     server,
@@ -96,7 +69,7 @@ export async function openFixture(): Promise<Fixture> {
       roomId,
       eventId,
       userId: user.id,
-      otherUserId: target.id,
+      otherUserId: targetParameters.userId,
       since: (await user.sync()).next_batch,
       backupVersion: pathParameters.version,
       clientId: await oauthClient(server),
@@ -164,6 +137,55 @@ async function openRoom(user: TestClient, remoteServer: ScriptedServer) {
     await Promise.all(Array.from({ length: 10 }, (_, index) => user.say(roomId, `${batch} ${index}`)));
   }
   return { roomId, eventId };
+}
+
+/** Creates what the requests of the user concern. @returns path parameters */
+async function createSubjects(server: FederatedServer, user: TestClient, roomId: string) {
+  await storeData(user, roomId);
+  return {
+    userId: user.id,
+    delayId: await delayedEvent(user, roomId),
+    version: await keyBackup(user),
+    filterId: String((await user.do('POST', `/user/${enc(user.id)}/filter`, {}))['filter_id']),
+    mediaId: await upload(server, user),
+  };
+}
+
+/** Creates a registration token. @returns the token */
+async function registrationToken(administrator: TestClient): Promise<string> {
+  const token = 'registration-token';
+  await administrator.ask('POST', '/_synapse/admin/v1/registration_tokens/new', { token });
+  return token;
+}
+
+/** Registers the user whom the requests of administrators concern. @returns path parameters of the user and a room */
+async function openTarget(server: FederatedServer) {
+  const { userId, deviceId, token } = await server.register('target');
+  const target = new TestClient(server, { userId, deviceId, token });
+  const roomId = await target.createRoom();
+  return { userId, deviceId, roomId, roomIdOrAlias: roomId, eventId: await target.say(roomId, 'first') };
+}
+
+/**
+ * Returns the path parameters that are different for single operations.
+ * @param roomId a room that an administrator joins
+ */
+async function parametersByOperation(
+  server: FederatedServer,
+  user: TestClient,
+  roomId: string,
+): Promise<Readonly<Record<string, Readonly<Record<string, string>>>>> {
+  const remoteUser = { userId: '@guest:other.test' };
+  return {
+    upgradeRoom: { roomId: await user.createRoom() },
+    updateUserDevice: { deviceId: 'DRIVEN' },
+    purgeHistory: { roomId: await user.createRoom() },
+    joinUserToRoom: { roomIdOrAlias: roomId },
+    deactivateUser: { userId: (await server.register('leaver')).userId },
+    makeJoin: remoteUser,
+    makeLeave: remoteUser,
+    makeKnock: remoteUser,
+  };
 }
 
 /** Uploads an image. @returns its media id */

@@ -81,9 +81,34 @@ export interface Scenario {
 export async function playScenario(server: TestServer, visibility: Visibility): Promise<Scenario> {
   const register = (name: string) => TestClient.register(server, `${name}-${visibility.replace('_', '')}`);
   const [owner, sender] = [await register('owner'), await register('speaker')];
-  const clients = {} as Record<ViewerRole, TestClient>;
+  const clients = {} as Clients;
   for (const viewer of viewerRoles)
     clients[viewer] = viewer === 'guest' ? await guest(server) : await register(viewer);
+  const rooms = await createRooms(owner, sender, visibility);
+  const { roomId } = rooms;
+  const events = new Map<string, string>();
+  const start = (await owner.sync()).next_batch;
+  const times: number[] = [];
+  const run = { server, visibility, roomId, sender, events, times };
+  await playPhase(run, 0);
+  for (const joiner of joiners) await clients[joiner].join(roomId);
+  const ignored = { ignored_users: { [sender.id]: {} } };
+  await clients.ignoring.do(
+    'PUT',
+    `/user/${enc(clients.ignoring.id)}/account_data/m.ignored_user_list`,
+    ignored,
+  );
+  await playPhase(run, 1);
+  await changeMemberships(owner, clients, roomId);
+  await playPhase(run, 2);
+  const last = events.get(markOf(visibility, 2, 'edit'))!;
+  await leaveActivity(server, owner, visibility, roomId, last);
+  const end = (await owner.sync()).next_batch;
+  return { visibility, ...rooms, clients, owner, sender, events, tokens: { start, end }, times };
+}
+
+/** Creates the room with its alias, and the space that contains it. */
+async function createRooms(owner: TestClient, sender: TestClient, visibility: Visibility) {
   const alias = `#room-${visibility.replace('_', '')}:test`;
   const roomId = await owner.createRoom({
     room_version: '11',
@@ -101,19 +126,11 @@ export async function playScenario(server: TestServer, visibility: Visibility): 
     ],
   });
   await sender.join(roomId);
-  const events = new Map<string, string>();
-  const start = (await owner.sync()).next_batch;
-  const times: number[] = [];
-  const run = { server, visibility, roomId, sender, events, times };
-  await playPhase(run, 0);
-  for (const joiner of joiners) await clients[joiner].join(roomId);
-  const ignored = { ignored_users: { [sender.id]: {} } };
-  await clients.ignoring.do(
-    'PUT',
-    `/user/${enc(clients.ignoring.id)}/account_data/m.ignored_user_list`,
-    ignored,
-  );
-  await playPhase(run, 1);
+  return { roomId, spaceId, alias };
+}
+
+/** Makes the viewers what their roles say. */
+async function changeMemberships(owner: TestClient, clients: Clients, roomId: string): Promise<void> {
   await owner.setState(roomId, 'm.room.join_rules', { join_rule: 'knock' });
   await clients.knocking.knock(roomId);
   await owner.setState(roomId, 'm.room.join_rules', { join_rule: 'invite' });
@@ -123,10 +140,18 @@ export async function playScenario(server: TestServer, visibility: Visibility): 
   await clients.forgot.membership('forget', roomId);
   await owner.membership('kick', roomId, clients.kicked);
   await owner.membership('ban', roomId, clients.banned);
-  await playPhase(run, 2);
+}
+
+/** Leaves traces of the owner that are not events: typing, a receipt, presence, account data and a delayed event. */
+async function leaveActivity(
+  server: TestServer,
+  owner: TestClient,
+  visibility: Visibility,
+  roomId: string,
+  last: string,
+): Promise<void> {
   await owner.do('PUT', `/rooms/${enc(roomId)}/typing/${enc(owner.id)}`, { typing: true, timeout: 600_000 });
-  const last = enc(events.get(markOf(visibility, 2, 'edit'))!);
-  await owner.do('POST', `/rooms/${enc(roomId)}/receipt/m.read/${last}`, {});
+  await owner.do('POST', `/rooms/${enc(roomId)}/receipt/m.read/${enc(last)}`, {});
   await owner.do('PUT', `/presence/${enc(owner.id)}/status`, { presence: 'online', status_msg: 'here' });
   const secret = { mark: markOf(visibility, 2, 'private') };
   await owner.do('PUT', `/user/${enc(owner.id)}/account_data/org.example.private`, secret);
@@ -147,20 +172,9 @@ export async function playScenario(server: TestServer, visibility: Visibility): 
       body: JSON.stringify(later),
     },
   );
-  const end = (await owner.sync()).next_batch;
-  return {
-    visibility,
-    roomId,
-    spaceId,
-    alias,
-    clients,
-    owner,
-    sender,
-    events,
-    tokens: { start, end },
-    times,
-  };
 }
+
+type Clients = Record<ViewerRole, TestClient>;
 
 interface ScenarioRun extends Pick<Scenario, 'visibility' | 'roomId' | 'sender'> {
   readonly server: TestServer;

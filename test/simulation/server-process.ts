@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import type { Federation } from '../../src/composition/federation.ts';
 import { otherServers } from '../../src/composition/federation-rooms.ts';
 import { sendEdus } from '../../src/composition/federation-traffic.ts';
@@ -26,6 +27,7 @@ import { openFederationClient, TransactionsApi } from '../../src/federation-clie
 import { BriefMap } from '../../src/kernel/brief-map.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
 import { createRouter } from '../../src/kernel/http/endpoints/router.ts';
+import type { Route } from '../../src/kernel/http/index.ts';
 import { BodyReader } from '../../src/kernel/http/requests/body-reader.ts';
 import { createLogger, silentLogger } from '../../src/kernel/observability/index.ts';
 import type { Resolver } from '../../src/kernel/outbound/index.ts';
@@ -91,7 +93,7 @@ export class ServerProcess implements Disk, Client, Host {
   readonly #end: () => void;
   #isAlive = true;
   #stepsLeft = Number.POSITIVE_INFINITY;
-  #listener: Parameters<typeof answerLocally>[0] | undefined;
+  #listener: RequestListener | undefined;
 
   constructor(
     name: string,
@@ -156,20 +158,7 @@ export class ServerProcess implements Disk, Client, Host {
   ): Promise<Run> {
     const { network } = this.#environment;
     const { shutdown } = this;
-    const log = createLogger({ level: 'warn', destination: { write: logLine } });
-    const kernel = await openKernel(
-      {
-        configuration,
-        clock: this.#clock(),
-        randomness: this.#dice,
-        log,
-        namedLog: () => log,
-        resolver,
-        databaseOptions: { kind: 'sqlite', path, flush: 'never' },
-        sharesDatabase: true,
-      },
-      shutdown,
-    );
+    const kernel = await this.#openKernel(configuration, path, logLine);
     const opened = new OpenedSlices(shutdown);
     const federation = await openFederation(kernel, network, this, opened);
     const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);
@@ -202,29 +191,11 @@ export class ServerProcess implements Disk, Client, Host {
     await sender.start();
     opened.add('jobs', kernel.jobs);
     await opened.start();
-    const access = new RoomAccess({ ...rooms, serverName: kernel.serverName });
-    const { history, state } = openServing(rooms.engine, kernel.database);
-    const listener = createRouter(
-      [
-        ...handshakes,
-        ...transactionRoutes(transactions),
-        ...historyRoutes({ ...kernel, access, history }),
-        ...stateRoutes({ access, state, history }),
-        ...opened.routes,
-      ],
-      { resources: [{ names: ['federation'], compress: false }] },
-      { log, clock: kernel.clock, forwarded: false, requestIdHeader: undefined, watched: new BriefMap() },
-      {
-        bodies: new BodyReader(kernel.clock),
-        authenticator: {
-          authenticate: () => Promise.reject(new Error('the simulation has no client requests')),
-        },
-        serverAuthenticator: federation.serverAuthenticator,
-        serverAdmission: undefined,
-        monotonic: () => kernel.clock.monotonic(),
-        observe: () => undefined,
-      },
-    );
+    const listener = routerOf(kernel, federation, rooms, [
+      ...handshakes,
+      ...transactionRoutes(transactions),
+      ...opened.routes,
+    ]);
     shutdown.add('router', () => network.leave(this.name, this));
     this.#listener = listener;
     if (this.#isAlive) network.listen(this.name, this);
@@ -241,6 +212,27 @@ export class ServerProcess implements Disk, Client, Host {
     };
   }
 
+  #openKernel(
+    configuration: HearthConfiguration,
+    path: string,
+    logLine: (line: string) => void,
+  ): Promise<Kernel> {
+    const log = createLogger({ level: 'warn', destination: { write: logLine } });
+    return openKernel(
+      {
+        configuration,
+        clock: this.#clock(),
+        randomness: this.#dice,
+        log,
+        namedLog: () => log,
+        resolver,
+        databaseOptions: { kind: 'sqlite', path, flush: 'never' },
+        sharesDatabase: true,
+      },
+      this.shutdown,
+    );
+  }
+
   #clock(): Clock {
     const { scheduler } = this.#environment;
     const begun = scheduler.now;
@@ -253,6 +245,38 @@ export class ServerProcess implements Disk, Client, Host {
         }),
     };
   }
+}
+
+/** Returns the listener for requests of other servers. @param routes the routes besides those that serve history and state */
+function routerOf(
+  kernel: Kernel,
+  federation: Federation,
+  rooms: Rooms,
+  routes: readonly Route[],
+): RequestListener {
+  const access = new RoomAccess({ ...rooms, serverName: kernel.serverName });
+  const { history, state } = openServing(rooms.engine, kernel.database);
+  return createRouter(
+    [...routes, ...historyRoutes({ ...kernel, access, history }), ...stateRoutes({ access, state, history })],
+    { resources: [{ names: ['federation'], compress: false }] },
+    {
+      log: kernel.log,
+      clock: kernel.clock,
+      forwarded: false,
+      requestIdHeader: undefined,
+      watched: new BriefMap(),
+    },
+    {
+      bodies: new BodyReader(kernel.clock),
+      authenticator: {
+        authenticate: () => Promise.reject(new Error('the simulation has no client requests')),
+      },
+      serverAuthenticator: federation.serverAuthenticator,
+      serverAdmission: undefined,
+      monotonic: () => kernel.clock.monotonic(),
+      observe: () => undefined,
+    },
+  );
 }
 
 /** Like `startFederation`, with the simulated network in place of the real one. */

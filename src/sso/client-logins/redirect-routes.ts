@@ -26,7 +26,7 @@ const movedParameter = 'hearth_moved';
  * Source: client-server API, "SSO client login/authentication".
  */
 export function redirectRoutes(deps: RedirectRoutesDeps): Route[] {
-  const { logins, pages, serverName } = deps;
+  const { logins } = deps;
   const begin = async (request: BrowserRequest, provider: string, redirectUrl: string): Promise<Reply> => {
     const parameters = queryOf(request.url);
     const moved = onPublicHost(deps, request, parameters);
@@ -68,34 +68,40 @@ export function redirectRoutes(deps: RedirectRoutesDeps): Route[] {
         path: '/_server/client/pick_idp',
         query: Type.Object({ ...target, idp: Type.Optional(Type.String()) }),
       },
-      async (request) => {
-        const { redirectUrl, idp } = request.query;
-        try {
-          readRedirectUrl(redirectUrl);
-        } catch (error) {
-          return logins.failed(error);
-        }
-        const parameters = queryOf(request.url);
-        parameters.delete('idp');
-        if (idp !== undefined) {
-          const path = `/_matrix/client/v3/login/sso/redirect/${encodeURIComponent(idp)}`;
-          return redirect(`${path}?${parameters}`);
-        }
-        return pages.page('sso_login_idp_picker.html', {
-          server_name: serverName,
-          redirect_url: redirectUrl,
-          parameters: [...parameters].filter(([name]) => name !== 'redirectUrl'),
-          providers: logins.providers.map(({ id, name, icon, brand }) => ({
-            idp_id: id,
-            idp_name: name,
-            idp_icon: icon,
-            idp_brand: brand,
-            icon_url: icon && iconUrl(icon),
-          })),
-        });
-      },
+      ({ url, query }) => pickProvider(deps, url, query),
     ),
   ];
+}
+
+/** Returns the page with the list of providers, or a redirect that begins a login at the provider `idp`. */
+async function pickProvider(
+  { logins, pages, serverName }: RedirectRoutesDeps,
+  url: string,
+  { redirectUrl, idp }: { readonly redirectUrl: string; readonly idp?: string },
+): Promise<Reply> {
+  try {
+    readRedirectUrl(redirectUrl);
+  } catch (error) {
+    return logins.failed(error);
+  }
+  const parameters = queryOf(url);
+  parameters.delete('idp');
+  if (idp !== undefined) {
+    const path = `/_matrix/client/v3/login/sso/redirect/${encodeURIComponent(idp)}`;
+    return redirect(`${path}?${parameters}`);
+  }
+  return pages.page('sso_login_idp_picker.html', {
+    server_name: serverName,
+    redirect_url: redirectUrl,
+    parameters: [...parameters].filter(([name]) => name !== 'redirectUrl'),
+    providers: logins.providers.map(({ id, name, icon, brand }) => ({
+      idp_id: id,
+      idp_name: name,
+      idp_icon: icon,
+      idp_brand: brand,
+      icon_url: icon && iconUrl(icon),
+    })),
+  });
 }
 
 /**

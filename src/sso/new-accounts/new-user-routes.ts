@@ -67,13 +67,7 @@ export function newUserRoutes(deps: NewUserRoutesDeps): Route[] {
       },
       async (request) => {
         newUserWithChoice(logins, request, request.query.session ?? '');
-        try {
-          await deps.accounts.checkName(request.query.username);
-          return { available: true };
-        } catch (error) {
-          if (!(error instanceof MatrixError)) throw error;
-          return error.errcode === 'M_USER_IN_USE' ? { available: false } : { error: error.message };
-        }
+        return availability(deps.accounts, request.query.username);
       },
     ),
     route({ ...consent, method: 'GET' }, (request) =>
@@ -84,11 +78,7 @@ export function newUserRoutes(deps: NewUserRoutesDeps): Route[] {
       (request) =>
         answerFailures(async () => {
           requireSameSite(request.headers);
-          const { session } = request.query;
-          const { newUser } = logins.newUser(request, session);
-          const { accepted_version: accepted } = request.body;
-          if (accepted !== deps.terms?.version) return consentPage(deps, request, session, 400);
-          return logins.continueWith(request, session, { ...newUser, accepted });
+          return submitConsent(deps, request, request.query.session, request.body.accepted_version);
         }),
     ),
   ];
@@ -113,6 +103,17 @@ function newUserWithChoice(logins: BrowserLogins, request: BrowserRequest, sessi
   return found;
 }
 
+/** Returns whether an account may have a name, or the error that forbids the name. */
+async function availability(accounts: ProviderAccounts, name: string): Promise<object> {
+  try {
+    await accounts.checkName(name);
+    return { available: true };
+  } catch (error) {
+    if (!(error instanceof MatrixError)) throw error;
+    return error.errcode === 'M_USER_IN_USE' ? { available: false } : { error: error.message };
+  }
+}
+
 async function submitDetails(
   deps: NewUserRoutesDeps,
   request: BrowserRequest,
@@ -129,6 +130,17 @@ async function submitDetails(
   }
   const remote = chosen(newUser.remote, fields);
   return logins.continueWith(request, session, { ...newUser, remote, localpart: fields.username });
+}
+
+async function submitConsent(
+  deps: NewUserRoutesDeps,
+  request: BrowserRequest,
+  session: string,
+  accepted: string,
+): Promise<Reply> {
+  const { newUser } = deps.logins.newUser(request, session);
+  if (accepted !== deps.terms?.version) return consentPage(deps, request, session, 400);
+  return deps.logins.continueWith(request, session, { ...newUser, accepted });
 }
 
 /** Returns the user without the display name, picture and addresses that the user has not selected. */

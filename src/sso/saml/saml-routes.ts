@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { Reply, type Route, route } from '../../kernel/http/index.ts';
 import type { Pages } from '../../kernel/pages/index.ts';
 import type { BrowserLogins } from '../browser-logins/browser-logins.ts';
+import type { BrowserRequest } from '../browser-logins/continuation.ts';
 import { LoginFailure } from '../browser-logins/login-failure.ts';
 import { clientLogin } from '../client-logins/client-continuation.ts';
 import { readRedirectUrl } from '../client-logins/redirect-url.ts';
@@ -30,25 +31,11 @@ export function samlRoutes(saml: SamlProvider, logins: BrowserLogins, pages: Pag
           RelayState: Type.String({ default: '', maxLength: 2000 }),
         }),
       },
-      async (request) => {
+      (request) => {
         const { SAMLResponse: response, RelayState: relayState } = request.body;
-        if (saml.allowsUnsolicited && !logins.hasBegun(request, relayState)) {
-          try {
-            readRedirectUrl(relayState);
-            const login = { provider: saml.id, kind: clientLogin, data: { redirectUrl: relayState } };
-            return await logins.respondUnsolicited(request, login, () =>
-              saml.authenticateUnsolicited(response),
-            );
-          } catch (error) {
-            return logins.failed(error);
-          }
-        }
-        return logins.respond(request, relayState, async (provider, secrets) => {
-          if (!(provider instanceof SamlProvider)) {
-            throw new LoginFailure('invalid_response', 'This login was started with another provider');
-          }
-          return provider.authenticate(response, secrets);
-        });
+        return saml.allowsUnsolicited && !logins.hasBegun(request, relayState)
+          ? completeUnsolicited(saml, logins, request, response, relayState)
+          : complete(logins, request, response, relayState);
       },
     ),
     route(
@@ -72,4 +59,36 @@ export function samlRoutes(saml: SamlProvider, logins: BrowserLogins, pages: Pag
       },
     ),
   ];
+}
+
+/** Completes a login that a browser has begun here. @param relayState the id of the login */
+function complete(
+  logins: BrowserLogins,
+  request: BrowserRequest,
+  response: string,
+  relayState: string,
+): Promise<Reply> {
+  return logins.respond(request, relayState, async (provider, secrets) => {
+    if (!(provider instanceof SamlProvider)) {
+      throw new LoginFailure('invalid_response', 'This login was started with another provider');
+    }
+    return provider.authenticate(response, secrets);
+  });
+}
+
+/** Completes a login that has begun at the identity provider. @param redirectUrl the URL of the client */
+async function completeUnsolicited(
+  saml: SamlProvider,
+  logins: BrowserLogins,
+  request: BrowserRequest,
+  response: string,
+  redirectUrl: string,
+): Promise<Reply> {
+  try {
+    readRedirectUrl(redirectUrl);
+    const login = { provider: saml.id, kind: clientLogin, data: { redirectUrl } };
+    return await logins.respondUnsolicited(request, login, () => saml.authenticateUnsolicited(response));
+  } catch (error) {
+    return logins.failed(error);
+  }
 }

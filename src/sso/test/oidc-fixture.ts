@@ -12,12 +12,12 @@ const client = {
   backchannel_logout_uri: `${publicUrl}/_synapse/client/oidc/backchannel_logout`,
 };
 
-/** A homeserver with many settings of two providers of OpenID Connect. */
+/** A homeserver with two OpenID Connect providers, which are configured under several ids with different options. */
 export interface OidcFixture {
   readonly idp: OidcServer;
   readonly other: OidcServer;
   readonly hearth: SsoServer;
-  /** Removes the replaced answers, the users and the recorded requests of the providers. */
+  /** Resets the providers: they respond as usual, have no logged-in user and have recorded no requests. */
   reset(): void;
   stop(): Promise<void>;
 }
@@ -26,88 +26,10 @@ export interface OidcFixture {
 export async function startOidcFixture(kind: OpenDatabase['kind']): Promise<OidcFixture> {
   const idp = await OidcServer.start(() => [client]);
   const other = await OidcServer.start(() => [client]);
-  const provider = (idp_id: string, { issuer }: OidcServer, more: object = {}) => ({
-    idp_id,
-    idp_name: `Provider ${idp_id}`,
-    issuer,
-    client_id: 'hearth',
-    client_secret: 'a secret',
-    skip_verification: true,
-    user_mapping_provider: { config: { localpart_template: '{{ user.preferred_username }}' } },
-    ...more,
-  });
-  const mapping = (config: object) => ({ user_mapping_provider: { config } });
   const hearth = await SsoServer.start(kind, {
     sso: ssoOptions({
       sso: { client_whitelist: ['https://app.client.example/'], update_profile_information: true },
-      oidc_providers: [
-        provider('main', idp, {
-          idp_icon: 'mxc://test/icon',
-          idp_brand: 'github',
-          scopes: ['openid', 'profile', 'email'],
-          backchannel_logout_enabled: true,
-          passthrough_authorization_parameters: ['login_hint'],
-          additional_authorization_parameters: { acr_values: 'phr' },
-          user_mapping_provider: {
-            config: {
-              localpart_template: '{{ user.preferred_username }}',
-              display_name_template: '{{ user.name }}',
-              email_template: '{{ user.email }}',
-              extra_attributes: { locale: '{{ user.locale or "en" }}' },
-            },
-          },
-        }),
-        provider('other', other),
-        provider('existing', idp, { allow_existing_users: true }),
-        provider('closed', idp, { enable_registration: false }),
-        provider(
-          'choose',
-          idp,
-          mapping({ display_name_template: '{{ user.name }}', email_template: '{{ user.email }}' }),
-        ),
-        provider(
-          'confirm',
-          idp,
-          mapping({ localpart_template: '{{ user.preferred_username }}', confirm_localpart: true }),
-        ),
-        provider(
-          'pictures',
-          idp,
-          mapping({
-            localpart_template: '{{ user.preferred_username }}',
-            picture_template: '{{ user.picture }}',
-          }),
-        ),
-        provider('groups', idp, {
-          scopes: ['openid', 'profile'],
-          attribute_requirements: [
-            { attribute: 'groups', one_of: ['staff', 'admins'] },
-            { attribute: 'preferred_username' },
-            { attribute: 'locale', value: 'de' },
-          ],
-        }),
-        provider('userinfo', idp, {
-          user_profile_method: 'userinfo_endpoint',
-          client_auth_method: 'client_secret_post',
-          pkce_method: 'never',
-          scopes: ['openid', 'profile'],
-        }),
-        provider('strict', idp, { skip_verification: false }),
-        provider('plain', idp, {
-          discover: false,
-          scopes: ['read_user'],
-          pkce_method: 'always',
-          authorization_endpoint: `${idp.issuer}/auth`,
-          token_endpoint: `${idp.issuer}/token`,
-          userinfo_endpoint: `${idp.issuer}/me`,
-          user_mapping_provider: {
-            config: {
-              subject_claim: 'sub',
-              localpart_template: '{{ user.email | localpart_from_email }}',
-            },
-          },
-        }),
-      ],
+      oidc_providers: providersOf(idp, other),
     }),
   });
   return {
@@ -129,3 +51,95 @@ export async function startOidcFixture(kind: OpenDatabase['kind']): Promise<Oidc
     },
   };
 }
+
+/** The options of the providers: one of `other`, and several of `idp` with different settings. */
+function providersOf(idp: OidcServer, other: OidcServer): object[] {
+  return [
+    provider('main', idp, {
+      idp_icon: 'mxc://test/icon',
+      idp_brand: 'github',
+      scopes: ['openid', 'profile', 'email'],
+      backchannel_logout_enabled: true,
+      passthrough_authorization_parameters: ['login_hint'],
+      additional_authorization_parameters: { acr_values: 'phr' },
+      user_mapping_provider: {
+        config: {
+          localpart_template: '{{ user.preferred_username }}',
+          display_name_template: '{{ user.name }}',
+          email_template: '{{ user.email }}',
+          extra_attributes: { locale: '{{ user.locale or "en" }}' },
+        },
+      },
+    }),
+    provider('other', other),
+    provider('existing', idp, { allow_existing_users: true }),
+    provider('closed', idp, { enable_registration: false }),
+    provider('strict', idp, { skip_verification: false }),
+    ...providersWithMapping(idp),
+    ...providersWithRequests(idp),
+  ];
+}
+
+/** Providers with different options of the user mapping. */
+const providersWithMapping = (idp: OidcServer): object[] => [
+  provider(
+    'choose',
+    idp,
+    mapping({ display_name_template: '{{ user.name }}', email_template: '{{ user.email }}' }),
+  ),
+  provider(
+    'confirm',
+    idp,
+    mapping({ localpart_template: '{{ user.preferred_username }}', confirm_localpart: true }),
+  ),
+  provider(
+    'pictures',
+    idp,
+    mapping({
+      localpart_template: '{{ user.preferred_username }}',
+      picture_template: '{{ user.picture }}',
+    }),
+  ),
+];
+
+/** Providers with options for the requests to them, and for who may log in. */
+const providersWithRequests = (idp: OidcServer): object[] => [
+  provider('groups', idp, {
+    scopes: ['openid', 'profile'],
+    attribute_requirements: [
+      { attribute: 'groups', one_of: ['staff', 'admins'] },
+      { attribute: 'preferred_username' },
+      { attribute: 'locale', value: 'de' },
+    ],
+  }),
+  provider('userinfo', idp, {
+    user_profile_method: 'userinfo_endpoint',
+    client_auth_method: 'client_secret_post',
+    pkce_method: 'never',
+    scopes: ['openid', 'profile'],
+  }),
+  provider('plain', idp, {
+    discover: false,
+    scopes: ['read_user'],
+    pkce_method: 'always',
+    authorization_endpoint: `${idp.issuer}/auth`,
+    token_endpoint: `${idp.issuer}/token`,
+    userinfo_endpoint: `${idp.issuer}/me`,
+    ...mapping({ subject_claim: 'sub', localpart_template: '{{ user.email | localpart_from_email }}' }),
+  }),
+];
+
+/** The options of a provider. @param more options that are added or replaced */
+const provider = (idp_id: string, { issuer }: OidcServer, more: object = {}) => ({
+  idp_id,
+  idp_name: `Provider ${idp_id}`,
+  issuer,
+  client_id: 'hearth',
+  client_secret: 'a secret',
+  skip_verification: true,
+  ...mapping({ localpart_template: '{{ user.preferred_username }}' }),
+  ...more,
+});
+
+/** The option `user_mapping_provider` with a configuration. */
+const mapping = (config: object) => ({ user_mapping_provider: { config } });

@@ -15,9 +15,20 @@ export interface ExpectedPreview {
 export async function startPageSet(): Promise<{ web: FakeWeb; expected: readonly ExpectedPreview[] }> {
   const web = await startFakeWeb();
   const at = (path: string) => web.url(path, '127.0.0.1');
+  await serveImages(web);
+  serveArticles(web);
+  serveVideo(web, at('/cover.webp'));
+  return { web, expected: expectedPreviews(at) };
+}
+
+async function serveImages(web: FakeWeb): Promise<void> {
   web.set('/photo.jpg', await testImage(1_200, 630, 'jpeg'), 'image/jpeg');
   web.set('/cover.webp', await testImage(640, 480, 'webp'), 'image/webp');
   web.set('/favicon.png', await testImage(48, 48), 'image/png');
+}
+
+/** Serves pages of a newspaper, a shop, a blog in an old encoding and an encyclopedia. */
+function serveArticles(web: FakeWeb): void {
   web.set(
     '/news/2026/harbour.html',
     `<!doctype html><html lang="en"><head><meta charset="utf-8">
@@ -49,6 +60,10 @@ export async function startPageSet(): Promise<{ web: FakeWeb; expected: readonly
     <h1>Hearth</h1><p>A <b>hearth</b> is the place in a home where a fire is kept.</p><p>It is made of brick.</p>
     <img src="/photo.jpg" width="220" height="115"><footer>Licence</footer></body></html>`,
   );
+}
+
+/** Serves a page of a video site that has an oEmbed response. */
+function serveVideo(web: FakeWeb, thumbnailUrl: string): void {
   web.set(
     '/watch/42',
     `<!doctype html><html><head><title>Video</title>
@@ -61,34 +76,34 @@ export async function startPageSet(): Promise<{ web: FakeWeb; expected: readonly
       type: 'video',
       title: 'Not the title of the page',
       provider_name: 'Tide Video',
-      thumbnail_url: at('/cover.webp'),
+      thumbnail_url: thumbnailUrl,
       html: '<iframe src="https://player.example/42"></iframe>',
     }),
     'application/json',
   );
-  const expected: ExpectedPreview[] = [
-    {
-      url: at('/news/2026/harbour.html'),
-      site: 'The Daily Tide',
-      title: 'Harbour reopens after the storm',
-      description: /^Ferries sail again from Monday & the market is back\.$/,
-      imageWidth: 320,
-    },
-    {
-      url: at('/shop/kettle'),
-      title: 'Copper kettle',
-      description: /^Holds two litres\.$/,
-      imageWidth: 320,
-    },
-    { url: at('/blog/nikki'), title: '日記', description: /今日は晴れ/, imageWidth: 48 },
-    {
-      url: at('/wiki/Hearth'),
-      title: 'Hearth - Encyclopedia',
-      description: /A hearth is the place in a home where a fire is kept\.\s+It is made of brick\./,
-      imageWidth: 320,
-    },
-    { url: at('/watch/42'), site: 'Tide Video', title: 'Video', imageWidth: 320 },
-    { url: at('/photo.jpg'), description: /^photo\.jpg$/, imageWidth: 320 },
-  ];
-  return { web, expected };
 }
+
+const expectedPreviews = (at: (path: string) => string): ExpectedPreview[] => [
+  {
+    url: at('/news/2026/harbour.html'),
+    site: 'The Daily Tide',
+    title: 'Harbour reopens after the storm',
+    description: /^Ferries sail again from Monday & the market is back\.$/,
+    imageWidth: 320,
+  },
+  {
+    url: at('/shop/kettle'),
+    title: 'Copper kettle',
+    description: /^Holds two litres\.$/,
+    imageWidth: 320,
+  },
+  { url: at('/blog/nikki'), title: '日記', description: /今日は晴れ/, imageWidth: 48 },
+  {
+    url: at('/wiki/Hearth'),
+    title: 'Hearth - Encyclopedia',
+    description: /A hearth is the place in a home where a fire is kept\.\s+It is made of brick\./,
+    imageWidth: 320,
+  },
+  { url: at('/watch/42'), site: 'Tide Video', title: 'Video', imageWidth: 320 },
+  { url: at('/photo.jpg'), description: /^photo\.jpg$/, imageWidth: 320 },
+];

@@ -102,6 +102,20 @@ interface SentEvent {
   readonly root: string | undefined;
 }
 
+/** An action of a user in a room, with the events that it may concern. */
+interface Turn {
+  readonly client: TestClient;
+  readonly roomId: string;
+  readonly action: Action;
+  /** As in `BusyStep`. */
+  readonly pick: number;
+  /** The events that were sent in the room, oldest first. */
+  readonly sent: SentEvent[];
+  /** The event that `pick` chooses. */
+  readonly target: SentEvent | undefined;
+  readonly lastOwnEvent: SentEvent | undefined;
+}
+
 let transactions = 0;
 
 /** Two rooms, and the events that were sent in them. */
@@ -151,17 +165,9 @@ export class BusyRooms {
     const sent = this.#sent[room]!;
     const target = sent.at(-1 - (pick % Math.max(1, sent.length)));
     const lastOwnEvent = sent.findLast(({ sender }) => sender.id === client.id);
-    const path = `/rooms/${enc(roomId)}`;
-    const send = async (type: string, content: object, root?: string) => {
-      const sendPath = `${path}/send/${type}/busy${transactions++}`;
-      const { status, body } = await client.call('PUT', sendPath, content);
-      if (status === 200) sent.push({ id: String(body['event_id']), sender: client, root });
-    };
+    const turn = { client, roomId, action, pick, sent, target, lastOwnEvent };
     const say = (more: object = {}, root?: string) =>
-      send('m.room.message', { msgtype: 'm.text', body: `${action} ${sent.length}`, ...more }, root);
-    const read = (type: string, more: object = {}) =>
-      target && client.call('POST', `${path}/receipt/${type}/${enc(target.id)}`, more);
-    const typing = (more: object) => client.call('PUT', `${path}/typing/${enc(client.id)}`, more);
+      send(turn, 'm.room.message', { msgtype: 'm.text', body: `${action} ${sent.length}`, ...more }, root);
     switch (action) {
       case 'say':
         return say();
@@ -175,7 +181,7 @@ export class BusyRooms {
         });
       case 'react':
         if (!target) return;
-        return send('m.reaction', {
+        return send(turn, 'm.reaction', {
           'm.relates_to': { rel_type: 'm.annotation', event_id: target.id, key: `${sent.length}` },
         });
       case 'reply': {
@@ -183,6 +189,18 @@ export class BusyRooms {
         const root = target.root ?? target.id;
         return say({ 'm.relates_to': { rel_type: 'm.thread', event_id: root } }, root);
       }
+      default:
+        return this.#actWithoutMessage(turn);
+    }
+  }
+
+  /** Runs an action that does not add to the sent events. */
+  async #actWithoutMessage({ client, roomId, action, pick, target, lastOwnEvent }: Turn): Promise<void> {
+    const path = `/rooms/${enc(roomId)}`;
+    const read = (type: string, more: object = {}) =>
+      target && client.call('POST', `${path}/receipt/${type}/${enc(target.id)}`, more);
+    const typing = (more: object) => client.call('PUT', `${path}/typing/${enc(client.id)}`, more);
+    switch (action) {
       case 'redact':
         if (lastOwnEvent)
           await client.call('PUT', `${path}/redact/${enc(lastOwnEvent.id)}/busy${transactions++}`, {});
@@ -229,4 +247,16 @@ export class BusyRooms {
       ignored_users: Object.fromEntries(ignored.map((userId) => [userId, {}])),
     });
   }
+}
+
+/** Sends an event, and adds it to the sent events if the server accepts it. */
+async function send(
+  { client, roomId, sent }: Turn,
+  type: string,
+  content: object,
+  root?: string,
+): Promise<void> {
+  const path = `/rooms/${enc(roomId)}/send/${type}/busy${transactions++}`;
+  const { status, body } = await client.call('PUT', path, content);
+  if (status === 200) sent.push({ id: String(body['event_id']), sender: client, root });
 }
