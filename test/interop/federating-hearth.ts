@@ -60,6 +60,7 @@ export class FederatingHearth {
         allow_device_name_lookup_over_federation: true,
         room_list_publication_rules: [{ action: 'allow' }],
         federation: quickRetries,
+        server_notices: { system_mxid_localpart: 'notices', room_name: 'Notices' },
       };
     });
     return new FederatingHearth(name, process, proxy);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../clients/eventually.ts';
-import { registrationSecret } from '../clients/hearth-process.ts';
-import { adminRegistrationBody, adminRegistrationPath } from '../support/users/register-admin.ts';
 import { InteropSuite } from './interop-suite.ts';
-import { enc, type InteropUser, type Json } from './interop-user.ts';
+import { enc, InteropUser, type Json } from './interop-user.ts';
+
+const adminPath = '/_synapse/admin/v1';
 
 InteropSuite.onSharedServers('history', (suite) => {
   suite.bothWays('returns a long history back to the create event', async ({ host, guest }) => {
@@ -48,7 +48,7 @@ InteropSuite.onSharedServers('history', (suite) => {
   suite.scenario(
     'users of the reference server join rooms on Hearth after a purge of history, and Hearth backfills the deleted messages from the reference server',
     async () => {
-      const { first: host, second: operator } = suite.onHearth;
+      const { first: host } = suite.onHearth;
       const { first: guest } = suite.onReference;
       const [shared, own] = [await host.createRoomWith([guest]), await host.createRoom()];
       for (const room of [shared, own]) {
@@ -56,21 +56,13 @@ InteropSuite.onSharedServers('history', (suite) => {
         await host.say(room, 'last');
       }
       await eventually('the messages', async () => (await bodiesIn(guest, shared)).at(-1) === 'last');
-      const { nonce } = await operator.do('GET', adminRegistrationPath);
-      const registration = adminRegistrationBody('history-admin', nonce, registrationSecret);
-      const { access_token } = await operator.do('POST', adminRegistrationPath, registration);
-      const headers = { authorization: `Bearer ${String(access_token)}` };
-      const administer = async (method: string, path: string, body?: string) => {
-        const init = { headers, ...(body !== undefined && { body }) };
-        return (await (await operator.fetch(method, `/_synapse/admin/v1/${path}`, init)).json()) as Json;
-      };
+      const admin = await InteropUser.registerAdmin(host.server, 'history-admin');
       for (const room of [shared, own]) {
-        const purgeOptions = JSON.stringify({ purge_up_to_ts: Date.now(), delete_local_events: true });
-        const { purge_id } = await administer('POST', `purge_history/${enc(room)}`, purgeOptions);
+        const purgeOptions = { purge_up_to_ts: Date.now(), delete_local_events: true };
+        const { purge_id } = await admin.do('POST', `${adminPath}/purge_history/${enc(room)}`, purgeOptions);
         await eventually('the end of the purge', async () => {
-          return (
-            (await administer('GET', `purge_history_status/${String(purge_id)}`))['status'] === 'complete'
-          );
+          const { status } = await admin.do('GET', `${adminPath}/purge_history_status/${String(purge_id)}`);
+          return status === 'complete';
         });
         await host.say(room, 'after the purge');
       }

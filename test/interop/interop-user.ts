@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../clients/eventually.ts';
+import { registrationSecret } from '../clients/hearth-process.ts';
+import { adminRegistrationBody, adminRegistrationPath } from '../support/users/register-admin.ts';
 import type { Homeserver } from './interop-network.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -59,6 +61,18 @@ export class InteropUser {
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(requestTimeout),
     });
+    const login = (await answer.json()) as Login;
+    assert.equal(answer.status, 200, `${name} could not register: ${JSON.stringify(login)}`);
+    return new InteropUser(server, login);
+  }
+
+  /** Registers a server administrator with the shared secret of the test servers. */
+  static async registerAdmin(server: Homeserver, name: string): Promise<InteropUser> {
+    const url = `${server.url}${adminRegistrationPath}`;
+    const signal = AbortSignal.timeout(requestTimeout);
+    const { nonce } = (await (await fetch(url, { signal })).json()) as Json;
+    const body = JSON.stringify(adminRegistrationBody(name, nonce, registrationSecret));
+    const answer = await fetch(url, { method: 'POST', body, signal });
     const login = (await answer.json()) as Login;
     assert.equal(answer.status, 200, `${name} could not register: ${JSON.stringify(login)}`);
     return new InteropUser(server, login);

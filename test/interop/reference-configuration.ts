@@ -38,6 +38,7 @@ federation_ip_range_blacklist: []
 enable_registration: true
 enable_registration_without_verification: true
 registration_shared_secret: for registration
+server_notices: {system_mxid_localpart: notices, room_name: Notices}
 macaroon_secret_key: for macaroons
 form_secret: for forms
 bcrypt_rounds: 4

@@ -18,8 +18,8 @@ const paths = {
   deletion: ['/_server/admin/v1/media/delete', '/_server/admin/v1/media/:serverName/delete'],
 } as const;
 
-/** 2001-09-09 in milliseconds since the epoch: smaller values are probably in seconds. */
-const earliestTime = 1_000_000_000_000;
+/** The end of 1970 in milliseconds since the epoch: smaller values are probably in seconds. The reference server has the same limit. */
+const earliestTime = 30_000_000_000;
 
 const time = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const quarantined = Type.Object({ num_quarantined: Type.Integer() });

@@ -1,5 +1,8 @@
-/** Users of every subject; `anonymous` sends no access token, `server` is a server that signs its requests. */
-export type Requester = 'anna' | 'ben' | 'cleo' | 'anonymous' | 'server';
+/**
+ * Users of every subject, and `admin`, a server administrator; `anonymous` sends no access token, `server` is a server
+ * that signs its requests.
+ */
+export type Requester = 'anna' | 'ben' | 'cleo' | 'admin' | 'anonymous' | 'server';
 
 /** Values that were saved from earlier responses of the same server, by name. */
 export type Saved = ReadonlyMap<string, string>;

@@ -1,6 +1,6 @@
 import type { Homeserver } from '../interop-network.ts';
 import { InteropUser } from '../interop-user.ts';
-import type { ComparedRequest, RequestBody, Requester } from './compared-request.ts';
+import type { ComparedRequest, RequestBody, Requester, Subject } from './compared-request.ts';
 import type { SigningServer } from './signing-server.ts';
 
 /** The response of a server. */
@@ -31,16 +31,27 @@ export class ComparedServer {
     this.#signing = signing;
   }
 
-  /** Registers the users of a subject. Their names begin with the first word of the subject. */
-  static async create(server: Homeserver, signing: SigningServer, subject: string): Promise<ComparedServer> {
+  /**
+   * Registers the users of a subject, and an administrator if one of its requests needs it. Their names begin with the
+   * first word of the subject.
+   */
+  static async create(
+    server: Homeserver,
+    signing: SigningServer,
+    { subject, requests }: Subject,
+  ): Promise<ComparedServer> {
     const compared = new ComparedServer(server, signing);
     compared.saved.set('server', server.name).set('signing', signing.name);
-    for (const name of users) {
-      const user = await InteropUser.register(server, `${subject.split(/\W/)[0]}-${name}`);
-      compared.saved.set(name, user.id).set(`${name}-device`, user.deviceId).set(`${name}-token`, user.token);
-      compared.#tokens.set(name, user.token);
-    }
+    const [prefix] = subject.split(/\W/);
+    for (const name of users) compared.#add(name, await InteropUser.register(server, `${prefix}-${name}`));
+    if (requests.some(([requester]) => requester === 'admin'))
+      compared.#add('admin', await InteropUser.registerAdmin(server, `${prefix}-admin`));
     return compared;
+  }
+
+  #add(name: Requester, { id, deviceId, token }: InteropUser): void {
+    this.saved.set(name, id).set(`${name}-device`, deviceId).set(`${name}-token`, token);
+    this.#tokens.set(name, token);
   }
 
   async send([requester, request, body, options = {}]: ComparedRequest): Promise<Answer> {

@@ -22,19 +22,23 @@ const maxTries = 50;
 export async function compareSubject(
   { hearth, reference }: Pick<InteropNetwork, 'hearth' | 'reference'>,
   signing: SigningServer,
-  { subject, requests }: Subject,
+  subject: Subject,
   isExpected: (difference: FoundDifference) => boolean,
 ): Promise<FoundDifference[]> {
   const servers = await Promise.all(
     [hearth, reference].map((server) => ComparedServer.create(server, signing, subject)),
   );
   const allDifferences: FoundDifference[] = [];
-  for (const request of requests) {
+  for (const request of subject.requests) {
     const title = titleOf(request);
     const saved = servers.map((server) => new Map(server.saved));
     for (let tries = 1; ; tries++) {
       const differences = await compare(servers, request);
-      const titled = differences.map((difference) => ({ ...difference, subject, request: title }));
+      const titled = differences.map((difference) => ({
+        ...difference,
+        subject: subject.subject,
+        request: title,
+      }));
       const mayChange = request[3]?.settles || request[1].includes('/sync?');
       const isSettled = !mayChange || titled.every(isExpected);
       if (isSettled || tries === maxTries) {

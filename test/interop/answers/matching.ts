@@ -1,5 +1,5 @@
 import type { FoundDifference } from './comparison.ts';
-import type { ExpectedDifference } from './expected-differences.ts';
+import type { ExpectedDifference } from './expected/expected-difference.ts';
 
 /** Whether one of the expected differences describes this difference. */
 export function isExpected(
@@ -14,12 +14,13 @@ export function isExpected(
   );
 }
 
-/** Returns the patterns of expected differences that match no found difference. */
+/** Returns the patterns of expected differences that match no found difference, except of those that depend on time. */
 export function unmatched(
   expected: readonly ExpectedDifference[],
   found: readonly FoundDifference[],
 ): string[] {
   return expected.flatMap((entry) => {
+    if (entry.dependsOnTime) return [];
     const isMatched = (part: Partial<ExpectedDifference>) =>
       found.some((difference) => isExpected({ ...entry, ...part }, difference));
     const patterns = [

@@ -18,6 +18,9 @@ const opaqueFields = new Set([
     'public_key',
   ],
   ...['error', 'rank', 'matrix_server_name', 'token'],
+  // Of the admin API.
+  ...['media_id', 'deleted_media', 'created_ts', 'added_at', 'validated_at', 'nonce', 'state_group'],
+  ...['delete_id', 'redact_id', 'purge_id', 'server_version'],
 ]);
 
 /** Positions, which are never compared. */

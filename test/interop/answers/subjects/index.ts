@@ -1,6 +1,9 @@
 import type { Subject } from '../compared-request.ts';
 import { accountData } from './account-data.ts';
 import { accounts } from './accounts.ts';
+import { adminRooms } from './admin-rooms.ts';
+import { adminServer } from './admin-server.ts';
+import { adminUsers } from './admin-users.ts';
 import { devices } from './devices.ts';
 import { directory } from './directory.ts';
 import { federation, general } from './general.ts';
@@ -30,4 +33,7 @@ export const subjects: readonly Subject[] = [
   media,
   general,
   federation,
+  adminUsers,
+  adminRooms,
+  adminServer,
 ];

@@ -1,0 +1,22 @@
+/** A difference between the answers of both servers that is expected to stay. In patterns `*` stands for any text. */
+export interface ExpectedDifference {
+  /** Patterns of the requests: user, method and path with the note. */
+  readonly requests: readonly string[];
+  /** Patterns of the places where the answers differ. */
+  readonly at: readonly string[];
+  /** Patterns of what the servers answer there, as JSON. */
+  readonly hearth?: string;
+  readonly reference?: string;
+  /** Set when the difference depends on how long a server takes, so that it need not occur. */
+  readonly dependsOnTime?: true;
+  /** What differs and why it stays, for readers: cells of a table in docs/interoperability.md. */
+  readonly what: string;
+  readonly reason: string;
+}
+
+/** Pattern of all requests. */
+export const everywhere = ['*'];
+
+/** Patterns of places that many differences have. */
+export const errcode = ['body.errcode'];
+export const status = ['status'];

@@ -1,0 +1,115 @@
+import { type ExpectedDifference, everywhere, status } from './expected-difference.ts';
+
+/** Differences about rooms. */
+export const rooms: readonly ExpectedDifference[] = [
+  {
+    requests: everywhere,
+    at: [
+      '*.age',
+      '*.user_id',
+      '*.replaces_state',
+      '*.prev_content',
+      'body.redacted_because',
+      'body.age',
+      'body.user_id',
+    ],
+    hearth: 'absent',
+    what: 'Events have `age`, `prev_content`, `replaces_state` and `redacted_because` in `unsigned` only, and no `user_id`',
+    reason:
+      'The copies at the top level are older than the specification; clients read `unsigned` and `sender`',
+  },
+  {
+    requests: everywhere,
+    at: ['*.unsigned'],
+    hearth: 'absent',
+    what: 'Stripped state and the event in `redacted_because` have no `unsigned`',
+    reason: 'Schema of stripped state; nothing there is needed',
+  },
+  {
+    requests: everywhere,
+    at: ['*.unsigned.prev_content', '*.unsigned.prev_sender'],
+    reference: 'absent',
+    what: 'State in `/members` and `/initialSync` has the previous content, as elsewhere',
+    reason: '`unsigned` of the specification',
+  },
+  {
+    requests: everywhere,
+    at: ['*.unsigned.membership', '*.unsigned.transaction_id'],
+    reference: 'absent',
+    what: 'Events in threads, bundled aggregations and `/initialSync` have the membership and transaction id, as elsewhere',
+    reason: '`unsigned` of the specification',
+  },
+  {
+    requests: everywhere,
+    at: ['*m.call.invite'],
+    hearth: 'absent',
+    what: 'Public rooms have no power level of their own for calls',
+    reason: 'Not in the specification; operators can set it (`default_power_level_content_override`)',
+  },
+  {
+    requests: everywhere,
+    at: ['*.m.topic.m.text.[0].mimetype'],
+    reference: 'absent',
+    what: 'The topic of a new room names its media type, `text/plain`',
+    reason: 'Description of `POST /createRoom`',
+  },
+  {
+    requests: ['anna GET /rooms/{private}/state', 'anna GET /capabilities'],
+    at: ['*room_version', '*.content.creator', '*.m.room_versions.default'],
+    what: 'The default room version is 10, not 11',
+    reason: 'Requirement document (`default_room_version`)',
+  },
+  {
+    requests: ['anna GET /rooms/{upgraded}/state'],
+    at: ['body.[m.room.guest_access|]'],
+    what: 'An upgraded room admits guests only if the old one did',
+    reason: 'The upgrade copies the state',
+  },
+  {
+    requests: ['anna POST /publicRooms (unknown network)'],
+    at: status,
+    what: 'An unknown network has an empty directory',
+    reason: 'The specification has no error for it',
+  },
+  {
+    requests: ['cleo GET /rooms/{room}/joined_members (world-readable)'],
+    at: status,
+    what: '`/joined_members` is for members, also in world-readable rooms',
+    reason: 'Description of the operation',
+  },
+  {
+    requests: ['anna POST /search*'],
+    at: ['*.context', '*.groups'],
+    what: 'Search results have a context only if the request has `event_context`, and groups always if it has `groupings`',
+    reason: 'Schema of the operation; the reference server groups only by rank',
+  },
+  {
+    requests: ['anna POST /search (unknown room)', 'anna POST /search (no category)'],
+    at: status,
+    what: 'A search in an unknown room or in no category finds nothing',
+    reason: 'The specification has no error for it',
+  },
+  {
+    requests: [
+      'anna GET /rooms/{room}/initialSync?limit=2',
+      'cleo GET /rooms/{room}/initialSync?limit=1 (world-readable)',
+    ],
+    at: ['body.visibility', 'body.presence.*'],
+    what: '`/rooms/{roomId}/initialSync` has the visibility of the room; it leaves out offline users, and the presence of users whom the reader shares no room with',
+    reason: 'Schema of the operation; presence is shown to users who share rooms',
+  },
+  {
+    requests: ['anna GET /initialSync?limit=2'],
+    at: ['body.rooms.[{room}].presence', 'body.rooms.[{room}].receipts'],
+    reference: 'absent',
+    what: 'Rooms in `/initialSync` have the same fields as `/rooms/{roomId}/initialSync`',
+    reason: 'Schema "RoomInfo"',
+  },
+  {
+    requests: ['server GET */make_join/{room}/@user:{signing}?ver=11'],
+    at: ['body.event.origin'],
+    reference: 'absent',
+    what: 'Event templates have an `origin`',
+    reason: 'The specification requires it',
+  },
+];
