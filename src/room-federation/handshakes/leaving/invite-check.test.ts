@@ -4,11 +4,10 @@ import { forSelectedDatabases } from '../../../../test/support/databases/databas
 import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
 import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import { SignedRoom } from '../../../../test/support/rooms/signed-room.ts';
-import { RemoteError, ServerUnavailable } from '../../../federation-client/index.ts';
 import { Jobs, jobMigrations } from '../../../kernel/jobs/index.ts';
 import { silentLogger } from '../../../kernel/observability/index.ts';
-import type { JsonObject } from '../../../protocol/index.ts';
 import { InviteChecks } from './invite-check.ts';
+import { ScriptedServers } from './test/scripted-servers.ts';
 
 const second = 1_000;
 const hour = 3_600_000;
@@ -17,25 +16,10 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('InviteChecks asks whether an invite is over after another user has ended it', () => {
     async function setUp({ version = '11' } = {}) {
       const room = new SignedRoom(version, { serverName: 'far.test', key: newSigningKey('far') });
-      const askedServers: string[] = [];
-      const [down, refusing] = [new Set<string>(), new Set<string>()];
-      let hold: (() => Promise<void>) | undefined;
-      /** Scripted remote servers. */
-      const peers = {
-        async fetchEventTemplate(server: string, ..._: unknown[]) {
-          askedServers.push(server);
-          await hold?.();
-          if (down.has(server)) throw new ServerUnavailable(server);
-          if (refusing.has(server)) throw new RemoteError(server, 403, { errcode: 'M_FORBIDDEN' });
-          return {
-            roomVersion: version,
-            event: room.membershipTemplate(alice, 'leave')['event'] as JsonObject,
-          };
-        },
-      };
+      const servers = new ScriptedServers(room);
       const start = async (fixture: RoomsUnderTest) => {
         const jobs = new Jobs({ ...fixture, log: silentLogger, isOnlyProcess: true });
-        const checks = new InviteChecks({ ...fixture, jobs, peers, serverName: 'test' });
+        const checks = new InviteChecks({ ...fixture, jobs, peers: servers, serverName: 'test' });
         await jobs.start();
         return { fixture, jobs, checks };
       };
@@ -52,21 +36,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       let current = await invite();
       return {
         room,
-        askedServers,
-        down,
-        refusing,
+        servers,
         get run() {
           return run;
-        },
-        /** Lets the next server respond only after `proceed` is called; `received` resolves when it has the request. */
-        holdNextRequest() {
-          const { promise: received, resolve: markReceived } = Promise.withResolvers<void>();
-          const { promise: mayAnswer, resolve: proceed } = Promise.withResolvers<void>();
-          hold = () => {
-            markReceived();
-            return mayAnswer;
-          };
-          return { received, proceed };
         },
         async inviteAgain() {
           current = await invite();
@@ -103,13 +75,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         const test = await setUp({ version });
         const kick = await test.begin();
         await test.pass(0);
-        assert.deepEqual([test.askedServers.length, (await test.membership())[0]], [1, 'invite']);
+        assert.deepEqual([test.servers.askedServers.length, (await test.membership())[0]], [1, 'invite']);
         await test.restart();
-        test.refusing.add('far.test');
+        test.servers.refusing.add('far.test');
         await test.pass(2 * second - 1);
-        assert.equal(test.askedServers.length, 1);
+        assert.equal(test.servers.askedServers.length, 1);
         await test.pass(1);
-        assert.equal(test.askedServers.length, 2);
+        assert.equal(test.servers.askedServers.length, 2);
         assert.deepEqual(await test.membership(), ['leave', kick.eventId]);
         assert.deepEqual(await test.jobs(), []);
         const { sender, content } = (await test.run.fixture.engine.events.get(
@@ -121,33 +93,36 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('sends a request again after a restart when the shutdown interrupted it', async () => {
       const test = await setUp();
-      const request = test.holdNextRequest();
+      const request = test.servers.holdNextRequest();
       await test.begin();
       await request.received;
       const restarted = test.restart();
       request.proceed();
       await restarted;
-      test.refusing.add('far.test');
+      test.servers.refusing.add('far.test');
       await test.pass(0);
-      assert.equal(test.askedServers.length, 2);
+      assert.equal(test.servers.askedServers.length, 2);
       assert.equal((await test.membership())[0], 'leave');
     });
 
     it('asks the servers six times within about 75 minutes, also across restarts, and then keeps the invite', async () => {
       const test = await setUp();
-      test.down.add('far.test');
+      test.servers.down.add('far.test');
       await test.begin(['far.test', 'near.test']);
       await test.pass(0);
       for (const delay of [2, 15, 120, 900, 3_600]) {
         await test.restart();
-        assert.deepEqual(test.askedServers.splice(0), ['far.test', 'near.test']);
+        assert.deepEqual(test.servers.askedServers.splice(0), ['far.test', 'near.test']);
         await test.pass(delay * second - 1);
-        assert.deepEqual([test.askedServers, await test.jobs()], [[], ['waiting']]);
+        assert.deepEqual([test.servers.askedServers, await test.jobs()], [[], ['waiting']]);
         await test.pass(1);
       }
-      assert.deepEqual([test.askedServers.splice(0), await test.jobs()], [['far.test', 'near.test'], []]);
+      assert.deepEqual(
+        [test.servers.askedServers.splice(0), await test.jobs()],
+        [['far.test', 'near.test'], []],
+      );
       await test.pass(24 * hour);
-      assert.deepEqual([test.askedServers, (await test.membership())[0]], [[], 'invite']);
+      assert.deepEqual([test.servers.askedServers, (await test.membership())[0]], [[], 'invite']);
     });
 
     it('has one pending check of an invite when several users claim to have ended the invite', async () => {
@@ -156,7 +131,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.pass(0);
       for (let count = 0; count < 3; count++) await test.begin();
       await test.pass(0);
-      assert.deepEqual([test.askedServers.length, await test.jobs()], [1, ['waiting']]);
+      assert.deepEqual([test.servers.askedServers.length, await test.jobs()], [1, ['waiting']]);
     });
 
     it('does not ask about an invite that a newer invite has replaced', async () => {
@@ -164,9 +139,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.begin();
       await test.pass(0);
       await test.inviteAgain();
-      test.refusing.add('far.test');
+      test.servers.refusing.add('far.test');
       await test.pass(2 * second);
-      assert.deepEqual([test.askedServers.length, await test.jobs()], [1, []]);
+      assert.deepEqual([test.servers.askedServers.length, await test.jobs()], [1, []]);
       assert.equal((await test.membership())[0], 'invite');
     });
 
@@ -181,9 +156,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         { roomId: room.roomId, version: room.version },
         { event: room.build(join), state, authChain: state },
       );
-      test.refusing.add('far.test');
+      test.servers.refusing.add('far.test');
       await test.pass(2 * second);
-      assert.deepEqual([test.askedServers.length, await test.jobs()], [1, []]);
+      assert.deepEqual([test.servers.askedServers.length, await test.jobs()], [1, []]);
       assert.equal((await test.membership())[0], 'invite');
     });
   });

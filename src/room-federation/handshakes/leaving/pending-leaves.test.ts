@@ -4,14 +4,14 @@ import { forSelectedDatabases } from '../../../../test/support/databases/databas
 import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
 import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import { SignedRoom } from '../../../../test/support/rooms/signed-room.ts';
-import { RemoteError, ServerUnavailable } from '../../../federation-client/index.ts';
 import { Jobs, jobMigrations } from '../../../kernel/jobs/index.ts';
 import { KeyedMutex } from '../../../kernel/keyed-mutex.ts';
 import { silentLogger } from '../../../kernel/observability/index.ts';
 import { systemRandomness } from '../../../kernel/randomness.ts';
-import type { BuiltEvent, JsonObject } from '../../../protocol/index.ts';
+import type { BuiltEvent } from '../../../protocol/index.ts';
 import { PendingLeaves } from './pending-leaves.ts';
 import { RemoteLeave } from './remote-leave.ts';
+import { ScriptedServers } from './test/scripted-servers.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -22,26 +22,17 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('PendingLeaves sends leaves to servers that have not received them', () => {
     async function setUp() {
       const room = new SignedRoom('11', { serverName: 'far.test', key: newSigningKey('far') });
-      const askedServers: string[] = [];
-      const accepted: [server: string, event: JsonObject][] = [];
-      let hold: ((server: string) => Promise<void>) | undefined;
-      const [down, refusing] = [new Set<string>(), new Set<string>()];
-      /** Scripted remote servers. */
-      const peers = {
-        async fetchEventTemplate(server: string) {
-          askedServers.push(server);
-          await hold?.(server);
-          if (down.has(server)) throw new ServerUnavailable(server);
-          if (refusing.has(server)) throw new RemoteError(server, 403, { errcode: 'M_FORBIDDEN' });
-          return { roomVersion: '11', event: room.membershipTemplate(alice, 'leave').event as JsonObject };
-        },
-        async sendLeave(server: string, { event }: { event: JsonObject }) {
-          accepted.push([server, event]);
-        },
-      };
+      const servers = new ScriptedServers(room);
       const start = async (fixture: RoomsUnderTest) => {
         const jobs = new Jobs({ ...fixture, log: silentLogger, isOnlyProcess: true });
-        const parts = { ...fixture, jobs, peers, signer, randomness: systemRandomness, log: silentLogger };
+        const parts = {
+          ...fixture,
+          jobs,
+          peers: servers,
+          signer,
+          randomness: systemRandomness,
+          log: silentLogger,
+        };
         const roomMutex = new KeyedMutex();
         const pendingLeaves = new PendingLeaves({ ...parts, roomMutex, serverName: 'test' });
         const { placement } = fixture.engine;
@@ -58,20 +49,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       let present = await invite();
       return {
         room,
-        askedServers,
-        accepted,
-        down,
-        refusing,
-        /** Lets the next server respond only after `proceed` is called; `received` resolves when it has the request. */
-        holdNextRequest() {
-          const { promise: received, resolve: markReceived } = Promise.withResolvers<void>();
-          const { promise: mayAnswer, resolve: proceed } = Promise.withResolvers<void>();
-          hold = () => {
-            markReceived();
-            return mayAnswer;
-          };
-          return { received, proceed };
-        },
+        servers,
         async inviteAgain() {
           present = await invite();
         },
@@ -100,47 +78,47 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('stores the leave at once and sends it when the server is reachable, also after a restart', async () => {
       const test = await setUp();
-      test.down.add('far.test');
+      test.servers.down.add('far.test');
       await test.leave(['far.test']);
       assert.equal(await test.membership(), 'leave');
       await test.restart();
       await test.pass(minute - 1);
-      assert.deepEqual(test.askedServers, ['far.test']);
+      assert.deepEqual(test.servers.askedServers, ['far.test']);
       await test.pass(1);
       await test.pass(2 * minute);
-      assert.equal(test.askedServers.length, 3);
-      test.down.clear();
+      assert.equal(test.servers.askedServers.length, 3);
+      test.servers.down.clear();
       await test.pass(4 * minute);
-      assert.equal(test.askedServers.length, 4);
-      const [[server, event] = []] = test.accepted;
+      assert.equal(test.servers.askedServers.length, 4);
+      const [[server, event] = []] = test.servers.accepted;
       assert.equal(server, 'far.test');
       assert.deepEqual(event?.['content'], { reason: 'no', membership: 'leave' });
       assert.deepEqual(await test.jobs(), []);
       await test.pass(24 * hour);
-      assert.equal(test.accepted.length, 1);
+      assert.equal(test.servers.accepted.length, 1);
     });
 
     it('answers the client while a server is slow, and sends the leave to that server afterwards', async () => {
       const test = await setUp();
-      const request = test.holdNextRequest();
+      const request = test.servers.holdNextRequest();
       const leaving = test.leave(['far.test', 'near.test']);
       await request.received;
       test.run.fixture.clock.advance(500);
       await leaving;
       assert.equal(await test.membership(), 'leave');
-      assert.deepEqual([test.accepted, await test.jobs()], [[], ['waiting']]);
-      const joining = test.run.roomMutex.run(test.room.roomId, async () => test.accepted.length);
+      assert.deepEqual([test.servers.accepted, await test.jobs()], [[], ['waiting']]);
+      const joining = test.run.roomMutex.run(test.room.roomId, async () => test.servers.accepted.length);
       request.proceed();
       assert.equal(await joining, 2);
       assert.deepEqual(
-        [test.accepted.map(([server]) => server), await test.jobs()],
+        [test.servers.accepted.map(([server]) => server), await test.jobs()],
         [['far.test', 'near.test'], []],
       );
     });
 
     it('sends a leave again after a crash during a request to a slow server', async () => {
       const test = await setUp();
-      const request = test.holdNextRequest();
+      const request = test.servers.holdNextRequest();
       const leaving = test.leave(['far.test']);
       await request.received;
       test.run.fixture.clock.advance(500);
@@ -148,100 +126,105 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.restart();
       request.proceed();
       await test.pass(minute);
-      assert.equal(test.accepted.at(-1)?.[0], 'far.test');
+      assert.equal(test.servers.accepted.at(-1)?.[0], 'far.test');
     });
 
     it('sends the leave only to the servers that have not received it', async () => {
       const test = await setUp();
-      test.down.add('far.test');
-      test.refusing.add('other.test');
+      test.servers.down.add('far.test');
+      test.servers.refusing.add('other.test');
       await test.leave(['far.test', 'near.test', 'other.test'], ['fourth.test']);
-      assert.deepEqual(test.askedServers.splice(0), ['far.test', 'near.test', 'other.test']);
-      test.down.clear();
+      assert.deepEqual(test.servers.askedServers.splice(0), ['far.test', 'near.test', 'other.test']);
+      test.servers.down.clear();
       await test.pass(minute);
-      assert.deepEqual(test.askedServers, ['far.test']);
+      assert.deepEqual(test.servers.askedServers, ['far.test']);
       assert.deepEqual(
-        test.accepted.map(([server]) => server),
+        test.servers.accepted.map(([server]) => server),
         ['near.test', 'far.test'],
       );
     });
 
     it('sends the leave to one other candidate when all inviting servers are unreachable or refuse', async () => {
       const test = await setUp();
-      for (const server of ['far.test', 'third.test']) test.down.add(server);
-      test.refusing.add('near.test');
+      for (const server of ['far.test', 'third.test']) test.servers.down.add(server);
+      test.servers.refusing.add('near.test');
       await test.leave(['far.test', 'near.test'], ['third.test', 'fourth.test', 'fifth.test']);
-      assert.deepEqual(test.askedServers.splice(0), ['far.test', 'near.test', 'third.test', 'fourth.test']);
+      assert.deepEqual(test.servers.askedServers.splice(0), [
+        'far.test',
+        'near.test',
+        'third.test',
+        'fourth.test',
+      ]);
       await test.pass(minute);
-      assert.deepEqual(test.askedServers, ['far.test']);
+      assert.deepEqual(test.servers.askedServers, ['far.test']);
     });
 
     it('retries a leave within seconds when a server is reachable again', async () => {
       const test = await setUp();
-      test.down.add('far.test');
+      test.servers.down.add('far.test');
       await test.leave(['far.test']);
       await test.pass(minute);
       await test.run.pendingLeaves.retrySoonFor('third.test');
       await test.pass(3_000);
-      assert.equal(test.askedServers.length, 2);
-      test.down.clear();
+      assert.equal(test.servers.askedServers.length, 2);
+      test.servers.down.clear();
       await test.run.pendingLeaves.retrySoonFor('far.test');
       await test.pass(3_000);
-      assert.equal(test.accepted.length, 1);
+      assert.equal(test.servers.accepted.length, 1);
     });
 
     it('gives up a leave after a day, even if it is retried because the server is reachable again', async () => {
       const test = await setUp();
-      test.down.add('far.test');
+      test.servers.down.add('far.test');
       await test.leave(['far.test']);
       for (let hours = 0; hours < 25; hours += 1) await test.pass(hour);
       assert.ok(
-        test.askedServers.length > 8 && test.askedServers.length < 20,
-        String(test.askedServers.length),
+        test.servers.askedServers.length > 8 && test.servers.askedServers.length < 20,
+        String(test.servers.askedServers.length),
       );
       assert.deepEqual(await test.jobs(), ['waiting']);
       await test.run.pendingLeaves.retrySoonFor('far.test');
       for (let hours = 0; hours < 25; hours += 1) await test.pass(hour);
       assert.deepEqual(await test.jobs(), []);
-      const count = test.askedServers.length;
+      const count = test.servers.askedServers.length;
       await test.pass(100 * hour);
-      assert.equal(test.askedServers.length, count);
+      assert.equal(test.servers.askedServers.length, count);
     });
 
     it('does not send the leave when the user was invited again', async () => {
       const test = await setUp();
-      test.down.add('far.test');
+      test.servers.down.add('far.test');
       await test.leave(['far.test']);
-      test.down.clear();
+      test.servers.down.clear();
       await test.inviteAgain();
       await test.pass(minute);
-      assert.deepEqual([test.accepted, await test.jobs()], [[], []]);
+      assert.deepEqual([test.servers.accepted, await test.jobs()], [[], []]);
       assert.equal(await test.membership(), 'invite');
     });
 
     it('does not send the leave while the user joins the room again, nor afterwards', async () => {
       const test = await setUp();
-      test.down.add('far.test');
+      test.servers.down.add('far.test');
       await test.leave(['far.test']);
-      test.down.clear();
+      test.servers.down.clear();
       const { promise, resolve } = Promise.withResolvers<void>();
       const joining = test.run.roomMutex.run(test.room.roomId, () => promise);
       test.run.fixture.clock.advance(minute);
       await test.inviteAgain();
-      assert.deepEqual(test.askedServers.splice(0), ['far.test']);
+      assert.deepEqual(test.servers.askedServers.splice(0), ['far.test']);
       resolve();
       await joining;
       await test.pass(0);
-      assert.deepEqual([test.askedServers, await test.jobs()], [[], []]);
+      assert.deepEqual([test.servers.askedServers, await test.jobs()], [[], []]);
     });
 
     it('finishes a leave that is being sent, before a join of the room begins', async () => {
       const test = await setUp();
-      test.down.add('far.test');
+      test.servers.down.add('far.test');
       await test.leave(['far.test']);
-      test.down.clear();
+      test.servers.down.clear();
       const order: string[] = [];
-      const request = test.holdNextRequest();
+      const request = test.servers.holdNextRequest();
       test.run.fixture.clock.advance(minute);
       await request.received;
       const joining = test.run.roomMutex.run(test.room.roomId, async () => void order.push('join'));
@@ -250,22 +233,22 @@ forSelectedDatabases(import.meta.url, (open) => {
       await joining;
       await test.pass(0);
       assert.deepEqual(order, ['leave', 'join']);
-      assert.equal(test.accepted.length, 1);
+      assert.equal(test.servers.accepted.length, 1);
     });
 
     it('drops the pending leave when all servers have received a newer leave', async () => {
       const test = await setUp();
-      test.down.add('far.test');
+      test.servers.down.add('far.test');
       await test.leave(['far.test']);
-      test.down.clear();
+      test.servers.down.clear();
       await test.inviteAgain();
       await test.leave(['far.test']);
-      assert.deepEqual([test.accepted.length, await test.jobs()], [1, []]);
+      assert.deepEqual([test.servers.accepted.length, await test.jobs()], [1, []]);
     });
 
     it('sends the leave as an event of the room when another local user has joined it', async () => {
       const test = await setUp();
-      test.down.add('far.test');
+      test.servers.down.add('far.test');
       const { room, run } = test;
       // The latest invite is from a server that is unrelated to the room.
       await test.inviteBy('evil.test');
@@ -282,7 +265,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.pass(minute);
       assert.equal(head?.membership(alice), 'leave');
       assert.equal(await test.membership(), 'leave');
-      assert.deepEqual([test.askedServers, await test.jobs()], [['evil.test', 'far.test'], []]);
+      assert.deepEqual([test.servers.askedServers, await test.jobs()], [['evil.test', 'far.test'], []]);
     });
   });
 });
