@@ -46,7 +46,10 @@ const idsAtOnce = 200;
 /** Default maximum bytes of all images: no user's quota bounds them, because they belong to no user. */
 const maxBytes = 2 * 1024 ** 3;
 
-/** Maximum bytes of the images that previews for one user cause at once and within their lifetime: an eighth of the bytes of all images. */
+/**
+ * Limits the bytes of the images that previews for one user cause: an eighth of the bytes of all images at once, and
+ * another eighth within the lifetime of an image. A restart resets it.
+ */
 export const previewImageShare: RateLimit = {
   burst_count: maxBytes / 8,
   per_second: maxBytes / 8 / (lifetime / 1_000),
