@@ -65,7 +65,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const id = enc(messageId!);
       const sliding = new SlidingClient(client, `connection ${connections++}`);
       const list = { ranges: [[0, 9]], timeline_limit: 50, required_state: [] };
-      const slidingResponse = await sliding.ask({ lists: { all: list } });
+      const slidingResponse = await sliding.request({ lists: { all: list } });
       return {
         event: (await client.call('GET', path(`/event/${id}`))).raw,
         editing: (await client.call('GET', path(`/event/${enc(editId!)}`))).raw,

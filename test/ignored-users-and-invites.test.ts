@@ -30,7 +30,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   const sliding = async (client: TestClient) => {
     const lists = { all: { ranges: [[0, 99]], timeline_limit: 20, required_state: [] } };
     const path = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
-    const { body, raw, status } = await client.ask('POST', path, { lists });
+    const { body, raw, status } = await client.request('POST', path, { lists });
     assert.equal(status, 200, raw);
     return body['rooms'] as Record<string, { timeline?: { content: Record<string, unknown> }[] }>;
   };
@@ -108,7 +108,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const sync of [await anna!.sync(since), await anna!.sync()]) {
         assert.deepEqual(readersIn(sync.rooms?.join?.[room]?.ephemeral.events), ephemeral);
       }
-      const { body } = await anna!.ask(
+      const { body } = await anna!.request(
         'POST',
         '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync',
         {

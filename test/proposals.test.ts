@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(dataOf(first.account_data?.events), []);
       assert.deepEqual(dataOf(first.rooms?.join?.[roomId]?.account_data.events), []);
       const { unstable_features: features } = await anna
-        .ask('GET', '/_matrix/client/versions', undefined)
+        .request('GET', '/_matrix/client/versions', undefined)
         .then(({ body }) => body as { unstable_features: Record<string, boolean> });
       assert.deepEqual([features['org.matrix.msc3391'], features['org.matrix.msc3874']], [true, true]);
     });

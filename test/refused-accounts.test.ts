@@ -300,7 +300,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           ['deactivated', { locked: false, deactivated: true }],
         ] as const) {
           const set = (changed: object) =>
-            admin.ask('PUT', `/_synapse/admin/v2/users/@${user}:test`, changed);
+            admin.request('PUT', `/_synapse/admin/v2/users/@${user}:test`, changed);
           await set({ locked: false });
           const login = await way(user, token);
           assert.equal((await set(change)).status, 200);

@@ -101,7 +101,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         const [path = '', query = ''] = pathAndQuery.split('?');
         // The creator sends requests that need power.
         const client = /directory\/list|\/invite$/.test(path) ? anna! : ben!;
-        const answer = await client.ask(method, path, body, Object.fromEntries(new URLSearchParams(query)));
+        const answer = await client.request(
+          method,
+          path,
+          body,
+          Object.fromEntries(new URLSearchParams(query)),
+        );
         assert.equal(answer.status, 200, `${method} ${pathAndQuery}: ${answer.raw}`);
       }
     });

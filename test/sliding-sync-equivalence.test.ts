@@ -107,7 +107,7 @@ async function runSteps(
 async function syncOnce(watcher: Watcher): Promise<void> {
   const { client, style } = watcher;
   const body = style.nth(watcher.count++);
-  if (watcher.count % 3 === 0) await client.ask(style.nth(watcher.count));
+  if (watcher.count % 3 === 0) await client.request(style.nth(watcher.count));
   await client.sync(body);
 }
 

@@ -136,7 +136,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         protected: await upload('safe'),
         quarantined: await upload('evil'),
       };
-      const administer = (path: string) => admin.ask('POST', `/_synapse/admin/v1/media/${path}`, {});
+      const administer = (path: string) => admin.request('POST', `/_synapse/admin/v1/media/${path}`, {});
       assert.equal((await administer(`protect/${media.protected}`)).status, 200);
       assert.equal((await administer(`quarantine/test/${media.quarantined}`)).status, 200);
       await withContents((contents) =>

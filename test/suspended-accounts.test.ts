@@ -27,7 +27,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     const path = () => `/_matrix/client/v1/admin/suspend/${enc(anna!.id)}`;
     const suspend = async (suspended: boolean) => {
-      const answer = await admin!.ask('PUT', path(), { suspended });
+      const answer = await admin!.request('PUT', path(), { suspended });
       assert.deepEqual([answer.status, answer.body], [200, { suspended }]);
     };
     const codeOf = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
@@ -37,20 +37,20 @@ forSelectedDatabases(import.meta.url, (open) => {
     const pathInRoom = (rest: string) => `/rooms/${enc(room)}/${rest}`;
 
     it('lets only administrators suspend and unsuspend an account', async () => {
-      assert.deepEqual((await admin!.ask('GET', path(), undefined)).body, { suspended: false });
-      assert.deepEqual(codeOf(await ben!.ask('PUT', path(), { suspended: true })), [403, 'M_FORBIDDEN']);
+      assert.deepEqual((await admin!.request('GET', path(), undefined)).body, { suspended: false });
+      assert.deepEqual(codeOf(await ben!.request('PUT', path(), { suspended: true })), [403, 'M_FORBIDDEN']);
       const ownSuspensionPath = `/_matrix/client/v1/admin/suspend/${enc(admin!.id)}`;
-      assert.deepEqual(codeOf(await admin!.ask('PUT', ownSuspensionPath, { suspended: true })), [
+      assert.deepEqual(codeOf(await admin!.request('PUT', ownSuspensionPath, { suspended: true })), [
         403,
         'M_FORBIDDEN',
       ]);
       const foreign = `/_matrix/client/v1/admin/suspend/${enc('@a:elsewhere')}`;
-      assert.deepEqual(codeOf(await admin!.ask('GET', foreign, undefined)), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(codeOf(await admin!.request('GET', foreign, undefined)), [400, 'M_INVALID_PARAM']);
       const capabilities = await admin!.do('GET', '/capabilities');
       const { 'm.account_moderation': moderation } = capabilities['capabilities'] as Record<string, object>;
       assert.deepEqual(moderation, { lock: true, suspend: true });
       await suspend(true);
-      assert.deepEqual((await admin!.ask('GET', path(), undefined)).body, { suspended: true });
+      assert.deepEqual((await admin!.request('GET', path(), undefined)).body, { suspended: true });
       await suspend(false);
       await anna!.say(room, 'here again');
     });
@@ -112,14 +112,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       const joined = await ben!.createRoom();
       await cleo.join(joined);
       const unstable = '/_matrix/client/unstable/org.matrix.msc4140';
-      const delayed = await cleo.ask(
+      const delayed = await cleo.request(
         'PUT',
         `${unstable}/rooms/${enc(joined)}/delayed_event/m.room.message/later`,
         { delay_ms: 3_000_000, content: { msgtype: 'm.text', body: 'later' } },
       );
       assert.equal(delayed.status, 200, delayed.raw);
       const suspension = `/_matrix/client/v1/admin/suspend/${enc(cleo.id)}`;
-      assert.equal((await admin!.ask('PUT', suspension, { suspended: true })).status, 200);
+      assert.equal((await admin!.request('PUT', suspension, { suspended: true })).status, 200);
       const auth = { type: 'm.login.password', user: cleo.id, password: 'correct horse' };
       await cleo.do('POST', '/account/deactivate', { auth });
       assert.equal((await cleo.call('GET', '/account/whoami')).status, 401);
@@ -128,13 +128,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         await eventually(member, async () => (await ben!.do('GET', member))['membership'] === 'leave');
       }
       const send = `${unstable}/delayed_events/${delayed.body['delay_id']}/send`;
-      assert.deepEqual(codeOf(await ben!.ask('POST', send, {})), [404, 'M_NOT_FOUND']);
-      assert.deepEqual(codeOf(await admin!.ask('GET', suspension, undefined)), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(codeOf(await ben!.request('POST', send, {})), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(codeOf(await admin!.request('GET', suspension, undefined)), [404, 'M_NOT_FOUND']);
     });
 
     it('does not send a delayed event that an account scheduled before it was suspended', async () => {
       const unstable = '/_matrix/client/unstable/org.matrix.msc4140';
-      const delayed = await ben!.ask(
+      const delayed = await ben!.request(
         'PUT',
         `${unstable}${pathInRoom('delayed_event/m.room.message/later')}`,
         {
@@ -144,9 +144,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
       assert.equal(delayed.status, 200, delayed.raw);
       const suspension = `/_matrix/client/v1/admin/suspend/${enc(ben!.id)}`;
-      await admin!.ask('PUT', suspension, { suspended: true });
+      await admin!.request('PUT', suspension, { suspended: true });
       const send = `${unstable}/delayed_events/${delayed.body['delay_id']}/send`;
-      assert.deepEqual(codeOf(await ben!.ask('POST', send, {})), [403, 'M_USER_SUSPENDED']);
+      assert.deepEqual(codeOf(await ben!.request('POST', send, {})), [403, 'M_USER_SUSPENDED']);
     });
   });
 });

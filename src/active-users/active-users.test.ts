@@ -155,12 +155,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const refused = await register(registration('dave'));
       assert.deepEqual([refused.status, refused.body], [403, exceeded]);
       const sliding = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
-      assert.equal((await bob.ask('POST', sliding, {})).status, 403);
+      assert.equal((await bob.request('POST', sliding, {})).status, 403);
     });
 
     it('lets an administrator who was registered with the shared secret use the admin API when the limit is reached, but not sync', async () => {
       admin = await registerAdmin(server);
-      assert.equal((await admin.ask('GET', '/_synapse/admin/v1/server_version', undefined)).status, 200);
+      assert.equal((await admin.request('GET', '/_synapse/admin/v1/server_version', undefined)).status, 200);
       assert.equal(await statusOf(admin), 403);
     });
 
@@ -234,7 +234,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('admits and counts users with a reserved address when the limit is reached [option: mau_limit_reserved_threepids[].medium, mau_limit_reserved_threepids[].address]', async () => {
       assert.equal(await statusOf(root), 403);
       clock.advance(minute);
-      const answer = await admin.ask('PUT', `/_synapse/admin/v2/users/${root.id}`, {
+      const answer = await admin.request('PUT', `/_synapse/admin/v2/users/${root.id}`, {
         threepids: [{ medium: 'email', address: 'root@example.org' }],
       });
       assert.equal(answer.status, 200, answer.raw);

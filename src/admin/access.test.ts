@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       for (const [method, path] of routes) {
         const url = path.replace('/_server/', '/_synapse/').replaceAll(/:\w+/g, 'x');
         const body = method === 'GET' ? undefined : {};
-        const refused = await user.ask(method, url, body);
+        const refused = await user.request(method, url, body);
         assert.deepEqual(
           [refused.status, refused.body['errcode']],
           [403, 'M_FORBIDDEN'],

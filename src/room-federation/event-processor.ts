@@ -10,9 +10,6 @@ import {
   type SuppliedState,
   type VerifiedEvent,
 } from '../room-engine/index.ts';
-import type { AskBackoff } from './asking/ask-backoff.ts';
-import type { ServerQueries } from './asking/server-queries.ts';
-import { FetchFailed, type ServerQuery } from './asking/server-query.ts';
 import { asVerified, hasState } from './checking/known-events.ts';
 import type { AuthEventFetcher } from './fetching/auth-event-fetcher.ts';
 import type { EventFetcher } from './fetching/event-fetcher.ts';
@@ -20,6 +17,9 @@ import type { GapFiller } from './fetching/gap-filler.ts';
 import type { StateFetcher, StateOptions } from './fetching/state-fetcher.ts';
 import type { IncomingMetrics } from './metrics.ts';
 import type { MissedHistory } from './older-history/missed-history.ts';
+import type { QueryBackoff } from './querying/query-backoff.ts';
+import type { ServerQueries } from './querying/server-queries.ts';
+import { FetchFailed, type ServerQuery } from './querying/server-query.ts';
 import type { Staging } from './staging/staging.ts';
 
 /** Number of events of a gap that fail to be placed, after which the remaining events of the gap are not tried. */
@@ -41,7 +41,7 @@ interface Deps {
   readonly states: StateFetcher;
   readonly fetcher: EventFetcher;
   readonly missed: MissedHistory;
-  readonly backoff: AskBackoff;
+  readonly backoff: QueryBackoff;
   readonly metrics: IncomingMetrics;
   readonly clock: Clock;
   readonly log: Logger;

@@ -15,10 +15,6 @@ import type {
   SuppliedState,
   VerifiedEvent,
 } from '../room-engine/index.ts';
-import { AskBackoff } from './asking/ask-backoff.ts';
-import { maxServersConsidered, RoomServers } from './asking/room-servers.ts';
-import { ServerQueries } from './asking/server-queries.ts';
-import { FetchFailed } from './asking/server-query.ts';
 import { InvalidEvents } from './checking/invalid-events.ts';
 import { KnownEvents } from './checking/known-events.ts';
 import { MissingKeys } from './checking/missing-keys.ts';
@@ -34,6 +30,10 @@ import { Backfiller } from './older-history/backfiller.ts';
 import { MissedHistory, type MissedHistoryDeps } from './older-history/missed-history.ts';
 import { OlderEventFetcher } from './older-history/older-event-fetcher.ts';
 import { type TimestampQuery, TimestampToEvent } from './older-history/timestamp-to-event.ts';
+import { QueryBackoff } from './querying/query-backoff.ts';
+import { maxServersConsidered, RoomServers } from './querying/room-servers.ts';
+import { ServerQueries } from './querying/server-queries.ts';
+import { FetchFailed } from './querying/server-query.ts';
 import type { OtherServers } from './remote-servers.ts';
 import { type OutOfBandMemberships, type PduOutcome, PduReceiver } from './staging/pdu-receiver.ts';
 import { RoomWorkers } from './staging/room-workers.ts';
@@ -72,7 +72,7 @@ export class Incoming {
   readonly #deps: IncomingDeps;
   readonly #verifier: Verifier;
   readonly #staging: Staging;
-  readonly #backoff: AskBackoff;
+  readonly #backoff: QueryBackoff;
   readonly #queries: ServerQueries;
   readonly #states: StateFetcher;
   readonly #processor: EventProcessor;
@@ -95,7 +95,7 @@ export class Incoming {
     }));
     const missing = new MissingKeys(clock, deps.caches);
     const verifier = new Verifier({ keys, missing, clock });
-    const backoff = new AskBackoff(clock, deps.caches);
+    const backoff = new QueryBackoff(clock, deps.caches);
     const servers = new RoomServers({ ...deps, ...deps.others, backoff });
     const queries = new ServerQueries({ ...deps, servers, backoff });
     const invalidEvents = new InvalidEvents(clock, deps.caches);

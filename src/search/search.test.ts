@@ -37,14 +37,14 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
     after(() => server.stop());
 
-    const ask = (user: TestUser, criteria: object, token?: string) =>
+    const sendRequest = (user: TestUser, criteria: object, token?: string) =>
       server.api('POST', '/_matrix/client/v3/search', {
         token: user.token,
         body: { search_categories: { room_events: criteria } },
         ...(token === undefined ? undefined : { query: { next_batch: token } }),
       });
     const search = async (user: TestUser, search_term: string, more: object = {}, token?: string) => {
-      const answer = await ask(user, { search_term, order_by: 'recent', ...more }, token);
+      const answer = await sendRequest(user, { search_term, order_by: 'recent', ...more }, token);
       assert.equal(answer.status, 200, answer.raw);
       return (answer.body['search_categories'] as { room_events: Found }).room_events;
     };
@@ -261,11 +261,14 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('rejects malformed requests', async () => {
-      assert.equal((await ask(alice!, {})).status, 400);
-      assert.equal((await ask(alice!, { search_term: 'x', order_by: 'size' })).status, 400);
-      assert.equal((await ask(alice!, { search_term: 'x', filter: { limit: 'many' } })).status, 400);
+      assert.equal((await sendRequest(alice!, {})).status, 400);
+      assert.equal((await sendRequest(alice!, { search_term: 'x', order_by: 'size' })).status, 400);
+      assert.equal((await sendRequest(alice!, { search_term: 'x', filter: { limit: 'many' } })).status, 400);
       for (const token of ['x', 'r1_x', `r1_${Buffer.from('{"before":"x"}').toString('base64url')}`]) {
-        assert.equal((await ask(alice!, { search_term: 'x' }, token)).body['errcode'], 'M_INVALID_PARAM');
+        assert.equal(
+          (await sendRequest(alice!, { search_term: 'x' }, token)).body['errcode'],
+          'M_INVALID_PARAM',
+        );
       }
       const empty = await server.api('POST', '/_matrix/client/v3/search', {
         token: alice!.token,

@@ -128,7 +128,7 @@ export class Search {
     matches: readonly Match[],
   ): Promise<object[]> {
     const events = await this.#deps.rooms.clientEvents.render(matches, viewer);
-    const limitOf = (asked = defaultContext) => Math.max(0, Math.min(asked, maxContext));
+    const limitOf = (limit = defaultContext) => Math.max(0, Math.min(limit, maxContext));
     const request = {
       beforeLimit: limitOf(context?.before_limit),
       afterLimit: limitOf(context?.after_limit),

@@ -43,7 +43,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     const notify = async (body: string, more: object = {}) => {
       const notice = { user_id: anna!.id, content: { msgtype: 'm.text', body }, ...more };
-      const answer = await admin!.ask('POST', path, notice);
+      const answer = await admin!.request('POST', path, notice);
       assert.equal(answer.status, 200, answer.raw);
       return String(answer.body['event_id']);
     };
@@ -57,7 +57,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await notify('another');
       const last = await anna!.say(sharedRoomId, 'and this');
       await until(() => visitor.received.some(({ eventId }) => eventId === last));
-      const all = JSON.stringify(other.receivedRequests.map(({ path: asked, body }) => [asked, body]));
+      const all = JSON.stringify(
+        other.receivedRequests.map(({ path: requestedPath, body }) => [requestedPath, body]),
+      );
       for (const secret of [noticeRoomId, '@notices:a.test', 'secret', 'another']) {
         assert.ok(!all.includes(secret), `remote servers received ${secret}`);
       }
@@ -74,20 +76,20 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
       const message = visitor.message('let me in', { roomId: noticeRoomId, prevEventIds: [event] });
       const answers = [
-        await other.ask('a.test', 'GET', `${v1}/make_join/${room}/${vera}?ver=10&ver=11&ver=12`),
-        await other.ask('a.test', 'GET', `${v1}/make_knock/${room}/${vera}?ver=10&ver=11&ver=12`),
-        await other.ask(
+        await other.request('a.test', 'GET', `${v1}/make_join/${room}/${vera}?ver=10&ver=11&ver=12`),
+        await other.request('a.test', 'GET', `${v1}/make_knock/${room}/${vera}?ver=10&ver=11&ver=12`),
+        await other.request(
           'a.test',
           'PUT',
           `${v2}/send_join/${room}/${enc(join.event.eventId)}`,
           join.event.pdu,
         ),
-        await other.ask('a.test', 'GET', `${v1}/event/${enc(event)}`),
-        await other.ask('a.test', 'GET', `${v1}/state/${room}?event_id=${enc(event)}`),
-        await other.ask('a.test', 'GET', `${v1}/state_ids/${room}?event_id=${enc(event)}`),
-        await other.ask('a.test', 'GET', `${v1}/event_auth/${room}/${enc(event)}`),
-        await other.ask('a.test', 'GET', `${v1}/backfill/${room}?v=${enc(event)}&limit=10`),
-        await other.ask('a.test', 'GET', `${v1}/hierarchy/${room}`),
+        await other.request('a.test', 'GET', `${v1}/event/${enc(event)}`),
+        await other.request('a.test', 'GET', `${v1}/state/${room}?event_id=${enc(event)}`),
+        await other.request('a.test', 'GET', `${v1}/state_ids/${room}?event_id=${enc(event)}`),
+        await other.request('a.test', 'GET', `${v1}/event_auth/${room}/${enc(event)}`),
+        await other.request('a.test', 'GET', `${v1}/backfill/${room}?v=${enc(event)}&limit=10`),
+        await other.request('a.test', 'GET', `${v1}/hierarchy/${room}`),
       ];
       for (const { status, body } of answers) {
         assert.ok(status === 403 || status === 404, `${status} ${JSON.stringify(body)}`);
@@ -104,7 +106,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const { chunk } = await anna!.do('GET', `/rooms/${room}/messages`, undefined, { dir: 'b' });
       const [newest] = chunk as { event_id: string }[];
       assert.equal(newest?.event_id, event);
-      const { body: list } = await other.ask('a.test', 'GET', `${v1}/publicRooms`);
+      const { body: list } = await other.request('a.test', 'GET', `${v1}/publicRooms`);
       const listed = (list['chunk'] as { room_id: string }[]).map(({ room_id: id }) => id);
       assert.ok(!listed.includes(noticeRoomId));
     });

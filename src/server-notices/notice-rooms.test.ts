@@ -36,10 +36,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       options = changed && { system_mxid_localpart: 'notices', ...changed };
       await server.restart();
     };
-    const ask = (user: TestClient, body = 'read this') =>
-      admin.ask('POST', path, { user_id: user.id, content: { msgtype: 'm.text', body } });
+    const request = (user: TestClient, body = 'read this') =>
+      admin.request('POST', path, { user_id: user.id, content: { msgtype: 'm.text', body } });
     const notify = async (user: TestClient) => {
-      const answer = await ask(user);
+      const answer = await request(user);
       assert.equal(answer.status, 200, answer.raw);
     };
     const roomsOf = async (user: TestClient, membership: 'join' | 'invite' | 'leave' = 'join') =>
@@ -85,7 +85,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('makes no notice room while notices are disabled', async () => {
       const user = await TestClient.register(server, 'early');
-      const { status, body } = await ask(user);
+      const { status, body } = await request(user);
       assert.deepEqual([status, body['errcode']], [400, 'M_UNKNOWN']);
       assert.equal((await user.call('GET', '/profile/@notices:test')).status, 404);
     });
@@ -204,7 +204,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         avatar_url: null,
       });
       assert.deepEqual(await search(user), []);
-      assert.equal((await ask(before)).status, 404);
+      assert.equal((await request(before)).status, 404);
     });
 
     it('closes the notice room of a deactivated user', async () => {
@@ -219,7 +219,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         await until(async () => String(await membershipOf(userId, roomId)) === 'leave,1');
       }
       await change({});
-      assert.equal((await ask(user)).status, 404);
+      assert.equal((await request(user)).status, 404);
     });
   });
 });

@@ -17,17 +17,17 @@ type Administrator = Awaited<ReturnType<typeof administratorOf>>;
 async function administratorOf(server: TestServer) {
   const user = await registerAdmin(server);
   type Query = Record<string, string>;
-  const ask = (method: string, path: string, body?: unknown, query: Query = {}) =>
-    user.ask(method, `/_synapse/admin${path}`, body, query);
+  const sendRequest = (method: string, path: string, body?: unknown, query: Query = {}) =>
+    user.request(method, `/_synapse/admin${path}`, body, query);
   return {
     user,
-    async do(...request: Parameters<typeof ask>) {
-      const answer = await ask(...request);
+    async do(...request: Parameters<typeof sendRequest>) {
+      const answer = await sendRequest(...request);
       assert.equal(answer.status, 200, answer.raw);
       return answer.body;
     },
-    async refused(...request: Parameters<typeof ask>) {
-      const { status, body } = await ask(...request);
+    async refused(...request: Parameters<typeof sendRequest>) {
+      const { status, body } = await sendRequest(...request);
       return [status, body['errcode']];
     },
   };
@@ -134,7 +134,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('refuses users who are not administrators, invalid notices and unknown ids, and sends nothing', async () => {
       const refused = (body: unknown) => admin.refused('POST', path, body);
-      const asUser = await users[1]!.ask('POST', `/_synapse/admin${path}`, { content: content('x') });
+      const asUser = await users[1]!.request('POST', `/_synapse/admin${path}`, { content: content('x') });
       assert.deepEqual([asUser.status, asUser.body['errcode']], [403, 'M_FORBIDDEN']);
       const invalid = [
         {},

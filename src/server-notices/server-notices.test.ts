@@ -41,7 +41,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     let names = 0;
     const newcomer = () => TestClient.register(server, `user${names++}`);
     const notify = async (user: TestClient, body: string, more: object = {}) => {
-      const answer = await admin.ask('POST', path, { user_id: user.id, content: text(body), ...more });
+      const answer = await admin.request('POST', path, { user_id: user.id, content: text(body), ...more });
       assert.equal(answer.status, 200, answer.raw);
       return String(answer.body['event_id']);
     };
@@ -130,7 +130,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         { type: 'm.room.member', state_key: '@ann:elsewhere', content },
         { type: 'm.room.redaction', content: { redacts: first } },
       ]) {
-        const refused = await admin.ask('POST', path, { user_id: user.id, ...wrong });
+        const refused = await admin.request('POST', path, { user_id: user.id, ...wrong });
         assert.deepEqual(codeOf(refused), [400, 'M_INVALID_PARAM']);
       }
     });
@@ -138,7 +138,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('sends a notice once per transaction id, also after a restart', async () => {
       const { user, roomId } = await reader();
       const put = async (txnId: string, body: string) => {
-        const answer = await admin.ask('PUT', `${path}/${txnId}`, { user_id: user.id, content: text(body) });
+        const answer = await admin.request('PUT', `${path}/${txnId}`, {
+          user_id: user.id,
+          content: text(body),
+        });
         assert.equal(answer.status, 200, answer.raw);
         return answer.body['event_id'];
       };
@@ -225,24 +228,24 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('sends notices of administrators to local users only', async () => {
       const user = await newcomer();
       const body = { user_id: user.id, content: text('x') };
-      const ask = async (asked: object, who = admin) => codeOf(await who.ask('POST', path, asked));
-      assert.deepEqual(await ask(body, user), [403, 'M_FORBIDDEN']);
+      const request = async (sent: object, who = admin) => codeOf(await who.request('POST', path, sent));
+      assert.deepEqual(await request(body, user), [403, 'M_FORBIDDEN']);
       assert.deepEqual(codeOf(await server.api('POST', path, { body })), [401, 'M_MISSING_TOKEN']);
-      assert.deepEqual(await ask({ ...body, user_id: '@nobody:test' }), [404, 'M_NOT_FOUND']);
-      assert.deepEqual(await ask({ ...body, user_id: '@no\0body:test' }), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(await ask({ ...body, user_id: notices }), [404, 'M_NOT_FOUND']);
-      assert.deepEqual(await ask({ ...body, user_id: '@ann:elsewhere' }), [400, 'M_UNKNOWN']);
-      assert.deepEqual(await ask({ ...body, user_id: 'ann' }), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(await ask({ user_id: user.id }), [400, 'M_BAD_JSON']);
-      assert.deepEqual(await ask({ ...body, content: 'x' }), [400, 'M_BAD_JSON']);
+      assert.deepEqual(await request({ ...body, user_id: '@nobody:test' }), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await request({ ...body, user_id: '@no\0body:test' }), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(await request({ ...body, user_id: notices }), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await request({ ...body, user_id: '@ann:elsewhere' }), [400, 'M_UNKNOWN']);
+      assert.deepEqual(await request({ ...body, user_id: 'ann' }), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(await request({ user_id: user.id }), [400, 'M_BAD_JSON']);
+      assert.deepEqual(await request({ ...body, content: 'x' }), [400, 'M_BAD_JSON']);
       for (const content of [{}, { body: 'x' }, { msgtype: 'm.text' }, { msgtype: 'm.text', body: 1 }]) {
-        assert.deepEqual(await ask({ ...body, content }), [400, 'M_BAD_JSON'], JSON.stringify(content));
+        assert.deepEqual(await request({ ...body, content }), [400, 'M_BAD_JSON'], JSON.stringify(content));
       }
-      assert.deepEqual(await ask({ ...body, type: 'a\0b' }), [400, 'M_BAD_JSON']);
+      assert.deepEqual(await request({ ...body, type: 'a\0b' }), [400, 'M_BAD_JSON']);
       const huge = { ...body, content: text('x'.repeat(70_000)) };
-      assert.deepEqual(await ask(huge), [413, 'M_TOO_LARGE']);
+      assert.deepEqual(await request(huge), [413, 'M_TOO_LARGE']);
       const documented = '/_server/admin/v1/send_server_notice/%00';
-      const odd = await admin.ask('PUT', documented, body);
+      const odd = await admin.request('PUT', documented, body);
       assert.deepEqual(codeOf(odd), [400, 'M_INVALID_PARAM']);
     });
   });

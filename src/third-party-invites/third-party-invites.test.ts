@@ -282,9 +282,9 @@ forSelectedDatabases(import.meta.url, (open) => {
           medium: 'email',
           address: 'somebody@example.org',
         };
-        const ask = () => anna.call('POST', `/rooms/${enc(room)}/invite`, body);
-        const codes = [codeOf(await ask()), codeOf(await ask())];
-        return { codes, asked: identity.receivedRequests.length, invites: identity.invites };
+        const sendRequest = () => anna.call('POST', `/rooms/${enc(room)}/invite`, body);
+        const codes = [codeOf(await sendRequest()), codeOf(await sendRequest())];
+        return { codes, requests: identity.receivedRequests.length, invites: identity.invites };
       } finally {
         await server.stop();
         await identity.stop();
@@ -292,8 +292,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     };
 
     it('disables the lookup of addresses [option: enable_3pid_lookup]', async () => {
-      const { codes, asked } = await trial({ ...local, accounts: { enable_3pid_lookup: false } });
-      assert.deepEqual([codes[0], asked], [[403, 'M_FORBIDDEN'], 0]);
+      const { codes, requests } = await trial({ ...local, accounts: { enable_3pid_lookup: false } });
+      assert.deepEqual([codes[0], requests], [[403, 'M_FORBIDDEN'], 0]);
     });
 
     it('limits how often addresses are invited [option: rc_third_party_invite]', async () => {
@@ -316,13 +316,13 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('sends no requests to identity servers at private addresses', async () => {
-      const { codes, asked } = await trial({});
-      assert.deepEqual([codes[0]?.[0], asked], [502, 0]);
+      const { codes, requests } = await trial({});
+      assert.deepEqual([codes[0]?.[0], requests], [502, 0]);
     });
 
     it('rejects invites by users who are not administrators with block_non_admin_invites', async () => {
-      const { codes, asked } = await trial({ ...local, rooms: { block_non_admin_invites: true } });
-      assert.deepEqual([codes[0], asked], [[403, 'M_FORBIDDEN'], 0]);
+      const { codes, requests } = await trial({ ...local, rooms: { block_non_admin_invites: true } });
+      assert.deepEqual([codes[0], requests], [[403, 'M_FORBIDDEN'], 0]);
     });
   });
 });

@@ -51,7 +51,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         'm.relates_to': { rel_type: 'm.thread', event_id: root },
       });
     const call = (who: TestClient, method: string, roomId: string, root: string, body?: unknown) =>
-      who.ask(
+      who.request(
         method,
         `${unstable}/io.element.msc4306/rooms/${enc(roomId)}/thread/${enc(root)}/subscription`,
         body,
@@ -126,17 +126,17 @@ for (const database of selectedDatabases(import.meta.url)) {
       const roots = [root, ...more];
       for (const one of roots) await subscribe(anna, roomId, one);
       const client = new SlidingClient(anna);
-      const ask = async () => {
+      const syncExtension = async () => {
         const body = { extensions: { [extension]: { enabled: true, limit: 2 } } };
         return ((await client.sync(body)).extensions[extension] ?? {}) as Changes;
       };
-      const first = await ask();
+      const first = await syncExtension();
       assert.deepEqual(rootsOf(first), [roots.slice(2).toReversed(), []]);
       const { bump_stamp, automatic } = first.subscribed![roomId]![more[2]!]!;
       assert.deepEqual([typeof bump_stamp, automatic], ['number', false]);
       const page = async (query: Record<string, string | number>) => {
         const path = `${unstable}/io.element.msc4308/thread_subscriptions`;
-        const { status, body } = await anna.ask('GET', path, undefined, { dir: 'b', ...query });
+        const { status, body } = await anna.request('GET', path, undefined, { dir: 'b', ...query });
         return status === 200 ? (body as Changes) : status;
       };
       const from = first.prev_batch!;
@@ -144,11 +144,11 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(rootsOf(second), [[roots[1]], []]);
       const third = (await page({ from: second.end!, limit: 1 })) as Changes;
       assert.deepEqual([rootsOf(third), third.end], [[[root], []], undefined]);
-      assert.deepEqual(await ask(), {});
+      assert.deepEqual(await syncExtension(), {});
       const pos = client.pos!;
       await call(anna, 'DELETE', roomId, root);
       assert.deepEqual(rootsOf((await page({ to: pos })) as Changes), [[], [root]]);
-      assert.deepEqual(rootsOf(await ask()), [[], [root]]);
+      assert.deepEqual(rootsOf(await syncExtension()), [[], [root]]);
       assert.deepEqual(await page({ to: client.pos! }), {});
       for (const wrong of [{ from: 'x' }, { to: 'x' }, { limit: 0 }, { dir: 'f' }]) {
         assert.equal(await page(wrong), 400, JSON.stringify(wrong));

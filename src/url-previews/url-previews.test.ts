@@ -33,7 +33,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         ),
       );
       for (const path of paths) {
-        const { body } = await previews.ask(url, {}, path);
+        const { body } = await previews.request(url, {}, path);
         const { 'og:image': uri, ...rest } = body;
         assert.deepEqual(rest, {
           'og:title': 'A & B',
@@ -228,7 +228,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
       const ben = await previews.server.register('ben');
       const [first, ...others] = await Promise.all([
-        previews.ask(url),
+        previews.request(url),
         ...Array.from({ length: 5 }, () =>
           previews.server.api('GET', paths[1], { token: ben.token, query: { url: `${url}#part` } }),
         ),
@@ -277,7 +277,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     describe('oEmbed providers of URL previews', () => {
       it('uses the built-in list of oEmbed providers, unless it is disabled [option: oembed.disable_default_providers]', async () => {
         const url = 'https://youtu.be/abc';
-        await previews.ask(url);
+        await previews.request(url);
         assert.deepEqual(
           web.lookups.filter((host) => host.includes('you')),
           ['www.youtube.com', 'youtu.be'],

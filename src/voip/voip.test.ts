@@ -11,7 +11,7 @@ import {
 const uris = ['turn:turn.example.org:3478?transport=udp', 'turns:turn.example.org:5349'];
 
 /** Starts a server with these options and sends a request to `path` as a user or a guest. */
-async function ask(
+async function request(
   accounts: ConfigurationOverrides['accounts'],
   path: string,
   { guest = false, now = 1_000_000_000_000 } = {},
@@ -41,7 +41,7 @@ async function registerGuest(api: Awaited<ReturnType<typeof startTestServer>>['a
 
 it('GET /voip/turnServer computes credentials from the shared secret [option: turn_uris, turn_shared_secret, turn_user_lifetime]', async () => {
   const options = { turn_uris: uris, turn_shared_secret: 'secret', turn_user_lifetime: 86_400_000 };
-  const { body, status } = await ask(options, 'v3/voip/turnServer');
+  const { body, status } = await request(options, 'v3/voip/turnServer');
   assert.equal(status, 200);
   const username = '1000086400:@alice:test';
   const password = createHmac('sha1', 'secret').update(username).digest('base64');
@@ -50,22 +50,24 @@ it('GET /voip/turnServer computes credentials from the shared secret [option: tu
 
 it('GET /voip/turnServer returns the fixed credentials when there is no shared secret [option: turn_username, turn_password]', async () => {
   const options = { turn_uris: uris, turn_username: 'user', turn_password: 'password' };
-  const { body } = await ask(options, 'v3/voip/turnServer');
+  const { body } = await request(options, 'v3/voip/turnServer');
   assert.deepEqual(body, { username: 'user', password: 'password', uris, ttl: 3_600 });
 });
 
 it('GET /voip/turnServer responds 404 without servers, or without a secret and fixed credentials', async () => {
   for (const options of [{}, { turn_uris: uris }, { turn_shared_secret: 'secret' }]) {
-    const { body, status } = await ask(options, 'v3/voip/turnServer');
+    const { body, status } = await request(options, 'v3/voip/turnServer');
     assert.deepEqual([status, body['errcode']], [404, 'M_NOT_FOUND']);
   }
 });
 
 it('GET /voip/turnServer returns credentials to guests only when that is allowed [option: turn_allow_guests]', async () => {
   const options = { turn_uris: uris, turn_shared_secret: 'secret' };
-  const allowed = await ask(options, 'v3/voip/turnServer', { guest: true });
+  const allowed = await request(options, 'v3/voip/turnServer', { guest: true });
   assert.equal(allowed.status, 200);
-  const refused = await ask({ ...options, turn_allow_guests: false }, 'v3/voip/turnServer', { guest: true });
+  const refused = await request({ ...options, turn_allow_guests: false }, 'v3/voip/turnServer', {
+    guest: true,
+  });
   assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_GUEST_ACCESS_FORBIDDEN']);
 });
 
@@ -75,7 +77,7 @@ it('GET /rtc/transports lists the transports for group calls [option: proto_rtc.
   const options = { proto_rtc: { transports: [livekit, other] } };
   const expected = { rtc_transports: [livekit, { type: 'org.example.other' }] };
   for (const path of ['v1/rtc/transports', 'unstable/org.matrix.msc4143/rtc/transports']) {
-    assert.deepEqual((await ask(options, path)).body, expected);
-    assert.deepEqual((await ask({}, path)).body, { rtc_transports: [] });
+    assert.deepEqual((await request(options, path)).body, expected);
+    assert.deepEqual((await request({}, path)).body, { rtc_transports: [] });
   }
 });

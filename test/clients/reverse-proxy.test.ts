@@ -112,7 +112,7 @@ for (const proxy of [nginx, caddy])
       });
       await eventually(proxy.name, async () => {
         if (running.exitCode !== null) throw new Error(problems);
-        return (await ask('GET', '/').catch(() => undefined)) !== undefined;
+        return (await sendRequest('GET', '/').catch(() => undefined)) !== undefined;
       });
     });
     after(async () => {
@@ -122,7 +122,7 @@ for (const proxy of [nginx, caddy])
       rmSync(folder, { recursive: true });
     });
 
-    const ask = (method: string, path: string, headers: Record<string, string> = {}, body?: Buffer) =>
+    const sendRequest = (method: string, path: string, headers: Record<string, string> = {}, body?: Buffer) =>
       new Promise<{ status: number; body: string }>((resolve, reject) => {
         const sent = (proxy.isEncrypted ? request : requestWithoutTls)(
           { host: '127.0.0.1', port, servername: 'example.org', ca: authority.pem, method, path, headers },
@@ -137,25 +137,30 @@ for (const proxy of [nginx, caddy])
       );
 
     test('forwards requests with their paths as the client sent them', async () => {
-      const { status, body } = await ask('GET', '/_matrix/client/versions');
+      const { status, body } = await sendRequest('GET', '/_matrix/client/versions');
       assert.equal(status, 200);
       assert.ok(JSON.parse(body).versions.length > 0);
       const path = '/_matrix/client/v3/profile/@a%2Fb%3A%21c%20:test';
-      await ask('GET', path);
+      await sendRequest('GET', path);
       await loggedRequest(path);
-      assert.equal((await ask('GET', '/_matrix/federation/v1/version')).status, 200);
+      assert.equal((await sendRequest('GET', '/_matrix/federation/v1/version')).status, 200);
     });
 
     test('passes the address of the client to the server, and no address that the client claims', async () => {
       const path = '/_matrix/client/v3/login?by=address';
-      await ask('GET', path, { 'x-forwarded-for': '192.0.2.7' });
+      await sendRequest('GET', path, { 'x-forwarded-for': '192.0.2.7' });
       assert.equal((await loggedRequest(path)).ip, '127.0.0.1');
     });
 
     test('passes large uploads', async () => {
       const { token } = await server.register('ann');
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'text/plain' };
-      const { status } = await ask('POST', '/_matrix/media/v3/upload', headers, Buffer.alloc(5_000_000, 'a'));
+      const { status } = await sendRequest(
+        'POST',
+        '/_matrix/media/v3/upload',
+        headers,
+        Buffer.alloc(5_000_000, 'a'),
+      );
       assert.equal(status, 200);
     });
 
@@ -165,7 +170,7 @@ for (const proxy of [nginx, caddy])
         '/_server/admin/v1/server_version',
         '/metrics',
       ])
-        assert.equal((await ask('GET', path)).status, 404, path);
+        assert.equal((await sendRequest('GET', path)).status, 404, path);
       assert.ok(!lines.some(({ url }) => url?.includes('admin')));
     });
   });

@@ -66,7 +66,7 @@ async function synadm(...command: readonly string[]): Promise<string> {
 }
 
 /** Runs a command. @returns the last object that it writes; some commands write sentences around it */
-async function ask(...command: readonly string[]): Promise<Json> {
+async function outputOf(...command: readonly string[]): Promise<Json> {
   const output = await synadm(...command);
   const last = output.split('\n').findLast((line) => line.startsWith('{'));
   assert.ok(last !== undefined, output);
@@ -111,23 +111,23 @@ const createRoom = async (token: string, options: object) =>
 const listOf = (answer: Json, field: string) => answer[field] as Json[];
 
 test('synadm shows the version of the server', async () => {
-  assert.match(String((await ask('version'))['server_version']), /^\d+\.\d+/);
+  assert.match(String((await outputOf('version'))['server_version']), /^\d+\.\d+/);
 });
 
 test('synadm searches, shows, creates, changes, shadow-bans and deactivates users', async () => {
   await register('anna');
   const anna = '@anna:hearth.test';
-  const listed = listOf(await ask('user', 'list'), 'users').map(({ name }) => name);
+  const listed = listOf(await outputOf('user', 'list'), 'users').map(({ name }) => name);
   assert.deepEqual(listed, [anna, admin.userId]);
   assert.match(await synadm('user', 'search', 'ann'), /@anna:hearth\.test/);
-  assert.equal((await ask('user', 'details', 'anna'))['name'], anna);
-  const modified = await ask('user', 'modify', 'anna', '--display-name', 'Anna B', '--admin');
+  assert.equal((await outputOf('user', 'details', 'anna'))['name'], anna);
+  const modified = await outputOf('user', 'modify', 'anna', '--display-name', 'Anna B', '--admin');
   assert.deepEqual([modified['displayname'], modified['admin']], ['Anna B', true]);
-  const created = await ask('user', 'modify', 'carla', '--password', 'a password');
+  const created = await outputOf('user', 'modify', 'carla', '--password', 'a password');
   assert.equal(created['name'], '@carla:hearth.test');
-  assert.deepEqual(await ask('user', 'password', 'carla', '--password', 'another'), {});
-  assert.equal((await ask('user', 'whois', 'anna'))['user_id'], anna);
-  const { access_token: token } = await ask('user', 'login', 'carla');
+  assert.deepEqual(await outputOf('user', 'password', 'carla', '--password', 'another'), {});
+  assert.equal((await outputOf('user', 'whois', 'anna'))['user_id'], anna);
+  const { access_token: token } = await outputOf('user', 'login', 'carla');
   const whoami = await api('GET', '/_matrix/client/v3/account/whoami', undefined, String(token));
   assert.equal(whoami['user_id'], '@carla:hearth.test');
   await synadm('matrix', 'login', 'carla', '--password', 'another');
@@ -135,64 +135,66 @@ test('synadm searches, shows, creates, changes, shadow-bans and deactivates user
   await synadm('user', 'prune-devices', '@carla:hearth.test', '--min-days', '1');
   const devices = await api('GET', '/_synapse/admin/v2/users/@carla:hearth.test/devices');
   assert.equal(devices['total'], 1);
-  assert.deepEqual(await ask('user', 'shadow-ban', 'carla'), {});
-  assert.equal((await ask('user', 'details', 'carla'))['shadow_banned'], true);
-  assert.deepEqual(await ask('user', 'shadow-ban', '--unban', 'carla'), {});
-  assert.equal((await ask('user', 'membership', '--ids', 'carla'))['total'], 0);
+  assert.deepEqual(await outputOf('user', 'shadow-ban', 'carla'), {});
+  assert.equal((await outputOf('user', 'details', 'carla'))['shadow_banned'], true);
+  assert.deepEqual(await outputOf('user', 'shadow-ban', '--unban', 'carla'), {});
+  assert.equal((await outputOf('user', 'membership', '--ids', 'carla'))['total'], 0);
   await synadm('user', 'deactivate', 'carla');
-  assert.equal((await ask('user', 'details', 'carla'))['deactivated'], true);
+  assert.equal((await outputOf('user', 'details', 'carla'))['deactivated'], true);
 });
 
 test('synadm finds users by third-party id and identity provider, lists their memberships and reactivates them', async () => {
   const gina = await register('gina');
   const userId = '@gina:hearth.test';
-  const modified = await ask('user', 'modify', 'gina', '--threepid', 'email', 'gina@example.org');
+  const modified = await outputOf('user', 'modify', 'gina', '--threepid', 'email', 'gina@example.org');
   const [address] = listOf(modified, 'threepids');
   assert.deepEqual([address?.['medium'], address?.['address']], ['email', 'gina@example.org']);
-  assert.deepEqual(await ask('user', '3pid', '--medium', 'email', 'gina@example.org'), { user_id: userId });
+  assert.deepEqual(await outputOf('user', '3pid', '--medium', 'email', 'gina@example.org'), {
+    user_id: userId,
+  });
   await api('PUT', `/_synapse/admin/v2/users/${userId}`, {
     external_ids: [{ auth_provider: 'oidc-example', external_id: 'g1' }],
   });
-  assert.deepEqual(await ask('user', 'auth-provider', '--provider', 'oidc-example', 'g1'), {
+  assert.deepEqual(await outputOf('user', 'auth-provider', '--provider', 'oidc-example', 'g1'), {
     user_id: userId,
   });
   const roomId = await createRoom(gina, { preset: 'public_chat', room_alias_name: 'gina' });
-  const memberships = await ask('user', 'membership', 'gina');
+  const memberships = await outputOf('user', 'membership', 'gina');
   assert.deepEqual(memberships['joined_rooms'], ['#gina:hearth.test']);
-  assert.deepEqual((await ask('user', 'membership', '--ids', 'gina'))['joined_rooms'], [roomId]);
+  assert.deepEqual((await outputOf('user', 'membership', '--ids', 'gina'))['joined_rooms'], [roomId]);
   await synadm('user', 'modify', 'gina', '--deactivate');
-  const hidden = await ask('user', 'list', '--name', 'gina');
+  const hidden = await outputOf('user', 'list', '--name', 'gina');
   assert.equal(hidden['total'], 0);
-  assert.equal((await ask('user', 'list', '--deactivated', '--name', 'gina'))['total'], 1);
+  assert.equal((await outputOf('user', 'list', '--deactivated', '--name', 'gina'))['total'], 1);
   await synadm('user', 'modify', 'gina', '--activate', '--password', 'a new password');
-  assert.equal((await ask('user', 'details', 'gina'))['deactivated'], false);
+  assert.equal((await outputOf('user', 'details', 'gina'))['deactivated'], false);
   await synadm('user', 'deactivate', '--gdpr-erase', 'gina');
-  assert.equal((await ask('user', 'details', 'gina'))['erased'], true);
+  assert.equal((await outputOf('user', 'details', 'gina'))['erased'], true);
 });
 
 test('synadm searches, shows, joins and deletes rooms', async () => {
   const bea = await register('bea');
   const roomId = await createRoom(bea, { name: 'Meadow', preset: 'public_chat', room_alias_name: 'meadow' });
-  const listed = listOf(await ask('room', 'list', '--name', 'mead'), 'rooms');
+  const listed = listOf(await outputOf('room', 'list', '--name', 'mead'), 'rooms');
   assert.deepEqual(
     listed.map((room) => room['room_id']),
     [roomId],
   );
   assert.match(await synadm('room', 'search', 'Meadow'), new RegExp(roomId.slice(1, 10)));
-  const details = await ask('room', 'details', roomId);
+  const details = await outputOf('room', 'details', roomId);
   assert.deepEqual([details['name'], details['joined_members']], ['Meadow', 1]);
-  assert.deepEqual(await ask('room', 'join', roomId, admin.userId), { room_id: roomId });
-  const members = (await ask('room', 'members', roomId))['members'];
+  assert.deepEqual(await outputOf('room', 'join', roomId, admin.userId), { room_id: roomId });
+  const members = (await outputOf('room', 'members', roomId))['members'];
   assert.deepEqual(members, ['@bea:hearth.test', admin.userId]);
-  assert.ok(listOf(await ask('room', 'state', roomId), 'state').length > 5);
+  assert.ok(listOf(await outputOf('room', 'state', roomId), 'state').length > 5);
   assert.match(await synadm('room', 'power-levels', '--room-id', roomId), /power_levels/);
   assert.match(await synadm('room', 'resolve', '#meadow:hearth.test'), new RegExp(roomId.slice(1, 10)));
   assert.match(await synadm('room', 'resolve', '--reverse', roomId), /#meadow:hearth\.test/);
-  assert.deepEqual(await ask('room', 'make-admin', roomId, '--user-id', admin.userId), {});
-  const deleted = await ask('room', 'delete', roomId);
+  assert.deepEqual(await outputOf('room', 'make-admin', roomId, '--user-id', admin.userId), {});
+  const deleted = await outputOf('room', 'delete', roomId);
   assert.deepEqual(deleted['failed_to_kick_users'], []);
   assert.equal((deleted['kicked_users'] as string[]).length, 2);
-  assert.deepEqual(listOf(await ask('room', 'list', '--name', 'mead'), 'rooms'), []);
+  assert.deepEqual(listOf(await outputOf('room', 'list', '--name', 'mead'), 'rooms'), []);
 });
 
 test('synadm lists, protects, quarantines and deletes media', async () => {
@@ -207,24 +209,24 @@ test('synadm lists, protects, quarantines and deletes media', async () => {
   };
   const [firstUri, secondUri] = [await upload('one'), await upload('two')];
   const idOf = (uri: string) => uri.slice('mxc://hearth.test/'.length);
-  assert.equal(listOf(await ask('user', 'media', 'dora'), 'media').length, 2);
-  assert.equal(listOf(await ask('media', 'list', '--user-id', 'dora'), 'media').length, 2);
+  assert.equal(listOf(await outputOf('user', 'media', 'dora'), 'media').length, 2);
+  assert.equal(listOf(await outputOf('media', 'list', '--user-id', 'dora'), 'media').length, 2);
   const roomId = await createRoom(dora, {});
   const path = `/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}/send/m.room.message/1`;
   await api('PUT', path, { msgtype: 'm.file', body: 'a', url: firstUri }, dora);
-  assert.deepEqual((await ask('media', 'list', '--room-id', roomId))['local'], [firstUri]);
-  assert.deepEqual(await ask('media', 'protect', idOf(firstUri)), {});
-  const quarantined = await ask('media', 'quarantine', '--user-id', 'dora');
+  assert.deepEqual((await outputOf('media', 'list', '--room-id', roomId))['local'], [firstUri]);
+  assert.deepEqual(await outputOf('media', 'protect', idOf(firstUri)), {});
+  const quarantined = await outputOf('media', 'quarantine', '--user-id', 'dora');
   assert.equal(quarantined['num_quarantined'], 1);
-  assert.deepEqual(await ask('media', 'quarantine', '--room-id', roomId), { num_quarantined: 0 });
+  assert.deepEqual(await outputOf('media', 'quarantine', '--room-id', roomId), { num_quarantined: 0 });
   assert.deepEqual(
-    await ask('media', 'quarantine', '--server-name', 'hearth.test', '--media-id', idOf(secondUri)),
+    await outputOf('media', 'quarantine', '--server-name', 'hearth.test', '--media-id', idOf(secondUri)),
     {},
   );
-  const deleted = await ask('media', 'delete', '--media-id', idOf(secondUri));
+  const deleted = await outputOf('media', 'delete', '--media-id', idOf(secondUri));
   assert.deepEqual(deleted, { deleted_media: [idOf(secondUri)], total: 1 });
-  assert.equal((await ask('media', 'delete', '--before-days', '1'))['total'], 0);
-  assert.deepEqual(await ask('media', 'purge', '--before-days', '1'), { deleted: 0 });
+  assert.equal((await outputOf('media', 'delete', '--before-days', '1'))['total'], 0);
+  assert.deepEqual(await outputOf('media', 'purge', '--before-days', '1'), { deleted: 0 });
 });
 
 test('synadm purges the history of rooms', async () => {
@@ -239,7 +241,7 @@ test('synadm purges the history of rooms', async () => {
       ],
     );
   const [old, bound] = [await say('old'), await say('bound')];
-  const { purge_id: id } = await ask(
+  const { purge_id: id } = await outputOf(
     'history',
     'purge',
     roomId,
@@ -248,13 +250,13 @@ test('synadm purges the history of rooms', async () => {
     '--delete-local',
   );
   await eventually('the end of the purge', async () => {
-    return (await ask('history', 'purge-status', String(id)))['status'] === 'complete';
+    return (await outputOf('history', 'purge-status', String(id)))['status'] === 'complete';
   });
   const { chunk } = await api('GET', `${path}/messages?dir=b&limit=100`, undefined, fred);
   const ids = (chunk as readonly { event_id: string }[]).map(({ event_id }) => event_id);
   assert.deepEqual([ids.includes(old), ids.includes(bound)], [false, true]);
   // The newest event stays in any case.
-  const { purge_id: second } = await ask(
+  const { purge_id: second } = await outputOf(
     'history',
     'purge',
     roomId,
@@ -266,12 +268,12 @@ test('synadm purges the history of rooms', async () => {
 });
 
 test('synadm creates, lists, changes and deletes registration tokens', async () => {
-  const created = await ask('regtok', 'new', '--token', 'welcome', '--uses-allowed', '2');
+  const created = await outputOf('regtok', 'new', '--token', 'welcome', '--uses-allowed', '2');
   assert.deepEqual([created['token'], created['uses_allowed']], ['welcome', 2]);
-  assert.equal(String((await ask('regtok', 'new'))['token']).length, 16);
-  assert.equal(listOf(await ask('regtok', 'list'), 'registration_tokens').length, 2);
-  assert.equal((await ask('regtok', 'update', 'welcome', '--uses-allowed', '-1'))['uses_allowed'], null);
-  assert.equal((await ask('regtok', 'details', 'welcome'))['uses_allowed'], null);
+  assert.equal(String((await outputOf('regtok', 'new'))['token']).length, 16);
+  assert.equal(listOf(await outputOf('regtok', 'list'), 'registration_tokens').length, 2);
+  assert.equal((await outputOf('regtok', 'update', 'welcome', '--uses-allowed', '-1'))['uses_allowed'], null);
+  assert.equal((await outputOf('regtok', 'details', 'welcome'))['uses_allowed'], null);
   assert.match(await synadm('regtok', 'delete', 'welcome'), /successfully deleted/);
 });
 
@@ -289,7 +291,7 @@ test('synadm sends server notices and raw requests', async () => {
     '<b>at two</b>',
   );
   assert.equal(sent.match(/event_id/g)?.length, 2, sent);
-  const versions = await ask('matrix', 'raw', 'client/versions');
+  const versions = await outputOf('matrix', 'raw', 'client/versions');
   assert.ok(Array.isArray(versions['versions']));
 });
 

@@ -148,7 +148,7 @@ describe('contracts of routes', () => {
 
   it('contracts of routes reject bodies with longer lists, maps and strings and larger integers than they allow', async () => {
     const { token } = await server.register('alice');
-    const ask = (method: string, path: string, body: unknown) =>
+    const sendRequest = (method: string, path: string, body: unknown) =>
       server.api(method, `/_matrix/client/v3${path}`, { token, body: body as never });
     const many = (count: number) => Array.from({ length: count }, (_, index) => `@user${index}:test`);
     const entries = (count: number, value: unknown) =>
@@ -164,11 +164,11 @@ describe('contracts of routes', () => {
       ['POST', '/search', { search_categories: { room_events: { search_term: 'x'.repeat(300_000) } } }],
       ['POST', '/user_directory/search', { search_term: 'x'.repeat(300_000) }],
     ] as const) {
-      const answer = await ask(method, path, body);
+      const answer = await sendRequest(method, path, body);
       assert.deepEqual([answer.status, answer.body['errcode']], [400, 'M_BAD_JSON'], path);
     }
     const messages = { '@alice:test': entries(190_000, {}) };
-    const sent = await ask('PUT', '/sendToDevice/m.test/1', { messages });
+    const sent = await sendRequest('PUT', '/sendToDevice/m.test/1', { messages });
     assert.deepEqual([sent.status, sent.body['errcode']], [413, 'M_TOO_LARGE']);
   });
 });

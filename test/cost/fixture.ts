@@ -154,7 +154,7 @@ async function createSubjects(server: FederatedServer, user: TestClient, roomId:
 /** Creates a registration token. @returns the token */
 async function registrationToken(administrator: TestClient): Promise<string> {
   const token = 'registration-token';
-  await administrator.ask('POST', '/_synapse/admin/v1/registration_tokens/new', { token });
+  await administrator.request('POST', '/_synapse/admin/v1/registration_tokens/new', { token });
   return token;
 }
 

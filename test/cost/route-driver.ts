@@ -191,7 +191,7 @@ const canonical = (body: Buffer) => Buffer.from(canonicalJson(JSON.parse(body.to
 
 /** Returns the id of a media item whose content is yet to be uploaded. */
 async function newMediaId(user: TestClient): Promise<string> {
-  const { body, raw } = await user.ask('POST', '/_matrix/media/v1/create', {});
+  const { body, raw } = await user.request('POST', '/_matrix/media/v1/create', {});
   const id = /[^/]+$/.exec(String(body['content_uri']))?.[0];
   assert.ok(id, raw);
   return id;

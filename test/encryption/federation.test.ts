@@ -43,16 +43,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     }
 
     /** Sends a request as the remote server and validates the response against the specification. */
-    async function ask(method: string, path: string, body?: JsonObject) {
+    async function sendRequest(method: string, path: string, body?: JsonObject) {
       const url = `/_matrix/federation/v1${path}`;
-      const answer = await b.ask('a.test', method, url, body);
+      const answer = await b.request('a.test', method, url, body);
       const { problems } = validateResponse(method, url, answer.status, answer.body);
       assert.deepEqual(problems, [], `${method} ${url}: ${JSON.stringify(answer.body)}`);
       return answer;
     }
 
     it('GET /user/devices/{userId} returns devices, cross-signing keys and stream_id of local users only', async () => {
-      const { status, body } = await ask('GET', `/user/devices/${encodeURIComponent(alice.userId)}`);
+      const { status, body } = await sendRequest('GET', `/user/devices/${encodeURIComponent(alice.userId)}`);
       assert.equal(status, 200);
       const [device] = body['devices'] as JsonObject[];
       assert.deepEqual(Object.keys(device!).sort(), ['device_id', 'keys']);
@@ -61,16 +61,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual((body['master_key'] as JsonObject)['keys'], identity.masterKey()['keys']);
       assert.deepEqual(body['self_signing_key'], identity.selfSigningKey());
       assert.equal(body['user_signing_key'], undefined);
-      const unknown = await ask('GET', '/user/devices/@nobody:a.test');
+      const unknown = await sendRequest('GET', '/user/devices/@nobody:a.test');
       assert.deepEqual(unknown.body['devices'], []);
       for (const userId of ['@x:b.test', 'x', '@x']) {
-        assert.equal((await ask('GET', `/user/devices/${encodeURIComponent(userId)}`)).status, 400);
+        assert.equal((await sendRequest('GET', `/user/devices/${encodeURIComponent(userId)}`)).status, 400);
       }
     });
 
     it('POST /user/keys/query returns keys of local users only, without device names', async () => {
       const device_keys = { [alice.userId]: [], '@x:b.test': [], '@y:c.test': [], '@nobody:a.test': [] };
-      const { status, body } = await ask('POST', '/user/keys/query', { device_keys });
+      const { status, body } = await sendRequest('POST', '/user/keys/query', { device_keys });
       assert.equal(status, 200);
       const devices = body['device_keys'] as Record<string, Record<string, JsonObject>>;
       assert.deepEqual(Object.keys(devices).sort(), [alice.userId, '@nobody:a.test'].sort());
@@ -78,10 +78,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(Object.keys(body['master_keys'] as object), [alice.userId]);
       assert.equal(body['user_signing_keys'], undefined);
       for (const malformed of [{}, { device_keys: [] }, { device_keys: { [alice.userId]: {} } }]) {
-        assert.equal((await ask('POST', '/user/keys/query', malformed as JsonObject)).status, 400);
+        assert.equal((await sendRequest('POST', '/user/keys/query', malformed as JsonObject)).status, 400);
       }
       const tooManyUsers = Object.fromEntries(Array.from({ length: 5_001 }, (_, n) => [`@u${n}:a.test`, []]));
-      assert.equal((await ask('POST', '/user/keys/query', { device_keys: tooManyUsers })).status, 400);
+      assert.equal(
+        (await sendRequest('POST', '/user/keys/query', { device_keys: tooManyUsers })).status,
+        400,
+      );
     });
 
     it('POST /user/keys/claim returns each one-time key once', async () => {
@@ -90,7 +93,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         '@x:b.test': {},
       };
       const answers = await Promise.all(
-        Array.from({ length: 5 }, () => ask('POST', '/user/keys/claim', { one_time_keys })),
+        Array.from({ length: 5 }, () => sendRequest('POST', '/user/keys/claim', { one_time_keys })),
       );
       const names = answers.flatMap(({ body }) => {
         const users = body['one_time_keys'] as Record<string, Record<string, JsonObject>>;
@@ -163,7 +166,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         [message('two', 2), forged, message('three', 3)],
       ].entries()) {
         const body = { origin: 'b.test', origin_server_ts: 1, pdus: [], edus } as unknown as JsonObject;
-        assert.equal((await ask('PUT', `/send/txn${txn}`, body)).status, 200);
+        assert.equal((await sendRequest('PUT', `/send/txn${txn}`, body)).status, 200);
       }
       const { body } = await a.api('GET', '/_matrix/client/v3/sync', { token: alice.token });
       const { events } = body['to_device'] as { events: { sender: string; content: JsonObject }[] };

@@ -94,7 +94,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     async function send(content: { pdus?: JsonObject[]; edus?: unknown[] }): Promise<void> {
       const body = { origin: 'far.test', origin_server_ts: Date.now(), pdus: [], edus: [], ...content };
       const url = `${v1}/send/t${transactions++}`;
-      assert.equal((await remote.ask('a.test', 'PUT', url, body as unknown as JsonObject)).status, 200);
+      assert.equal((await remote.request('a.test', 'PUT', url, body as unknown as JsonObject)).status, 200);
     }
     const sendDeviceListUpdate = (content: JsonObject) =>
       send({ edus: [{ edu_type: 'm.device_list_update', content }] });

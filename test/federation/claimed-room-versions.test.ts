@@ -84,7 +84,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const name = { type: 'm.room.name', state_key: '', sender: room.creator, content: { name: 'Trap' } };
       const { eventId, pdu } = memberEvent(room, guest, 'invite');
       const body = { room_version: version, event: pdu, invite_room_state: [name] };
-      return evil.ask('a.test', 'PUT', `${v2}/invite/${enc(roomId)}/${enc(eventId)}`, body);
+      return evil.request('a.test', 'PUT', `${v2}/invite/${enc(roomId)}/${enc(eventId)}`, body);
     }
     const acceptsFalseInvite = async (version: string, guest: TestClient) =>
       assert.equal((await sendFalseInvite(version, guest)).status, 200);
@@ -202,7 +202,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('accepts a retraction from the hostile server for its own invite only, in the room version that the invite claimed', async () => {
       const deliver = async (pdu: JsonObject, txn: string) => {
         const content = { origin: 'evil.test', origin_server_ts: Date.now(), pdus: [pdu] };
-        const answer = await evil.ask('a.test', 'PUT', `${v1}/send/${kind}${txn}`, content);
+        const answer = await evil.request('a.test', 'PUT', `${v1}/send/${kind}${txn}`, content);
         assert.equal(answer.status, 200, JSON.stringify(answer.body));
         return answer.body['pdus'] as Record<string, { error?: string }>;
       };

@@ -47,7 +47,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     async function memberEventFor(membership: string, roomId: string) {
       const path = `${v1}/make_${membership}/${enc(roomId)}/${enc(dora)}?ver=${version.id}`;
-      const { body } = await d.ask('a.test', 'GET', path);
+      const { body } = await d.request('a.test', 'GET', path);
       const template = body['event'] as JsonObject;
       return buildFromTemplate(
         graphReferences(template, version),
@@ -67,7 +67,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       ).event;
     }
     const sendJoin = (roomId: string, { eventId, pdu }: { eventId: string; pdu: JsonObject }) =>
-      d.ask('a.test', 'PUT', `${v2}/send_join/${enc(roomId)}/${enc(eventId)}`, pdu);
+      d.request('a.test', 'PUT', `${v2}/send_join/${enc(roomId)}/${enc(eventId)}`, pdu);
 
     it('answers a repeated send_join with the same signed event and state', async () => {
       const space = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
@@ -102,7 +102,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
       const event = await memberEventFor('knock', roomId);
       const knock = () =>
-        d.ask('a.test', 'PUT', `${v1}/send_knock/${enc(roomId)}/${enc(event.eventId)}`, event.pdu);
+        d.request('a.test', 'PUT', `${v1}/send_knock/${enc(roomId)}/${enc(event.eventId)}`, event.pdu);
       for (const answer of [await knock(), await knock()]) assert.equal(answer.status, 200);
       await anna.do('POST', `/rooms/${enc(roomId)}/ban`, { user_id: dora });
       await anna.setState(roomId, 'm.room.name', { name: 'After' });
@@ -140,8 +140,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const unsigned = { invite_room_state: room.stateAndAuthChain().state, 'org.example': 1 };
       const sent: JsonObject = { ...event.pdu, unsigned };
       const path = `invite/${enc(room.roomId)}/${enc(event.eventId)}`;
-      const answerOfV1 = await d.ask('a.test', 'PUT', `${v1}/${path}`, sent);
-      const { body } = await d.ask('a.test', 'PUT', `${v2}/${path}`, { room_version: '1', event: sent });
+      const answerOfV1 = await d.request('a.test', 'PUT', `${v1}/${path}`, sent);
+      const { body } = await d.request('a.test', 'PUT', `${v2}/${path}`, { room_version: '1', event: sent });
       for (const answer of [(answerOfV1.body as unknown as [number, JsonObject])[1], body]) {
         const { signatures, ...rest } = answer['event'] as JsonObject;
         const { signatures: before, ...expected } = sent;

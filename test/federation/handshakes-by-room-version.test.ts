@@ -54,7 +54,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const membershipOf = async (roomId: string, userId: string) =>
       (await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(userId)}`))['membership'];
     const make = (membership: string, roomId: string, query: string) =>
-      d.ask('a.test', 'GET', `${v1}/make_${membership}/${enc(roomId)}/${enc(dora)}${query}`);
+      d.request('a.test', 'GET', `${v1}/make_${membership}/${enc(roomId)}/${enc(dora)}${query}`);
 
     /** Runs a make/send handshake in the room version that the template states. @returns that version */
     async function completeHandshake(
@@ -79,7 +79,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         version,
         deps,
       ).event;
-      const sent = await d.ask(
+      const sent = await d.request(
         'a.test',
         'PUT',
         `${path}/send_${membership}/${enc(roomId)}/${enc(eventId)}`,
@@ -143,7 +143,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const { eventId, pdu } = claimedRoom.build({ ...draft, content: { membership: 'invite' } }).event;
         const path = `${v2}/invite/${enc(room.roomId)}/${enc(eventId)}`;
         const body = { room_version: claimedVersion, event: pdu, invite_room_state: [] };
-        const answer = await d.ask('a.test', 'PUT', path, body);
+        const answer = await d.request('a.test', 'PUT', path, body);
         assert.equal(answer.status, 200, JSON.stringify(answer.body));
       };
       const answerMake = (membership: string, roomVersion: string | undefined) => {
@@ -178,7 +178,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
               const state = [...room.state.values()].map(({ event }) => event.pdu);
               const path = `${v2}/invite/${enc(room.roomId)}/${enc(eventId)}`;
               const body = { room_version: version, event: pdu, invite_room_state: state };
-              assert.equal((await d.ask('a.test', 'PUT', path, body)).status, 200);
+              assert.equal((await d.request('a.test', 'PUT', path, body)).status, 200);
             } else await sendInvite(version);
             answerMake('leave', statedVersion);
             await anna.leave(room.roomId);
@@ -225,7 +225,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           const draft = { type: 'm.room.member', sender: room.creator, stateKey: anna.id };
           const { eventId, pdu } = room.build({ ...draft, content: { membership: 'invite' } }).event;
           const path = `${v1}/invite/${enc(room.roomId)}/${enc(eventId)}`;
-          const { status, body } = await d.ask('a.test', 'PUT', path, pdu);
+          const { status, body } = await d.request('a.test', 'PUT', path, pdu);
           assert.equal(status, 200, JSON.stringify(body));
         }
       });

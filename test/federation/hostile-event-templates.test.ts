@@ -75,7 +75,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const strippedState = [...hostile.room.state.values()].map(({ event }) => event.pdu);
         const path = `${v2}/invite/${enc(hostile.room.roomId)}/${enc(eventId)}`;
         const body = { room_version: '11', event: pdu, invite_room_state: strippedState };
-        assert.equal((await hostile.evil.ask('a.test', 'PUT', path, body)).status, 200);
+        assert.equal((await hostile.evil.request('a.test', 'PUT', path, body)).status, 200);
         assert.equal(await isShown(), true);
       });
 

@@ -275,7 +275,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const long = `${'a'.repeat(200)}.test`;
       evil.on(`GET /_matrix/federation/v1/make_join`, () => [404, {}]);
       const path = `/_matrix/federation/v1/make_join/${enc(roomId)}/${enc(`@x:${long}`)}?ver=11`;
-      assert.equal((await evil.ask('a.test', 'GET', path)).status, 403);
+      assert.equal((await evil.request('a.test', 'GET', path)).status, 403);
     });
   });
 });

@@ -37,17 +37,17 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     /** Sends a request and validates the response against the specification. */
-    async function ask(method: string, path: string, body?: JsonObject): PendingAnswer {
-      const answer = await evil.ask('a.test', method, path, body);
+    async function request(method: string, path: string, body?: JsonObject): PendingAnswer {
+      const answer = await evil.request('a.test', method, path, body);
       assert.deepEqual(validateResponse(method, path, answer.status, answer.body).problems, []);
       return answer;
     }
-    const askMake = (membership = 'join', user = userId, query = '?ver=11&ver=10') =>
-      ask('GET', `${v1}/make_${membership}/${enc(roomId)}/${enc(user)}${query}`);
+    const requestTemplate = (membership = 'join', user = userId, query = '?ver=11&ver=10') =>
+      request('GET', `${v1}/make_${membership}/${enc(roomId)}/${enc(user)}${query}`);
 
     /** Builds a signed event of a user of the hostile server from a make_join template. */
     async function build(change: Partial<Parameters<typeof buildFromTemplate>[1]> = {}, key = evil.key) {
-      const { body } = await askMake();
+      const { body } = await requestTemplate();
       const version = getRoomVersion(String(body['room_version']))!;
       const required = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
       return buildFromTemplate(
@@ -62,7 +62,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       ).event;
     }
     const sendMembership = (event: { eventId: string; pdu: JsonObject }, action = 'join', query = '') =>
-      ask(
+      request(
         'PUT',
         `${action === 'knock' ? v1 : v2}/send_${action}/${enc(roomId)}/${enc(event.eventId)}${query}`,
         event.pdu,
@@ -71,25 +71,25 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       Object.keys((await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`))['joined'] as object);
 
     it('answers make requests only for users of the requesting server and in room versions that it supports', async () => {
-      const { status, body } = await askMake();
+      const { status, body } = await requestTemplate();
       assert.equal(status, 200, JSON.stringify(body));
       assert.equal(body['room_version'], '11');
-      await assertError(askMake('join', anna.id), 403, 'M_FORBIDDEN');
-      await assertError(askMake('leave', anna.id, ''), 403, 'M_FORBIDDEN');
-      await assertError(askMake('join', '@x:third.test'), 403, 'M_FORBIDDEN');
-      await assertError(askMake('join', 'mallory'), 403, 'M_FORBIDDEN');
-      await assertError(askMake('join', userId, '?ver=9'), 400, 'M_INCOMPATIBLE_ROOM_VERSION');
-      await assertError(askMake('join', userId, ''), 400, 'M_INCOMPATIBLE_ROOM_VERSION');
-      await assertError(askMake('leave', userId, ''), 403, 'M_FORBIDDEN');
-      await assertError(askMake('knock'), 403, 'M_FORBIDDEN');
+      await assertError(requestTemplate('join', anna.id), 403, 'M_FORBIDDEN');
+      await assertError(requestTemplate('leave', anna.id, ''), 403, 'M_FORBIDDEN');
+      await assertError(requestTemplate('join', '@x:third.test'), 403, 'M_FORBIDDEN');
+      await assertError(requestTemplate('join', 'mallory'), 403, 'M_FORBIDDEN');
+      await assertError(requestTemplate('join', userId, '?ver=9'), 400, 'M_INCOMPATIBLE_ROOM_VERSION');
+      await assertError(requestTemplate('join', userId, ''), 400, 'M_INCOMPATIBLE_ROOM_VERSION');
+      await assertError(requestTemplate('leave', userId, ''), 403, 'M_FORBIDDEN');
+      await assertError(requestTemplate('knock'), 403, 'M_FORBIDDEN');
       roomId = '!unknown:a.test';
-      await assertError(askMake(), 404, 'M_NOT_FOUND');
+      await assertError(requestTemplate(), 404, 'M_NOT_FOUND');
     });
 
     it('refuses make and send requests with 403 when the server ACL denies the server', async () => {
       const event = await build();
       await anna.setState(roomId, 'm.room.server_acl', { allow: ['*'], deny: ['evil.test'] });
-      await assertError(askMake(), 403, 'M_FORBIDDEN');
+      await assertError(requestTemplate(), 403, 'M_FORBIDDEN');
       await assertError(sendMembership(event), 403, 'M_FORBIDDEN');
       assert.deepEqual(await membersOf(), [anna.id]);
     });
@@ -152,7 +152,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('refuses forged and altered join events', async () => {
       const event = await build();
       const path = `${v2}/send_join/${enc(roomId)}/`;
-      await assertError(ask('PUT', `${path}$other`, event.pdu), 400, 'M_INVALID_PARAM');
+      await assertError(request('PUT', `${path}$other`, event.pdu), 400, 'M_INVALID_PARAM');
       for (const action of ['join', 'knock', 'leave']) {
         const content = { membership: action };
         const forged = await build({ content }, newSigningKey('scripted'));
@@ -192,12 +192,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         },
       };
       const path = `${v1}/exchange_third_party_invite/${enc(roomId)}`;
-      await assertError(ask('PUT', path, inviteWithFloat), 400, 'M_BAD_JSON');
+      await assertError(request('PUT', path, inviteWithFloat), 400, 'M_BAD_JSON');
       assert.deepEqual(await membersOf(), [anna.id]);
     });
 
     it('refuses a join event with unknown prev_events', async () => {
-      const { body } = await askMake();
+      const { body } = await requestTemplate();
       const template = body['event'] as JsonObject;
       const withUnknownPrevEvent = { ...template, prev_events: [`$${'A'.repeat(43)}`] };
       const event = buildFromTemplate(
@@ -227,7 +227,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const join_rules = { join_rule: 'restricted', allow: [{ type: 'm.room_membership', room_id: space }] };
       await anna.setState(roomId, 'm.room.join_rules', join_rules);
       await assertError(sendMembership(event), 403, 'M_FORBIDDEN');
-      await assertError(askMake(), 403, 'M_FORBIDDEN');
+      await assertError(requestTemplate(), 403, 'M_FORBIDDEN');
       assert.deepEqual(await membersOf(), [anna.id]);
     });
 
@@ -235,7 +235,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const event = await build();
       await anna.do('POST', `/rooms/${enc(roomId)}/ban`, { user_id: userId });
       await assertError(sendMembership(event), 403, 'M_FORBIDDEN');
-      await assertError(askMake(), 403, 'M_FORBIDDEN');
+      await assertError(requestTemplate(), 403, 'M_FORBIDDEN');
     });
   });
 });

@@ -135,7 +135,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         },
       });
       const exchange = (body: JsonObject) =>
-        far.ask('a.test', 'PUT', `${v1}/exchange_third_party_invite/${enc(roomId)}`, body);
+        far.request('a.test', 'PUT', `${v1}/exchange_third_party_invite/${enc(roomId)}`, body);
       beforeEach(async () => {
         answerInvites((event) => ({ event: signedByFar(event) }));
         const content = {

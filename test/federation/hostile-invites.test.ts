@@ -51,7 +51,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         invite_room_state: strippedState(),
         ...more,
       };
-      return evil.ask('a.test', 'PUT', path, body);
+      return evil.request('a.test', 'PUT', path, body);
     }
     const isShown = async () => (await anna.sync()).rooms?.invite?.[room.roomId] !== undefined;
 
@@ -79,7 +79,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const event = invitation();
       const path = `${v1}/invite/${enc(room.roomId)}/${enc(event.eventId)}`;
       const body = { ...event.pdu, unsigned: { invite_room_state: strippedState() } };
-      const answer = await evil.ask('a.test', 'PUT', path, body);
+      const answer = await evil.request('a.test', 'PUT', path, body);
       assert.equal(answer.status, 200);
       const [status, { event: signed }] = answer.body as unknown as [number, { event: JsonObject }];
       assert.equal(status, 200);
@@ -125,7 +125,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const event = { eventId, pdu: { ...pdu, ...change } };
         await assertError(putInvite(event), 400, 'M_BAD_JSON', JSON.stringify(change));
         const path = `${v1}/invite/${enc(room.roomId)}/${enc(eventId)}`;
-        await assertError(evil.ask('a.test', 'PUT', path, event.pdu), 400, 'M_BAD_JSON', 'v1');
+        await assertError(evil.request('a.test', 'PUT', path, event.pdu), 400, 'M_BAD_JSON', 'v1');
       }
       assert.equal(await isShown(), false);
     });
@@ -188,7 +188,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }).event;
       const deliver = async (server: ScriptedServer, pdu: JsonObject, txn: string) => {
         const content = { origin: server.name, origin_server_ts: Date.now(), pdus: [pdu] };
-        return (await server.ask('a.test', 'PUT', `${v1}/send/${txn}`, content)).body['pdus'] as JsonObject;
+        return (await server.request('a.test', 'PUT', `${v1}/send/${txn}`, content)).body[
+          'pdus'
+        ] as JsonObject;
       };
       const third = await several.scripted('third.test');
       const signerOfThird = { serverName: 'third.test', key: third.key };

@@ -41,13 +41,13 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
     after(() => several.stop());
 
-    async function ask(server: FederatedServer, method: string, path: string, body?: JsonObject) {
+    async function request(server: FederatedServer, method: string, path: string, body?: JsonObject) {
       const url = `/_matrix/federation/v1${path}`;
-      const answer = await remote.ask(server.name, method, url, body);
+      const answer = await remote.request(server.name, method, url, body);
       assert.deepEqual(validateResponse(method, url, answer.status, answer.body).problems, [], path);
       return answer;
     }
-    const get = (path: string) => ask(server, 'GET', path);
+    const get = (path: string) => request(server, 'GET', path);
     const errorOf = async (path: string) => {
       const { status, body } = await get(path);
       return `${status} ${body['errcode']}`;
@@ -90,7 +90,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         const restricted = await several.homeserver('silent.test', { config });
         const sam = await restricted.registerClient('sam');
         for (const userId of [sam.id, '@nobody:silent.test']) {
-          const { status, body } = await ask(restricted, 'GET', profile(userId));
+          const { status, body } = await request(restricted, 'GET', profile(userId));
           assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
         }
         const profileForClients = await restricted.api('GET', `/_matrix/client/v3/profile/${enc(sam.id)}`);
@@ -118,8 +118,8 @@ for (const database of selectedDatabases(import.meta.url)) {
         const lists = { room_list_publication_rules: [{}] };
         const restricted = await several.homeserver('unlisted.test', { config: { directory: lists } });
         const answers = [
-          await ask(restricted, 'GET', '/publicRooms'),
-          await ask(restricted, 'POST', '/publicRooms', { filter: {} }),
+          await request(restricted, 'GET', '/publicRooms'),
+          await request(restricted, 'POST', '/publicRooms', { filter: {} }),
         ];
         for (const { status, body } of answers) {
           assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
@@ -155,9 +155,9 @@ for (const database of selectedDatabases(import.meta.url)) {
         }
         assert.deepEqual(pagedNames.sort(), ['Ants', 'Bees', 'Cats']);
         const search = { filter: { generic_search_term: 'bee' } };
-        assert.deepEqual(names(await ask(server, 'POST', '/publicRooms', search)), ['Bees']);
+        assert.deepEqual(names(await request(server, 'POST', '/publicRooms', search)), ['Bees']);
         assert.deepEqual(
-          names(await ask(server, 'POST', '/publicRooms', { limit: 1, filter: {} })).length,
+          names(await request(server, 'POST', '/publicRooms', { limit: 1, filter: {} })).length,
           1,
         );
         assert.equal(await errorOf('/publicRooms?since=nonsense'), '400 M_INVALID_PARAM');

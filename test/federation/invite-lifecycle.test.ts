@@ -71,14 +71,14 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     async function invite(event = memberEvent('invite')) {
       const path = `${v2}/invite/${enc(room.roomId)}/${enc(event.eventId)}`;
       const body = { room_version: '11', event: event.pdu, invite_room_state: [] };
-      const answer = await d.ask('a.test', 'PUT', path, body);
+      const answer = await d.request('a.test', 'PUT', path, body);
       assert.equal(answer.status, 200, JSON.stringify(answer.body));
       return event;
     }
     async function deliver(pdu: JsonObject, server = d) {
       const content = { origin: server.name, origin_server_ts: Date.now(), pdus: [pdu] };
       const path = `${v1}/send/over-time-${kind}-${transactions++}`;
-      const { status, body } = await server.ask('a.test', 'PUT', path, content);
+      const { status, body } = await server.request('a.test', 'PUT', path, content);
       assert.equal(status, 200, JSON.stringify(body));
       return body['pdus'] as Record<string, { error?: string }>;
     }

@@ -59,7 +59,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
       const path = `${v2}/invite/${enc(room.roomId)}/${enc(event.eventId)}`;
       const body = { room_version: '11', event: event.pdu, invite_room_state: [] };
-      const answer = await server.ask('a.test', 'PUT', path, body);
+      const answer = await server.request('a.test', 'PUT', path, body);
       assert.equal(answer.status, 200, JSON.stringify(answer.body));
     }
     const leave = () => anna.do('POST', `/rooms/${enc(room.roomId)}/leave`, { reason: 'no' });
@@ -68,7 +68,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       server.receivedRequests
         .filter(({ path }) => path.startsWith(`${v2}/send_leave/`))
         .map(({ body }) => receivePdu(body, room.version).event.content);
-    const sendRequest = (server: ScriptedServer) => server.ask('a.test', 'GET', `${v1}/publicRooms`);
+    const sendRequest = (server: ScriptedServer) => server.request('a.test', 'GET', `${v1}/publicRooms`);
 
     it('sends the rejection once the inviting server is reachable again, also after a restart', async () => {
       await invite(inviting);

@@ -16,7 +16,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     let inviter: ScriptedServer;
     let room: SignedRoom;
     /** The servers that were asked to prepare a join, in order. */
-    const askedServers: string[] = [];
+    const requestedServers: string[] = [];
     before(async () => {
       several = new SeveralServers(kind);
       const a = await several.homeserver('a.test', withoutRetries);
@@ -24,7 +24,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       for (const name of names) {
         const server = await several.scripted(name);
         server.on(`GET ${v1}/make_join/`, () => {
-          askedServers.push(name);
+          requestedServers.push(name);
           return [404, { errcode: 'M_NOT_FOUND', error: 'No such room' }];
         });
         if (name === 'inviter.test') inviter = server;
@@ -36,7 +36,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
     beforeEach(async () => {
-      askedServers.splice(0);
+      requestedServers.splice(0);
       room = new SignedRoom('11', { serverName: 'inviter.test', key: inviter.key });
       const name = { type: 'm.room.name', state_key: '', sender: '@x:member.test', content: { name: 'X' } };
       const { eventId, pdu } = room.build({
@@ -47,13 +47,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }).event;
       const path = `/_matrix/federation/v2/invite/${enc(room.roomId)}/${enc(eventId)}`;
       const body = { room_version: '11', event: pdu, invite_room_state: [name] };
-      assert.equal((await inviter.ask('a.test', 'PUT', path, body)).status, 200);
+      assert.equal((await inviter.request('a.test', 'PUT', path, body)).status, 200);
     });
 
     async function join(room: string, via: readonly string[] = []) {
       const { status, raw } = await anna.call('POST', `/join/${enc(room)}`, {}, { via });
       assert.equal(status, 404, raw);
-      return askedServers.splice(0);
+      return requestedServers.splice(0);
     }
 
     it('asks the servers in `via` of the request, of the alias, of the invite and in `via` of a space of the user, in this order', async () => {

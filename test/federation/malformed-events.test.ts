@@ -69,7 +69,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         return `{"origin":"evil.test","origin_server_ts":1,"pdus":[${pdus.join(',')}]}`;
       };
       const path = `/_matrix/federation/v1/send/among${count}`;
-      const { status, body } = await evil.ask('a.test', 'PUT', path, textOf(items), textOf(asParsed));
+      const { status, body } = await evil.request('a.test', 'PUT', path, textOf(items), textOf(asParsed));
       assert.equal(status, 200, JSON.stringify(body));
       for (const { event } of [first, last]) {
         const outcome = (body['pdus'] as Record<string, JsonValue>)[event.eventId];
@@ -204,7 +204,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       ];
       for (const [index, pdu] of broken.entries()) {
         const path = `/_matrix/federation/v1/send/broken${index}`;
-        const { status, body } = await evil.ask('a.test', 'PUT', path, `{"pdus":[${pdu},{}]}`);
+        const { status, body } = await evil.request('a.test', 'PUT', path, `{"pdus":[${pdu},{}]}`);
         assert.equal(status, 400, JSON.stringify(body));
       }
       await sendBetweenValid(['null']);

@@ -45,11 +45,11 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     const refusal = async (method: string, path: string, body?: unknown) => {
-      const answer = await alice.ask(method, `/_matrix/client${path}`, body);
+      const answer = await alice.request(method, `/_matrix/client${path}`, body);
       return `${answer.status} ${answer.body['errcode']}`;
     };
     const get = async (path: string) => {
-      const answer = await alice.ask('GET', `/_matrix/client${path}`, undefined);
+      const answer = await alice.request('GET', `/_matrix/client${path}`, undefined);
       assert.equal(answer.status, 200, answer.raw);
       return answer.body;
     };
@@ -165,7 +165,9 @@ for (const database of selectedDatabases(import.meta.url)) {
       it('passes a search filter to the remote server', async () => {
         remote.on(`POST ${v1}/publicRooms`, () => ({ chunk: [listed] }));
         const filter = { generic_search_term: 'a', room_types: [null, 'm.space'] };
-        const answer = await alice.ask('POST', '/_matrix/client/v3/publicRooms?server=far.test', { filter });
+        const answer = await alice.request('POST', '/_matrix/client/v3/publicRooms?server=far.test', {
+          filter,
+        });
         assert.deepEqual(answer.body, { chunk: [listed] });
         assert.deepEqual(remote.receivedRequests[0]!.body, { filter, limit: 100 });
       });
@@ -232,7 +234,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           [root, space],
         );
         const requestCount = remote.receivedRequests.length;
-        await bob.ask('GET', `/_matrix/client/v1/rooms/${enc(root)}/hierarchy`, undefined);
+        await bob.request('GET', `/_matrix/client/v1/rooms/${enc(root)}/hierarchy`, undefined);
         assert.equal(remote.receivedRequests.length, 2 * requestCount);
         // A change of access takes effect at the next request.
         remote.on(`GET ${v1}/hierarchy/${space}`, () => {
@@ -327,7 +329,7 @@ for (const database of selectedDatabases(import.meta.url)) {
             '/v3/publicRooms?server=far.test',
             `/v1/room_summary/${enc(`!any${id}:far.test`)}?via=far.test`,
           ]) {
-            const { status } = await alice.ask('GET', `/_matrix/client${path}`, undefined);
+            const { status } = await alice.request('GET', `/_matrix/client${path}`, undefined);
             assert.ok([200, 404, 502].includes(status), `${path}: ${status}`);
           }
         }),

@@ -106,7 +106,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const { event } = isMember ? joined.setState(draft.type, content, alan.id) : joined.build(draft);
         const path = `/_matrix/federation/v2/invite/${enc(joined.roomId)}/${enc(event.eventId)}`;
         const body = { room_version: '11', event: event.pdu, invite_room_state: [] };
-        assert.equal((await resident.ask('a.test', 'PUT', path, body)).status, 200);
+        assert.equal((await resident.request('a.test', 'PUT', path, body)).status, 200);
         const { sendMembers } = await join(joined);
         const isShown = async () => (await alan.sync()).rooms?.invite?.[joined.roomId] !== undefined;
         assert.equal(await isShown(), true);
@@ -137,11 +137,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const near = await several.scripted(`near${kind}.test`);
       const visitor = `@visitor:near${kind}.test`;
       const path = `${v1}/make_join/${enc(room.roomId)}/${enc(visitor)}?ver=11`;
-      const answer = await near.ask('a.test', 'GET', path);
+      const answer = await near.request('a.test', 'GET', path);
       assert.deepEqual([answer.status, answer.body['errcode']], [404, 'M_NOT_FOUND']);
       sendMembers();
       await members();
-      assert.equal((await near.ask('a.test', 'GET', path)).status, 200);
+      assert.equal((await near.request('a.test', 'GET', path)).status, 200);
     });
 
     it('does not let another local user join without asking the resident server', async () => {

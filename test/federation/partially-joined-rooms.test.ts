@@ -307,8 +307,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           const version = membership === 'join' ? v2 : v1;
           const send = `${version}/send_${membership}/${enc(roomId)}/${enc(event.eventId)}`;
           for (const answer of [
-            await near.ask('a.test', 'GET', make),
-            await near.ask('a.test', 'PUT', send, event.pdu),
+            await near.request('a.test', 'GET', make),
+            await near.request('a.test', 'PUT', send, event.pdu),
           ]) {
             assert.deepEqual([answer.status, answer.body['errcode']], [404, 'M_NOT_FOUND'], membership);
           }
@@ -456,7 +456,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const path = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
         const roomWith = async (...required: [string, string][]) => {
           const lists = { all: { ranges: [[0, 50]], timeline_limit: 5, required_state: required } };
-          const { body, raw, status } = await anna.ask('POST', path, { lists });
+          const { body, raw, status } = await anna.request('POST', path, { lists });
           assert.equal(status, 200, raw);
           return (body as unknown as SlidingSyncJson).rooms[roomId];
         };

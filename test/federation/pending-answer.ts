@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 
 /** The response to a request of another server, when it arrives. */
-export type PendingAnswer = ReturnType<ScriptedServer['ask']>;
+export type PendingAnswer = ReturnType<ScriptedServer['request']>;
 
 /** Asserts the status and the error code of a response. @param what explains a failure */
 export async function assertError(

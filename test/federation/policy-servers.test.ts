@@ -82,7 +82,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(signRequests().length, 1);
       assert.equal((signRequests()[0]!.body['content'] as JsonObject)['body'], 'signed');
       const path = `/_matrix/federation/v1/event/${enc(String(body['event_id']))}`;
-      const { body: answer } = await b.ask('a.test', 'GET', path);
+      const { body: answer } = await b.request('a.test', 'GET', path);
       const [pdu] = answer['pdus'] as [Record<string, Record<string, JsonObject>>];
       assert.deepEqual(Object.keys(pdu['signatures']!), ['a.test', 'policy.test']);
       assert.deepEqual(pdu['signatures'], signed(pdu as JsonObject)['signatures']);
@@ -167,7 +167,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await waitForMessage('signed on demand');
       assert.equal(signRequests().length, 1);
       const path = `/_matrix/federation/v1/event/${enc(remoteMember.latest.eventId)}`;
-      const { body: answer } = await b.ask('a.test', 'GET', path);
+      const { body: answer } = await b.request('a.test', 'GET', path);
       const [pdu] = answer['pdus'] as [JsonObject];
       assert.deepEqual(Object.keys(pdu['signatures'] as JsonObject).sort(), ['b.test', 'policy.test']);
 

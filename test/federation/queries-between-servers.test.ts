@@ -43,7 +43,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         (list['chunk'] as { name: string }[]).map(({ name }) => name),
         ['Garden'],
       );
-      const summary = await alice.ask(
+      const summary = await alice.request(
         'GET',
         `/_matrix/client/v1/room_summary/${enc('#garden:there.test')}`,
         undefined,
@@ -51,7 +51,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual([summary.body['name'], summary.body['num_joined_members']], ['Garden', 1]);
       const root = await alice.createRoom({ preset: 'public_chat', creation_content: { type: 'm.space' } });
       await alice.setState(root, 'm.space.child', { via: ['there.test'] }, garden);
-      const tree = await alice.ask('GET', `/_matrix/client/v1/rooms/${enc(root)}/hierarchy`, undefined);
+      const tree = await alice.request('GET', `/_matrix/client/v1/rooms/${enc(root)}/hierarchy`, undefined);
       const names = (tree.body['rooms'] as { name?: string }[]).map(({ name }) => name);
       assert.deepEqual(names, [undefined, 'Garden', 'Pond'], 'the private room is left out');
     });

@@ -84,13 +84,17 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(unsigned.status, 401);
       await unsigned.text();
       const requestMedia = (id: string) =>
-        remote.ask('there.test', 'GET', `/_matrix/federation/v1/media/download/${id}`);
+        remote.request('there.test', 'GET', `/_matrix/federation/v1/media/download/${id}`);
       const { status, body } = await requestMedia('..%2F..%2Fx');
       assert.deepEqual([status, body['errcode']], [404, 'M_NOT_FOUND']);
       const fetched = await upload('to be fetched');
       await download(fetched);
       const id = fetched.split('/')[1]!;
-      const elsewhere = await remote.ask('here.test', 'GET', `/_matrix/federation/v1/media/download/${id}`);
+      const elsewhere = await remote.request(
+        'here.test',
+        'GET',
+        `/_matrix/federation/v1/media/download/${id}`,
+      );
       assert.equal(elsewhere.status, 404, 'only the media of its own users');
     });
 

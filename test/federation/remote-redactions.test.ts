@@ -43,7 +43,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const slidingSync = async (roomId: string) => {
       const body = { room_subscriptions: { [roomId]: { timeline_limit: 50, required_state: [] } } };
       const path = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
-      const { status, raw } = await anna.ask('POST', path, body);
+      const { status, raw } = await anna.request('POST', path, body);
       assert.equal(status, 200, raw);
       return raw;
     };
@@ -70,10 +70,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         'messages forward': await raw(`${path}/messages`, { dir: 'f', limit: 100 }),
         context: await raw(`${path}/context/${enc(near)}`, { limit: 20 }),
         event: await raw(`${path}/event/${enc(eventId)}`),
-        relations: (await anna.ask('GET', `/_matrix/client/v1${path}/relations/${enc(near)}`, undefined)).raw,
+        relations: (await anna.request('GET', `/_matrix/client/v1${path}/relations/${enc(near)}`, undefined))
+          .raw,
         notifications: await raw('/notifications'),
         timestamp_to_event: (
-          await anna.ask('GET', `/_matrix/client/v1${path}/timestamp_to_event`, undefined, {
+          await anna.request('GET', `/_matrix/client/v1${path}/timestamp_to_event`, undefined, {
             dir: 'f',
             ts: Date.now() + hour - 1,
           })
@@ -116,16 +117,20 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const { join } = sync['rooms'] as { join: Record<string, Record<string, JsonObject>> };
         assert.equal(join[roomId]?.['unread_notifications']?.['notification_count'], 1);
         // The redaction is part of the event graph, which other servers must be able to follow.
-        const { status, body } = await evil.ask('a.test', 'GET', `/_matrix/federation/v1/event/${enc(next)}`);
+        const { status, body } = await evil.request(
+          'a.test',
+          'GET',
+          `/_matrix/federation/v1/event/${enc(next)}`,
+        );
         assert.equal(status, 200, JSON.stringify(body));
         if (version !== '11') return;
-        const served = await evil.ask(
+        const served = await evil.request(
           'a.test',
           'GET',
           `/_matrix/federation/v1/event/${enc(redaction.event.eventId)}`,
         );
         assert.deepEqual((served.body['pdus'] as JsonObject[])[0]?.['hashes'], redaction.event.pdu['hashes']);
-        const backfill = await evil.ask(
+        const backfill = await evil.request(
           'a.test',
           'GET',
           `/_matrix/federation/v1/backfill/${enc(roomId)}?limit=10&v=${enc(next)}`,
@@ -222,7 +227,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await waitForEvent(roomId, await remote.say('after them'));
       await waitForEvent(roomId, redaction.event.eventId);
       const children = `/_matrix/client/v1${path}/relations/${enc(root)}/m.thread`;
-      const { body } = await anna.ask('GET', children, undefined);
+      const { body } = await anna.request('GET', children, undefined);
       assert.deepEqual(
         (body['chunk'] as ClientEventJson[]).map(({ event_id }) => event_id),
         [kept],

@@ -58,7 +58,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       rmSync(store, { recursive: true });
     });
 
-    const ask = async (media: string, query = small, token: string | undefined = alice.token) => {
+    const sendRequest = async (media: string, query = small, token: string | undefined = alice.token) => {
       const url = `${a.baseUrl}/_matrix/client/v1/media/thumbnail/${media}?${query}`;
       const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
       const bytes = Buffer.from(await response.arrayBuffer());
@@ -79,7 +79,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         ['width=200&height=200', '320x240'],
         ['width=900&height=900', '400x300'],
       ] as const) {
-        const { bytes, headers, code } = await ask(media, query);
+        const { bytes, headers, code } = await sendRequest(media, query);
         assert.equal(code, '200 fine');
         const { width, height } = await imageMetadata(bytes);
         assert.equal(`${width}x${height}`, size);
@@ -93,7 +93,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const file = await testImage(300, 200, 'jpeg');
       remote.on(`${downloads}/once`, (_request, response) => serve(response, 'text/html', file));
       const queries = [small, small, 'width=64&height=64&method=crop', 'width=100&height=90'];
-      const responses = await Promise.all(queries.map((query) => ask('far.test/once', query)));
+      const responses = await Promise.all(queries.map((query) => sendRequest('far.test/once', query)));
       assert.deepEqual(new Set(responses.map(({ code }) => code)), new Set(['200 fine']));
       assert.deepEqual(responses[0]!.bytes, responses[1]!.bytes);
       assert.equal(requestsFor('once').length, 1);
@@ -110,21 +110,21 @@ for (const database of selectedDatabases(import.meta.url)) {
         response.writeHead(200, { 'content-type': 'image/png' }).end(file);
         return undefined;
       });
-      assert.equal((await imageMetadata((await ask('far.test/old')).bytes)).width, 32);
+      assert.equal((await imageMetadata((await sendRequest('far.test/old')).bytes)).width, 32);
       assert.equal(requestsFor('old').at(-1)?.query.get('allow_remote'), 'false');
     });
 
     it('makes a thumbnail again after the stored media was deleted', async () => {
       const file = await testImage(300, 200);
       remote.on(`${downloads}/cleared`, (_request, response) => serve(response, 'image/png', file));
-      const first = await ask('far.test/cleared');
+      const first = await sendRequest('far.test/cleared');
       const directories = () =>
         filesBelow(join(store, 'thumbnails', 'remote'))
           .filter((path) => basename(path) === '32x32-crop.png')
           .map((path) => dirname(path));
       const directoriesBefore = directories();
       rmSync(join(store, 'remote'), { recursive: true });
-      assert.deepEqual((await ask('far.test/cleared')).bytes, first.bytes);
+      assert.deepEqual((await sendRequest('far.test/cleared')).bytes, first.bytes);
       assert.equal(requestsFor('cleared').length, 2);
       const after = directories();
       assert.equal(after.length, directoriesBefore.length);
@@ -132,18 +132,21 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('fails a thumbnail request with the error of the media download', async () => {
-      assert.equal((await ask('there.test/unknown')).code, '404 M_NOT_FOUND');
-      assert.equal((await ask('banned.test/x')).code, '404 M_NOT_FOUND');
-      assert.equal((await ask('a_b/x')).code, '404 M_NOT_FOUND');
+      assert.equal((await sendRequest('there.test/unknown')).code, '404 M_NOT_FOUND');
+      assert.equal((await sendRequest('banned.test/x')).code, '404 M_NOT_FOUND');
+      assert.equal((await sendRequest('a_b/x')).code, '404 M_NOT_FOUND');
       remote.on(`${downloads}/soon`, () => [504, { errcode: 'M_NOT_YET_UPLOADED', error: 'soon' }]);
-      assert.equal((await ask('far.test/soon', `${small}&timeout_ms=10`)).code, '504 M_NOT_YET_UPLOADED');
+      assert.equal(
+        (await sendRequest('far.test/soon', `${small}&timeout_ms=10`)).code,
+        '504 M_NOT_YET_UPLOADED',
+      );
       assert.equal(requestsFor('soon')[0]?.query.get('timeout_ms'), '10');
       remote.on(`${downloads}/bad`, () => ({}));
-      assert.equal((await ask('far.test/bad')).code, '502 M_UNKNOWN');
+      assert.equal((await sendRequest('far.test/bad')).code, '502 M_UNKNOWN');
       remote.on(`${downloads}/large`, (_request, response) =>
         serve(response, 'image/png', Buffer.alloc(1_000_001)),
       );
-      assert.equal((await ask('far.test/large')).code, '502 M_TOO_LARGE');
+      assert.equal((await sendRequest('far.test/large')).code, '502 M_TOO_LARGE');
     });
 
     it('fails thumbnail requests for files that are not images, or have too many pixels', async () => {
@@ -153,7 +156,8 @@ for (const database of selectedDatabases(import.meta.url)) {
         ['bomb', pngWithClaimedSize(20_000, 20_000, 20_000), '502 M_TOO_LARGE'],
       ] as const) {
         remote.on(`${downloads}/${id}`, (_request, response) => serve(response, 'image/png', file));
-        for (let times = 0; times < 2; times++) assert.equal((await ask(`far.test/${id}`)).code, code, id);
+        for (let times = 0; times < 2; times++)
+          assert.equal((await sendRequest(`far.test/${id}`)).code, code, id);
         assert.equal(requestsFor(id).length, 1);
       }
     });
@@ -184,19 +188,22 @@ for (const database of selectedDatabases(import.meta.url)) {
           metadata: await imageMetadata(Buffer.concat(responses)),
         };
       };
-      const askAsServer = async (id: string, query = small) =>
-        read(await remote.ask('here.test', 'GET', `/_matrix/federation/v1/media/thumbnail/${id}?${query}`));
+      const requestAsServer = async (id: string, query = small) =>
+        read(
+          await remote.request('here.test', 'GET', `/_matrix/federation/v1/media/thumbnail/${id}?${query}`),
+        );
 
       it('returns a thumbnail in a multipart response', async () => {
         const [, id] = (await upload(alice, a, await testImage(400, 300))).split('/');
-        const { headers, metadata } = await askAsServer(id!, 'width=200&height=100');
+        const { headers, metadata } = await requestAsServer(id!, 'width=200&height=100');
         assert.deepEqual(headers, {
           'content-type': 'image/png',
           'content-disposition': 'inline; filename=thumbnail.png',
         });
         assert.deepEqual([metadata?.width, metadata?.height], [320, 240]);
         const [, animation] = (await upload(alice, a, await testAnimation(400, 100, 'gif'))).split('/');
-        const frames = async (more: string) => (await askAsServer(animation!, small + more)).metadata?.frames;
+        const frames = async (more: string) =>
+          (await requestAsServer(animation!, small + more)).metadata?.frames;
         assert.deepEqual([await frames(''), await frames('&animated=true')], [1, 3]);
       });
 
@@ -204,20 +211,27 @@ for (const database of selectedDatabases(import.meta.url)) {
         const unsigned = await fetch(`${a.baseUrl}/_matrix/federation/v1/media/thumbnail/x?${small}`);
         await unsigned.text();
         assert.equal(unsigned.status, 401);
-        assert.equal((await askAsServer('..%2F..%2Fx')).code, '404 M_NOT_FOUND');
-        assert.equal((await askAsServer('once')).code, '404 M_NOT_FOUND', 'only the media of its own users');
+        assert.equal((await requestAsServer('..%2F..%2Fx')).code, '404 M_NOT_FOUND');
+        assert.equal(
+          (await requestAsServer('once')).code,
+          '404 M_NOT_FOUND',
+          'only the media of its own users',
+        );
       });
 
       it('fails with an errcode for invalid parameters and unusable media', async () => {
         const [, id] = (await upload(alice, a, Buffer.from('hello'))).split('/');
-        assert.equal((await askAsServer(id!)).code, '400 M_UNKNOWN');
-        assert.equal((await askAsServer(id!, 'width=1')).code, '400 M_MISSING_PARAM');
-        assert.equal((await askAsServer(id!, 'width=-1&height=1')).code, '400 M_INVALID_PARAM');
+        assert.equal((await requestAsServer(id!)).code, '400 M_UNKNOWN');
+        assert.equal((await requestAsServer(id!, 'width=1')).code, '400 M_MISSING_PARAM');
+        assert.equal((await requestAsServer(id!, 'width=-1&height=1')).code, '400 M_INVALID_PARAM');
         const [, large] = (await upload(alice, a, pngWithClaimedSize(10_000, 10_000))).split('/');
-        assert.equal((await askAsServer(large!)).code, '413 M_TOO_LARGE');
+        assert.equal((await requestAsServer(large!)).code, '413 M_TOO_LARGE');
         const { body } = await a.api('POST', '/_matrix/media/v1/create', { token: alice.token });
         const [, pending] = (body['content_uri'] as string).slice('mxc://'.length).split('/');
-        assert.equal((await askAsServer(pending!, `${small}&timeout_ms=0`)).code, '504 M_NOT_YET_UPLOADED');
+        assert.equal(
+          (await requestAsServer(pending!, `${small}&timeout_ms=0`)).code,
+          '504 M_NOT_YET_UPLOADED',
+        );
       });
     });
   });

@@ -57,20 +57,20 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await eventually('the fresh message', async () => (await messages(anna, roomId)).includes('fresh'));
       assert.deepEqual(await messages(anna, roomId), ['fresh']);
       const federation = '/_matrix/federation/v1';
-      const askServer = (path: string) => peer.ask('a.test', 'GET', `${federation}${path}`);
-      assert.equal((await askServer(`/event/${enc(old.event.eventId)}`)).status, 404);
-      assert.equal((await askServer(`/event/${enc(fresh.event.eventId)}`)).status, 200);
-      const nearest = (ts: number) => askServer(`/timestamp_to_event/${enc(roomId)}?ts=${ts}&dir=f`);
+      const requestFromServer = (path: string) => peer.request('a.test', 'GET', `${federation}${path}`);
+      assert.equal((await requestFromServer(`/event/${enc(old.event.eventId)}`)).status, 404);
+      assert.equal((await requestFromServer(`/event/${enc(fresh.event.eventId)}`)).status, 200);
+      const nearest = (ts: number) => requestFromServer(`/timestamp_to_event/${enc(roomId)}?ts=${ts}&dir=f`);
       const sentAt = fresh.event.originServerTs;
       assert.equal((await nearest(sentAt)).body['event_id'], fresh.event.eventId);
       const policy = await anna.setState(roomId, 'm.room.retention', { max_lifetime: 0 });
       assert.notEqual((await nearest(sentAt)).body['event_id'], fresh.event.eventId);
-      assert.equal((await askServer(`/event/${enc(fresh.event.eventId)}`)).status, 404);
-      const backfill = await askServer(`/backfill/${enc(roomId)}?v=${enc(policy)}&limit=10`);
+      assert.equal((await requestFromServer(`/event/${enc(fresh.event.eventId)}`)).status, 404);
+      const backfill = await requestFromServer(`/backfill/${enc(roomId)}?v=${enc(policy)}&limit=10`);
       assert.equal(backfill.status, 200);
       const backfilled = JSON.stringify(backfill.body);
       const gap = { earliest_events: [old.event.eventId], latest_events: [policy], limit: 10 };
-      const missingEvents = await peer.ask(
+      const missingEvents = await peer.request(
         'a.test',
         'POST',
         `${federation}/get_missing_events/${enc(roomId)}`,

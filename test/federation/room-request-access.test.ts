@@ -9,7 +9,7 @@ import { enc } from '../support/users/test-client.ts';
 
 /** Sends one request about a room and an event in it. */
 type RoomRequest = (
-  ask: (method: string, path: string, body?: object) => Promise<Answer>,
+  sendRequest: (method: string, path: string, body?: object) => Promise<Answer>,
   room: string,
   event: string,
 ) => Promise<Answer>;
@@ -19,26 +19,30 @@ type RoomRequest = (
  * that room. `roomOfEvent`: the request names only an event.
  */
 const roomRequests: Record<string, { request: RoomRequest; eventOfRoom?: true; roomOfEvent?: true }> = {
-  event: { request: (ask, _room, event) => ask('GET', `/event/${event}`), roomOfEvent: true },
-  backfill: { request: (ask, room, event) => ask('GET', `/backfill/${room}?v=${event}&limit=5`) },
+  event: { request: (sendRequest, _room, event) => sendRequest('GET', `/event/${event}`), roomOfEvent: true },
+  backfill: {
+    request: (sendRequest, room, event) => sendRequest('GET', `/backfill/${room}?v=${event}&limit=5`),
+  },
   get_missing_events: {
-    request: (ask, room, event) =>
-      ask('POST', `/get_missing_events/${room}`, {
+    request: (sendRequest, room, event) =>
+      sendRequest('POST', `/get_missing_events/${room}`, {
         earliest_events: [],
         latest_events: [decodeURIComponent(event)],
       }),
   },
-  timestamp_to_event: { request: (ask, room) => ask('GET', `/timestamp_to_event/${room}?ts=0&dir=f`) },
+  timestamp_to_event: {
+    request: (sendRequest, room) => sendRequest('GET', `/timestamp_to_event/${room}?ts=0&dir=f`),
+  },
   state: {
-    request: (ask, room, event) => ask('GET', `/state/${room}?event_id=${event}`),
+    request: (sendRequest, room, event) => sendRequest('GET', `/state/${room}?event_id=${event}`),
     eventOfRoom: true,
   },
   state_ids: {
-    request: (ask, room, event) => ask('GET', `/state_ids/${room}?event_id=${event}`),
+    request: (sendRequest, room, event) => sendRequest('GET', `/state_ids/${room}?event_id=${event}`),
     eventOfRoom: true,
   },
   event_auth: {
-    request: (ask, room, event) => ask('GET', `/event_auth/${room}/${event}`),
+    request: (sendRequest, room, event) => sendRequest('GET', `/event_auth/${room}/${event}`),
     eventOfRoom: true,
   },
 };
@@ -52,7 +56,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     after(() => served.stop());
 
     const asFar = (method: string, path: string, body?: object) =>
-      served.http.ask(far, method, path, body as Record<string, never>);
+      served.http.request(far, method, path, body as Record<string, never>);
     const outcome = ({ status, body }: Answer) =>
       status === 200 ? 'answered' : `${status} ${body['errcode']}`;
 

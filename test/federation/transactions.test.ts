@@ -24,12 +24,17 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     after(() => several.stop());
 
     const send = async (body: JsonObject, txnId = `t${++transactions}`) => {
-      const { status, body: answer } = await c.ask('a.test', 'PUT', `/_matrix/federation/v1/send/${txnId}`, {
-        origin: 'c.test',
-        origin_server_ts: Date.now(),
-        pdus: [],
-        ...body,
-      });
+      const { status, body: answer } = await c.request(
+        'a.test',
+        'PUT',
+        `/_matrix/federation/v1/send/${txnId}`,
+        {
+          origin: 'c.test',
+          origin_server_ts: Date.now(),
+          pdus: [],
+          ...body,
+        },
+      );
       return { status, body: answer };
     };
     const message = (id: string): JsonObject => ({
@@ -73,7 +78,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const d = await several.scripted('d.test');
       await send({ edus: [message('of c')] }, 'same');
       const content = { ...(message('of d')['content'] as JsonObject), sender: '@dave:d.test' };
-      await d.ask('a.test', 'PUT', '/_matrix/federation/v1/send/same', {
+      await d.request('a.test', 'PUT', '/_matrix/federation/v1/send/same', {
         origin: 'd.test',
         origin_server_ts: 1,
         pdus: [],
@@ -113,17 +118,17 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const strict = await several.homeserver('strict.test', {
         config: { rateLimits: { rc_federation: limits } },
       });
-      const ask = (path: string) => c.ask(strict.name, 'GET', `/_matrix/federation/v1${path}`);
+      const request = (path: string) => c.request(strict.name, 'GET', `/_matrix/federation/v1${path}`);
       const statuses = [
-        (await ask('/query/profile?user_id=@x:strict.test')).status,
-        (await ask('/query/directory?room_alias=%23x:strict.test')).status,
+        (await request('/query/profile?user_id=@x:strict.test')).status,
+        (await request('/query/directory?room_alias=%23x:strict.test')).status,
       ];
-      const refused = await ask('/query/profile?user_id=@x:strict.test');
+      const refused = await request('/query/profile?user_id=@x:strict.test');
       assert.deepEqual(statuses, [404, 404]);
       assert.deepEqual([refused.status, refused.body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
       const otherServer = await several.scripted('e.test');
       const path = '/_matrix/federation/v1/query/profile?user_id=@x:strict.test';
-      assert.equal((await otherServer.ask(strict.name, 'GET', path)).status, 404);
+      assert.equal((await otherServer.request(strict.name, 'GET', path)).status, 404);
     });
 
     it('processes valid EDUs beside malformed ones', async () => {
@@ -161,7 +166,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       };
       for (const levels of [900, 1_100, 20_000]) {
         const path = `/_matrix/federation/v1/send/deep${levels}`;
-        const { status } = await c.ask('a.test', 'PUT', path, text(levels, `beside ${levels}`));
+        const { status } = await c.request('a.test', 'PUT', path, text(levels, `beside ${levels}`));
         assert.equal(status, 200, String(levels));
       }
       assert.deepEqual(await received(), ['beside 900', 'beside 1100', 'beside 20000']);

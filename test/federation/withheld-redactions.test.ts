@@ -64,7 +64,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await waitForEvent(roomId, await remote.say('after them'));
       const checkThreads = async () => {
         const path = `/_matrix/client/v1/rooms/${enc(roomId)}/threads`;
-        const { status, body, raw } = await anna.ask('GET', path, undefined);
+        const { status, body, raw } = await anna.request('GET', path, undefined);
         assert.equal(status, 200, raw);
         const threads = (body['chunk'] as ClientEventJson[]).map(({ event_id, content, unsigned }) => {
           const relations = unsigned?.['m.relations'] as { 'm.thread': ThreadSummary };

@@ -160,15 +160,15 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     it('lets modules decide which addresses accounts may have', async () => {
-      const ask = (path: string, email: string) =>
+      const request = (path: string, email: string) =>
         server.api('POST', `/_matrix/client/v3/${path}/email/requestToken`, {
           body: { client_secret: 'secret', send_attempt: 1, email },
         });
       for (const path of ['register', 'account/3pid']) {
-        const { status, body } = await ask(path, 'denied@example.org');
+        const { status, body } = await request(path, 'denied@example.org');
         assert.deepEqual([status, body['errcode']], [403, 'M_THREEPID_DENIED']);
       }
-      assert.equal((await ask('register', 'anna@example.org')).status, 200);
+      assert.equal((await request('register', 'anna@example.org')).status, 200);
       assert.deepEqual(checkedAddresses, [
         ['email', 'denied@example.org', true],
         ['email', 'denied@example.org', false],

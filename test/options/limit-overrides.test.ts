@@ -42,8 +42,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     after(() => server.stop());
 
     const path = (userId: string) => `/_synapse/admin/v1/users/${enc(userId)}/override_ratelimit`;
-    const ask = async (method: string, body?: object, userId = anna!.id) => {
-      const answer = await admin!.ask(method, path(userId), body);
+    const request = async (method: string, body?: object, userId = anna!.id) => {
+      const answer = await admin!.request(method, path(userId), body);
       assert.equal(answer.status, 200, answer.raw);
       return answer.body;
     };
@@ -67,11 +67,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
 
     it('overrides replace only the rate limit of messages', async () => {
-      assert.deepEqual(await ask('GET'), {});
+      assert.deepEqual(await request('GET'), {});
       assert.equal(await countAllowed(say(anna!)), 2);
       const override = { messages_per_second: 1, burst_count: 4 };
-      assert.deepEqual(await ask('POST', override), override);
-      assert.deepEqual(await ask('GET'), override);
+      assert.deepEqual(await request('POST', override), override);
+      assert.deepEqual(await request('GET'), override);
       assert.equal(await countAllowed(say(anna!)), 4);
       assert.equal(await countAllowed(say(ben!)), 2);
       assert.equal(
@@ -82,7 +82,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('overrides with a rate of 0 exempt the user from all rate limits, also after a restart, until they are deleted', async () => {
-      assert.deepEqual(await ask('POST', {}), { messages_per_second: 0, burst_count: 0 });
+      assert.deepEqual(await request('POST', {}), { messages_per_second: 0, burst_count: 0 });
       const invite = async () => {
         const answer = await anna!.call('POST', `/rooms/${enc(room)}/invite`, { user_id: admin!.id });
         if (answer.status === 200)
@@ -93,7 +93,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const report = (client: TestClient) => () =>
         client.call('POST', `/rooms/${enc(room)}/report/${eventId}`, { reason: 'x' });
       const list = (client: TestClient) => () =>
-        client.ask('GET', '/_matrix/client/unstable/org.matrix.msc4140/delayed_events', undefined);
+        client.request('GET', '/_matrix/client/unstable/org.matrix.msc4140/delayed_events', undefined);
       const checkLimits = async () => {
         assert.equal(await countAllowed(say(anna!)), attempts);
         assert.equal(await countAllowed(() => anna!.call('POST', '/createRoom', {})), attempts);
@@ -106,8 +106,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       await checkLimits();
       await server.restart();
       await checkLimits();
-      assert.deepEqual(await ask('DELETE'), {});
-      assert.deepEqual(await ask('GET'), {});
+      assert.deepEqual(await request('DELETE'), {});
+      assert.deepEqual(await request('GET'), {});
       assert.equal(await countAllowed(say(anna!)), 2);
     });
 
@@ -124,7 +124,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('overrides can be set by administrators only, with valid values, for existing local users', async () => {
       const codeOf = async (client: TestClient, userId: string, body: object = {}) => {
-        const answer = await client.ask('POST', path(userId), body);
+        const answer = await client.request('POST', path(userId), body);
         return [answer.status, answer.body['errcode']];
       };
       assert.deepEqual(await codeOf(ben!, ben!.id), [403, 'M_FORBIDDEN']);

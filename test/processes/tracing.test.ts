@@ -129,9 +129,9 @@ for (const database of databases) {
       const bob = await a.registerClient('bob');
       const peer = await several.scripted('c.test');
       const profile = (user: string) => `/_matrix/client/v3/profile/${encodeURIComponent(user)}`;
-      await bob.ask('GET', profile('@dora:b.test'), undefined);
-      await anna.ask('GET', profile('@carl:b.test'), undefined);
-      await anna.ask('GET', profile('@carl:c.test'), undefined);
+      await bob.request('GET', profile('@dora:b.test'), undefined);
+      await anna.request('GET', profile('@carl:b.test'), undefined);
+      await anna.request('GET', profile('@carl:c.test'), undefined);
       const request = await spanOf('GET /_proto/client/v3/profile/:userId');
       assert.equal(request.attributes['user.id'], anna.id);
       assert.equal(request.attributes['http.response.status_code'], '404');
@@ -147,7 +147,7 @@ for (const database of databases) {
       const [requestToC] = peer.receivedRequests.filter(({ path }) => path.includes('/query/profile'));
       const { traceparent, 'uber-trace-id': jaeger } = requestToC!.raw.headers;
       assert.deepEqual([traceparent, jaeger], [undefined, undefined]);
-      const answer = await peer.ask(
+      const answer = await peer.request(
         'a.test',
         'GET',
         '/_matrix/federation/v1/query/profile?user_id=%40anna%3Aa.test',

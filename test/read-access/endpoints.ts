@@ -37,7 +37,7 @@ const get = (client: TestClient, path: string, query: Query = {}) =>
   getPath(client, `/_matrix/client/v3${path}`, query);
 
 async function getPath(client: TestClient, path: string, query: Query = {}): Promise<string> {
-  const { status, body } = await client.ask('GET', path, undefined, query);
+  const { status, body } = await client.request('GET', path, undefined, query);
   return status === 200 ? textOf(body) : '';
 }
 
@@ -51,10 +51,10 @@ const v1 = (path: string) => `/_matrix/client/v1${path}`;
 /** Sends one request for each event and joins the responses. */
 async function forEach(
   events: Iterable<readonly [mark: string, eventId: string]>,
-  ask: (eventId: string, mark: string) => Promise<string>,
+  read: (eventId: string, mark: string) => Promise<string>,
 ): Promise<string> {
   let texts = '';
-  for (const [mark, eventId] of events) texts += `${await ask(eventId, mark)}\n`;
+  for (const [mark, eventId] of events) texts += `${await read(eventId, mark)}\n`;
   return texts;
 }
 
@@ -270,7 +270,7 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
     read: (client, scenario) =>
       forEach(roots(scenario), async (id, mark) => {
         const path = `/_matrix/client/unstable/io.element.msc4306${room(scenario, `thread/${enc(id)}/subscription`)}`;
-        return (await client.ask('PUT', path, {})).status === 200 ? mark : '';
+        return (await client.request('PUT', path, {})).status === 200 ? mark : '';
       }),
     expected: (access) =>
       access.viewer === 'guest'

@@ -95,7 +95,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         await registerAdmin(server),
       ];
       const bot = await TestClient.register(server, 'bot');
-      await admin.ask('PUT', `/_synapse/admin/v2/users/${bot.id}`, { user_type: 'bot' });
+      await admin.request('PUT', `/_synapse/admin/v2/users/${bot.id}`, { user_type: 'bot' });
       const { status, body } = await alice.call('POST', '/createRoom', {});
       const link = String(body['consent_uri']);
       assert.match(link, /^https:\/\/chat\.example\/_matrix\/consent\?u=alice&h=[0-9a-f]{64}$/);
@@ -150,7 +150,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
       await agree(link, '2.0');
       assert.equal((await post(link, '3.0')).status, 404, 'there is no such version');
-      const { body: details } = await admin.ask('GET', `/_synapse/admin/v2/users/${alice.id}`, undefined);
+      const { body: details } = await admin.request('GET', `/_synapse/admin/v2/users/${alice.id}`, undefined);
       assert.deepEqual(
         [details['consent_version'], details['consent_ts'], details['consent_server_notice_sent']],
         ['2.0', clock.now(), '2.0'],
@@ -160,7 +160,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await alice.call('POST', '/createRoom', {})).status, 403);
       await alice.leave(ownRoom);
       assert.equal((await admin.call('POST', '/createRoom', {})).status, 403, 'administrators agree, too');
-      await admin.ask('PUT', `/_synapse/admin/v2/users/${alice.id}`, { user_type: 'bot' });
+      await admin.request('PUT', `/_synapse/admin/v2/users/${alice.id}`, { user_type: 'bot' });
       await alice.createRoom();
     });
 

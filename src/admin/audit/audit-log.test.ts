@@ -166,7 +166,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('lists the requests of users who are not administrators, and invalid requests of administrators', async () => {
       const path = '/_synapse/admin/v1/deactivate/@anna:test';
-      assert.equal((await ben.ask('POST', path, { erase: 'maybe' })).status, 403);
+      assert.equal((await ben.request('POST', path, { erase: 'maybe' })).status, 403);
       await admin.refused('POST', '/v1/deactivate/@anna:test', { erase: 'maybe' });
       const { entries } = await list({ operation: 'deactivateUser' });
       assert.deepEqual(
@@ -182,7 +182,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('lists requests of administrators for the addresses of other users', async () => {
       const whois = '/_matrix/client/v3/admin/whois';
       for (const userId of ['@ben:test', '@admin:test'])
-        assert.equal((await admin.admin.ask('GET', `${whois}/${userId}`, undefined)).status, 200);
+        assert.equal((await admin.admin.request('GET', `${whois}/${userId}`, undefined)).status, 200);
       const { entries } = await list({ operation: 'getWhoIs' });
       assert.deepEqual(
         entries.map((entry) => [entry['admin'], entry['target'], entry['path']]),

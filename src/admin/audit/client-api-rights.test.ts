@@ -29,16 +29,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         .filter(({ path }) => String(path).startsWith('/_proto/'))
         .map((entry) => ['admin', 'operation', 'target', 'status'].map((name) => entry[name]));
     };
-    const ask = async (user: TestClient, method: string, path: string, body: unknown, status: number) =>
-      assert.equal((await user.ask(method, `/_matrix/client/v3${path}`, body)).status, status, path);
+    const request = async (user: TestClient, method: string, path: string, body: unknown, status: number) =>
+      assert.equal((await user.request(method, `/_matrix/client/v3${path}`, body)).status, status, path);
     const profile = '/profile/@anna:test/displayname';
     const address = (name: string) => `/directory/room/${encodeURIComponent(`#${name}:test`)}`;
     const visibility = () => `/directory/list/room/${room}`;
 
     it('lists changes of the profiles of other users, without the values', async () => {
-      await ask(admin.admin, 'PUT', profile, { displayname: 'Hidden name' }, 200);
-      await ask(admin.admin, 'DELETE', profile, undefined, 200);
-      await ask(admin.admin, 'DELETE', '/profile/@unknown:test/avatar_url', undefined, 404);
+      await request(admin.admin, 'PUT', profile, { displayname: 'Hidden name' }, 200);
+      await request(admin.admin, 'DELETE', profile, undefined, 200);
+      await request(admin.admin, 'DELETE', '/profile/@unknown:test/avatar_url', undefined, 404);
       const expected = [
         ['@admin:test', 'setProfileField', '@anna:test displayname', 200],
         ['@admin:test', 'deleteProfileField', '@anna:test displayname', 200],
@@ -53,9 +53,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('lists reads and deletions of addresses and publications of rooms in which the administrator has no power', async () => {
       const before = (await stored()).length;
-      await ask(admin.admin, 'GET', `/rooms/${room}/aliases`, undefined, 200);
-      await ask(admin.admin, 'PUT', visibility(), { visibility: 'private' }, 200);
-      await ask(admin.admin, 'DELETE', address('town'), undefined, 200);
+      await request(admin.admin, 'GET', `/rooms/${room}/aliases`, undefined, 200);
+      await request(admin.admin, 'PUT', visibility(), { visibility: 'private' }, 200);
+      await request(admin.admin, 'DELETE', address('town'), undefined, 200);
       assert.deepEqual((await stored()).slice(before), [
         ['@admin:test', 'getLocalAliases', room, 200],
         ['@admin:test', 'setRoomVisibilityOnDirectory', room, 200],
@@ -66,8 +66,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('lists invites where only administrators may invite, and publications that the rules deny to users', async () => {
       const before = (await stored()).length;
       const own = await admin.admin.createRoom({ preset: 'private_chat' });
-      await ask(admin.admin, 'POST', `/rooms/${own}/invite`, { user_id: '@anna:test' }, 200);
-      await ask(admin.admin, 'PUT', `/directory/list/room/${own}`, { visibility: 'public' }, 200);
+      await request(admin.admin, 'POST', `/rooms/${own}/invite`, { user_id: '@anna:test' }, 200);
+      await request(admin.admin, 'PUT', `/directory/list/room/${own}`, { visibility: 'public' }, 200);
       assert.deepEqual((await stored()).slice(before), [
         ['@admin:test', 'inviteUser', `${own} @anna:test`, 200],
         ['@admin:test', 'setRoomVisibilityOnDirectory', own, 200],
@@ -92,12 +92,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('lists neither requests of administrators that any user may make, nor refused requests of other users', async () => {
       const before = (await stored()).length;
       const own = await admin.admin.createRoom({ preset: 'public_chat', room_alias_name: 'own' });
-      await ask(admin.admin, 'PUT', '/profile/@admin:test/displayname', { displayname: 'Me' }, 200);
-      await ask(admin.admin, 'GET', `/rooms/${own}/aliases`, undefined, 200);
-      await ask(admin.admin, 'PUT', `/directory/list/room/${own}`, { visibility: 'private' }, 200);
-      await ask(admin.admin, 'DELETE', address('own'), undefined, 200);
-      await ask(anna, 'PUT', '/profile/@admin:test/displayname', { displayname: 'Other' }, 403);
-      await ask(anna, 'POST', `/rooms/${room}/invite`, { user_id: '@admin:test' }, 403);
+      await request(admin.admin, 'PUT', '/profile/@admin:test/displayname', { displayname: 'Me' }, 200);
+      await request(admin.admin, 'GET', `/rooms/${own}/aliases`, undefined, 200);
+      await request(admin.admin, 'PUT', `/directory/list/room/${own}`, { visibility: 'private' }, 200);
+      await request(admin.admin, 'DELETE', address('own'), undefined, 200);
+      await request(anna, 'PUT', '/profile/@admin:test/displayname', { displayname: 'Other' }, 403);
+      await request(anna, 'POST', `/rooms/${room}/invite`, { user_id: '@admin:test' }, 403);
       assert.deepEqual((await stored()).slice(before), []);
     });
   });

@@ -102,7 +102,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const user = await newUser();
       const inspected = await upload(user, 'inspected');
       const inspect = async (path: string, query = {}) => {
-        const answer = await admin.admin.ask('GET', `${path}/test/${inspected}`, undefined, query);
+        const answer = await admin.admin.request('GET', `${path}/test/${inspected}`, undefined, query);
         assert.equal(answer.status, 200, answer.raw);
       };
       const bypass = { admin_unsafely_bypass_quarantine: 'true' };

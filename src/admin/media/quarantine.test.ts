@@ -144,7 +144,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const url = `mxc://test/${mediaId}`;
       await user.send(roomId, 'm.room.message', { msgtype: 'm.image', body: 'x', url });
       const path = `/v1/quarantine_media/${enc(roomId)}`;
-      const refused = await user.ask('POST', `/_synapse/admin${path}`, {});
+      const refused = await user.request('POST', `/_synapse/admin${path}`, {});
       assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
       assert.equal(await download(user, mediaId), 200);
       assert.deepEqual(await admin.do('POST', path), { num_quarantined: 1 });

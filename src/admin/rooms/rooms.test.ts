@@ -109,7 +109,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual((await page({ max_depth: 0 })).ids, [space]);
       const [status] = await admin.refused('GET', `/v1/rooms/${enc('!none:test')}/hierarchy`);
       assert.equal(status, 404);
-      const other = await admin.admin.ask(
+      const other = await admin.admin.request(
         'GET',
         `/_matrix/client/v1/rooms/${enc(space)}/hierarchy`,
         undefined,

@@ -20,7 +20,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     after(() => server.stop());
 
     const read = async (path: string, query: Record<string, string> = {}) => {
-      const { status, body } = await admin.ask('GET', `/_synapse/admin/v1/${path}`, undefined, query);
+      const { status, body } = await admin.request('GET', `/_synapse/admin/v1/${path}`, undefined, query);
       return { status, body: body as Json };
     };
     const overview = async () => (await read('overview')).body as Readonly<Record<string, Json>>;

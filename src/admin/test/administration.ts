@@ -21,7 +21,7 @@ export class Administration {
 
   /** @param path below `/_synapse/admin` */
   call(method: string, path: string, body?: unknown, query: Query = {}): Promise<ApiAnswer> {
-    return this.admin.ask(method, `/_synapse/admin${path}`, body, query);
+    return this.admin.request(method, `/_synapse/admin${path}`, body, query);
   }
 
   /** Sends a request that must succeed. @returns the response body */

@@ -42,12 +42,21 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const user = await newUser();
       const path = `/v1/users/${user.id}/admin`;
       assert.deepEqual(await admin.do('GET', path), { admin: false });
-      assert.equal((await user.ask('GET', '/_synapse/admin/v1/registration_tokens', undefined)).status, 403);
+      assert.equal(
+        (await user.request('GET', '/_synapse/admin/v1/registration_tokens', undefined)).status,
+        403,
+      );
       await admin.do('PUT', path, { admin: true });
       assert.deepEqual(await admin.do('GET', path), { admin: true });
-      assert.equal((await user.ask('GET', '/_synapse/admin/v1/registration_tokens', undefined)).status, 200);
+      assert.equal(
+        (await user.request('GET', '/_synapse/admin/v1/registration_tokens', undefined)).status,
+        200,
+      );
       await admin.do('PUT', path, { admin: false });
-      assert.equal((await user.ask('GET', '/_synapse/admin/v1/registration_tokens', undefined)).status, 403);
+      assert.equal(
+        (await user.request('GET', '/_synapse/admin/v1/registration_tokens', undefined)).status,
+        403,
+      );
       assert.deepEqual(await admin.refused('PUT', '/v1/users/@admin:test/admin', { admin: false }), [
         400,
         'M_INVALID_PARAM',
@@ -90,7 +99,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const other = await newUser();
       await admin.do('PUT', `/v1/users/${other.id}/admin`, { admin: true });
       const path = `/_synapse/admin/v1/users/${user.id}/login`;
-      const token = String((await other.ask('POST', path, {})).body['access_token']);
+      const token = String((await other.request('POST', path, {})).body['access_token']);
       const kept = String((await admin.do('POST', `/v1/users/${user.id}/login`, {}))['access_token']);
       assert.equal(await whoami(token), 200);
       await other.do('POST', '/logout/all', {});

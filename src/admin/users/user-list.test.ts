@@ -165,7 +165,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.deepEqual(refused, [400, 'M_INVALID_PARAM'], JSON.stringify(query));
       }
       const frank = await TestClient.register(server, 'frank');
-      const answer = await frank.ask('GET', '/_synapse/admin/v2/users', undefined);
+      const answer = await frank.request('GET', '/_synapse/admin/v2/users', undefined);
       assert.deepEqual([answer.status, answer.body['errcode']], [403, 'M_FORBIDDEN']);
       assert.equal((await server.api('GET', '/_server/admin/v2/users')).status, 401);
     });

@@ -173,7 +173,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const page = `/backfill/${enc(roomId)}?v=${enc(extremities[0]!)}&limit=3`;
       assert.deepEqual(idsIn(await served.get(page), 'pdus'), [...extremities, ...messageIds.toReversed()]);
       for (const path of [`/event/${enc(messageIds[0]!)}`, page]) {
-        const { status, body } = await served.http.ask('other.example', 'GET', path);
+        const { status, body } = await served.http.request('other.example', 'GET', path);
         assert.deepEqual([status, body['errcode']], [404, 'M_NOT_FOUND']);
       }
     });
@@ -301,9 +301,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         `/event/${enc(messageIds[0]!)}`,
         `/backfill/${enc(roomId)}?v=${enc(messageIds[0]!)}&limit=1`,
       ]) {
-        assert.equal((await served.http.ask(undefined, 'GET', path)).status, 401);
-        assert.equal((await served.http.ask('other.example', 'GET', path)).status, 403);
-        assert.equal((await served.http.ask(far, 'GET', path)).status, 200);
+        assert.equal((await served.http.request(undefined, 'GET', path)).status, 401);
+        assert.equal((await served.http.request('other.example', 'GET', path)).status, 403);
+        assert.equal((await served.http.request(far, 'GET', path)).status, 200);
       }
     });
   });

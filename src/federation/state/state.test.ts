@@ -28,7 +28,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       return { room, send };
     }
 
-    const get = (path: string) => served.http.ask(requestingServer, 'GET', path);
+    const get = (path: string) => served.http.request(requestingServer, 'GET', path);
 
     async function stateAt(room: ReferenceRoom, eventId: string) {
       const query = `${enc(room.roomId)}?event_id=${enc(eventId)}`;
@@ -132,7 +132,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await send(after);
       assert.deepEqual(idsIn(await get(`/event/${enc(softFailedId)}`), 'pdus'), [softFailedId]);
       const gap = { earliest_events: before, latest_events: [after] };
-      const missing = await served.http.ask(
+      const missing = await served.http.request(
         requestingServer,
         'POST',
         `/get_missing_events/${enc(room.roomId)}`,
@@ -181,9 +181,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       const head = await served.rooms.engine.heads.get(roomId);
       const create = head!.entry('m.room.create', '')!.eventId;
       const query = `${enc(roomId)}?event_id=${enc(create)}`;
-      const state = await served.http.ask(far, 'GET', `/state/${query}`);
+      const state = await served.http.request(far, 'GET', `/state/${query}`);
       assert.deepEqual(state.body, { auth_chain: [], pdus: [] });
-      const auth = await served.http.ask(far, 'GET', `/event_auth/${enc(roomId)}/${enc(create)}`);
+      const auth = await served.http.request(far, 'GET', `/event_auth/${enc(roomId)}/${enc(create)}`);
       assert.deepEqual(auth.body, { auth_chain: [] });
     });
 
@@ -197,7 +197,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const eventId of [...long, short, merge]) await send(eventId);
       const page = await get(`/backfill/${enc(room.roomId)}?v=${enc(merge)}&limit=4`);
       assert.deepEqual(idsIn(page, 'pdus'), [merge, long[3], long[2], long[1]]);
-      const missing = await served.http.ask(
+      const missing = await served.http.request(
         requestingServer,
         'POST',
         `/get_missing_events/${enc(room.roomId)}`,

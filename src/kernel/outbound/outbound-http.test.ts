@@ -110,11 +110,11 @@ describe('OutboundHttp', () => {
   it('connects to the checked address although the name resolves differently afterwards (DNS rebinding)', async () => {
     const server = await serve((_request, response) => response.end());
     const answers = ['127.0.0.1', '10.0.0.1', '10.0.0.1'];
-    const asked: string[] = [];
+    const requestedHosts: string[] = [];
     const rebinding = {
       services: async () => [],
       addresses: async (host: string) => {
-        asked.push(host);
+        requestedHosts.push(host);
         return [{ address: answers.shift()!, family: 4 as const }];
       },
     };
@@ -123,7 +123,7 @@ describe('OutboundHttp', () => {
       new OutboundHttp({ caches: plainCaches(systemClock), config, clock: systemClock, resolver: rebinding }),
     );
     assert.equal((await http.fetch(url(server), limits)).status, 200);
-    assert.equal(asked.length, 1);
+    assert.equal(requestedHosts.length, 1);
     await assert.rejects(http.fetch(url(server, '/', 'b.example'), limits), { failure: 'refused-address' });
   });
 

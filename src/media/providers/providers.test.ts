@@ -243,7 +243,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(requestCount(), 1);
 
       // A quarantined copy is not downloaded again, also when its file is gone everywhere.
-      await admin.ask('POST', '/_synapse/admin/v1/media/quarantine/far.test/one', {});
+      await admin.request('POST', '/_synapse/admin/v1/media/quarantine/far.test/one', {});
       for (const place of [join(store, 'remote'), join(ownFolder, 'remote')])
         rmSync(place, { recursive: true });
       assert.equal((await read('far.test/one')).status, 404);
@@ -259,7 +259,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       };
       await switchMachine(store, `${store} of the first machine`);
       assert.equal((await read(kept)).text, 'kept by both');
-      const answer = await admin.ask('DELETE', `/_synapse/admin/v1/media/${deleted}`, undefined);
+      const answer = await admin.request('DELETE', `/_synapse/admin/v1/media/${deleted}`, undefined);
       assert.equal(answer.status, 200, answer.raw);
       await eventually(
         'the copies to be deleted',
@@ -273,7 +273,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('deletes media at all providers', async () => {
       const media = await upload('to be deleted');
       await eventually('the copy in the directory', () => atProviders('to be deleted')[0]);
-      const answer = await admin.ask('DELETE', `/_synapse/admin/v1/media/${media}`, undefined);
+      const answer = await admin.request('DELETE', `/_synapse/admin/v1/media/${media}`, undefined);
       assert.equal(answer.status, 200, answer.raw);
       await eventually('the copies to be deleted', () => !atProviders('to be deleted').includes(true));
     });

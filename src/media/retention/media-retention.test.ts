@@ -80,7 +80,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         return check();
       });
     const administer = (path: string, query = {}) =>
-      admin.ask('POST', `/_synapse/admin/v1${path}`, {}, query);
+      admin.request('POST', `/_synapse/admin/v1${path}`, {}, query);
 
     it('deletes uploads that were not read during their lifetime, with their thumbnails, except protected and quarantined uploads [option: media_retention.local_media_lifetime]', async () => {
       const unread = await upload(await testImage(900, 700));
@@ -97,7 +97,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       clock.advance(2 * day);
       await untilDeleted('the files to be deleted', () => files('local') === 3 && files('thumbnails') === 0);
       await eventually('the progress of the job', async () => {
-        const tasks = await admin.ask('GET', '/_synapse/admin/v1/scheduled_tasks', undefined, {
+        const tasks = await admin.request('GET', '/_synapse/admin/v1/scheduled_tasks', undefined, {
           action_name: 'media/retention',
         });
         const [task] = tasks.body['scheduled_tasks'] as { progress: unknown }[];
@@ -106,7 +106,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(await read(unread), 404);
       await eventually('the markers of the deletions to be removed', () => files('incoming') === 0);
       assert.deepEqual([await read(readLater), await read(safe)], [200, 200]);
-      const usage = await admin.ask('GET', '/_synapse/admin/v1/statistics/users/media', undefined);
+      const usage = await admin.request('GET', '/_synapse/admin/v1/statistics/users/media', undefined);
       const [{ media_count, media_length } = {}] = usage.body['users'] as Record<string, unknown>[];
       assert.deepEqual([media_count, media_length], [3, 'read latersafeevil'.length]);
     });

@@ -156,7 +156,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     };
     const upload = (user: TestClient, body: string) => send(user, 'POST', '/_matrix/media/v3/upload', body);
     const administer = async (method: string, path: string, body?: object) => {
-      const answer = await admin.ask(method, `/_synapse/admin/v1${path}`, body);
+      const answer = await admin.request(method, `/_synapse/admin/v1${path}`, body);
       assert.equal(answer.status, 200, answer.raw);
     };
     /** Checks the sums of Ann and Bob, each as files and bytes, and that the stored sums of all users are exact. */

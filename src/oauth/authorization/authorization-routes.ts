@@ -37,12 +37,12 @@ export function authorizationRoutes(deps: AuthorizationDeps): Route[] {
     route(
       { ...contract, method: 'GET', query: Type.Object(authorizationParameters) },
       (request: Pick<RouteRequest, 'cookies' | 'isSecure'> & { query: AuthorizationParameters }) =>
-        answering(deps, request.query, async (asked) => {
+        answering(deps, request.query, async (authorization) => {
           const session = await deps.browsers.find(request);
           const prompts = request.query.prompt.split(' ');
           if (session !== undefined) {
             if (prompts.includes('login')) return redirectToSignInAgain(urlOf(request.query), session.userId);
-            return showConsent(deps, asked, session, request.query);
+            return showConsent(deps, authorization, session, request.query);
           }
           if (prompts.includes('create') && deps.canRegister)
             return redirectToRegistration(urlOf(request.query));
@@ -61,19 +61,19 @@ export function authorizationRoutes(deps: AuthorizationDeps): Route[] {
         }),
       },
       (request) =>
-        answering(deps, request.body, async (asked) => {
+        answering(deps, request.body, async (authorization) => {
           const session = await deps.browsers.find(request);
           if (session === undefined) return redirectToSignIn(urlOf(request.body));
           requireFormToken(session, request.body.form_token);
           if (request.body.decision !== 'allow') {
             throw new OAuthError('access_denied', 'The user has not allowed the login');
           }
-          const { client, redirectUri, scope, codeChallenge } = asked;
+          const { client, redirectUri, scope, codeChallenge } = authorization;
           const { userId, providerSession } = session;
           const { clientId } = client;
           const grant = { clientId, userId, scope, redirectUri, codeChallenge, providerSession };
           return redirect(
-            answerUrl(asked, deps.endpoints.issuer, { code: await deps.codes.issue(grant) }),
+            answerUrl(authorization, deps.endpoints.issuer, { code: await deps.codes.issue(grant) }),
             303,
           );
         }),
@@ -89,7 +89,7 @@ export function authorizationRoutes(deps: AuthorizationDeps): Route[] {
 async function answering(
   { clients, endpoints, pages }: AuthorizationDeps,
   parameters: AuthorizationParameters,
-  work: (asked: AuthorizationRequest) => Promise<Reply>,
+  work: (authorization: AuthorizationRequest) => Promise<Reply>,
 ): Promise<Reply> {
   const target: AnswerTarget = await answerTarget(parameters, clients);
   const urlOfError = (error: unknown): string => {

@@ -209,10 +209,10 @@ forSelectedDatabases(import.meta.url, (open) => {
         redirect_uris: ['http://127.0.0.1/back'],
       });
       const browser = new TestBrowser(server);
-      const ask = (uri: string) => browser.get(client.authorizationUrl('D', { redirect_uri: uri }));
-      assert.equal((await ask('http://127.0.0.1:41234/back')).status, 303);
-      assert.equal((await ask('http://127.0.0.1:41234/other')).status, 400);
-      assert.equal((await ask('http://127.0.0.1:1@attacker.example/back')).status, 400);
+      const request = (uri: string) => browser.get(client.authorizationUrl('D', { redirect_uri: uri }));
+      assert.equal((await request('http://127.0.0.1:41234/back')).status, 303);
+      assert.equal((await request('http://127.0.0.1:41234/other')).status, 400);
+      assert.equal((await request('http://127.0.0.1:1@attacker.example/back')).status, 400);
     });
 
     it('refuses grant types that a client has not registered with unauthorized_client', async () => {

@@ -28,11 +28,11 @@ export class TestBrowser {
 
   /** Requests a page; redirects are not followed. @param url public URL, or path */
   async get(url: string, headers: Record<string, string> = {}): Promise<WebAnswer> {
-    return this.#ask(url, { headers });
+    return this.#request(url, { headers });
   }
 
   async post(url: string, fields: Record<string, string>, headers: Record<string, string> = {}) {
-    return this.#ask(url, { method: 'POST', body: new URLSearchParams(fields), headers });
+    return this.#request(url, { method: 'POST', body: new URLSearchParams(fields), headers });
   }
 
   /** Requests a page, and follows the redirects on this server. */
@@ -49,7 +49,7 @@ export class TestBrowser {
     return this.post('/_synapse/client/oauth2/sign_in', fields);
   }
 
-  async #ask(url: string, init: RequestInit & { headers: Record<string, string> }): Promise<WebAnswer> {
+  async #request(url: string, init: RequestInit & { headers: Record<string, string> }): Promise<WebAnswer> {
     const path = pathOf(url);
     assert.ok(path.startsWith('/'), `${url} is not on this server`);
     const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');

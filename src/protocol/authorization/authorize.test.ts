@@ -359,12 +359,12 @@ test('authorize asks isSignedBy whether the authorising server will sign an even
     [create({}), membership(member, 'join')].map((fields) => testEvent(version!, fields)),
   );
   const rejoin = membership(member, 'join', member, { join_authorised_via_users_server: '@host:c.example' });
-  const askedServers: string[] = [];
+  const requestedServers: string[] = [];
   const verdict = authorize(testEvent(version!, rejoin), state, (_event, server) => {
-    askedServers.push(server);
+    requestedServers.push(server);
     return true;
   });
   assert.equal(verdict.allowed, true);
-  assert.deepEqual(askedServers, ['c.example']);
+  assert.deepEqual(requestedServers, ['c.example']);
   assert.equal(authorize(testEvent(version!, rejoin), state).allowed, false);
 });

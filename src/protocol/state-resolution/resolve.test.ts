@@ -89,16 +89,16 @@ test('resolveState resolves no states to an empty state', () => {
 test('resolveState uses the auth chain index of a source that has one', () => {
   for (let seed = 0; seed < 300; seed++) {
     const room = makeForkedRoom(seed);
-    const asked: string[] = [];
+    const calls: string[] = [];
     const indexed: StateResolutionSource = {
       event: (id) => room.source.event(id),
       isRejected: (id) => room.source.isRejected(id),
       authChainDifference(sets) {
-        asked.push('difference');
+        calls.push('difference');
         return authChainDifference(sets, room.source);
       },
       conflictedSubgraph(conflicted) {
-        asked.push('subgraph');
+        calls.push('subgraph');
         return conflictedSubgraph(conflicted, room.source);
       },
     };
@@ -106,7 +106,7 @@ test('resolveState uses the auth chain index of a source that has one', () => {
     assert.deepEqual(sorted(resolveState(room.version, room.states, indexed)), sorted(resolved));
     const isForked = room.states.some((state) => sorted(state).join() !== sorted(room.states[0]!).join());
     const expected = room.version.id === '12' ? ['difference', 'subgraph'] : ['difference'];
-    assert.deepEqual(asked, isForked ? expected : []);
+    assert.deepEqual(calls, isForked ? expected : []);
   }
 });
 

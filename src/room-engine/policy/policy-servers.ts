@@ -121,7 +121,7 @@ export class PolicyServers {
    */
   async sign(head: RoomHead, verified: VerifiedEvent): Promise<VerifiedEvent> {
     const policy = await this.#missingSigner(head, verified.event);
-    return policy ? this.#ask(policy, verified, signTimeout.localEvent) : verified;
+    return policy ? this.#requestSignature(policy, verified, signTimeout.localEvent) : verified;
   }
 
   /** Like `sign`, for a received event: returns it without the signature if the policy server returns none. */
@@ -129,7 +129,7 @@ export class PolicyServers {
     const policy = await this.#missingSigner(head, verified.event);
     if (!policy || this.#isBackingOff(policy.serverName)) return verified;
     try {
-      return await this.#ask(policy, verified, signTimeout.receivedEvent);
+      return await this.#requestSignature(policy, verified, signTimeout.receivedEvent);
     } catch (error) {
       if (!(error instanceof MatrixError)) throw error;
       if (error.status >= 500) this.#backOff(policy.serverName);
@@ -150,7 +150,11 @@ export class PolicyServers {
     return isSigned;
   }
 
-  async #ask(policy: PolicyServer, { event }: VerifiedEvent, timeout: number): Promise<VerifiedEvent> {
+  async #requestSignature(
+    policy: PolicyServer,
+    { event }: VerifiedEvent,
+    timeout: number,
+  ): Promise<VerifiedEvent> {
     const { client } = this.#deps;
     const { serverName } = policy;
     const signature = await client!.sign(serverName, event.pdu, { timeout }).then(

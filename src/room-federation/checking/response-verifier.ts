@@ -1,6 +1,6 @@
 import type { JsonValue, ReceivedEvent, ReferenceLimits, RoomEvent } from '../../protocol/index.ts';
 import type { VerifiedEvent } from '../../room-engine/index.ts';
-import type { ServerQuery } from '../asking/server-query.ts';
+import type { ServerQuery } from '../querying/server-query.ts';
 import type { InvalidEvents } from './invalid-events.ts';
 import type { KnownEvents } from './known-events.ts';
 import { isRefusal, type Verifier } from './verifier.ts';

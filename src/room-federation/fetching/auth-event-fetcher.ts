@@ -1,8 +1,8 @@
 import type { RoomEvent } from '../../protocol/index.ts';
 import type { Placement, VerifiedEvent } from '../../room-engine/index.ts';
-import { FetchFailed, requestTimeout, type ServerQuery } from '../asking/server-query.ts';
 import type { KnownEvents } from '../checking/known-events.ts';
 import type { ResponseVerifier } from '../checking/response-verifier.ts';
+import { FetchFailed, requestTimeout, type ServerQuery } from '../querying/server-query.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
 import { sortByAuthEvents } from './auth-order.ts';
 import type { EventFetcher } from './event-fetcher.ts';
@@ -86,7 +86,7 @@ export class AuthEventFetcher {
   async #fetchChain(query: ServerQuery, eventId: string, needed: readonly string[]): Promise<void> {
     const { remote, responses } = this.#deps;
     const { roomId, signal } = query;
-    await query.ask(`event_auth ${eventId}`, async (server) => {
+    await query.request(`event_auth ${eventId}`, async (server) => {
       const request = { signal, timeout: requestTimeout.long };
       const jsons = await remote.eventAuth(server, roomId, eventId, request);
       if (jsons.length > maxChainLength) return undefined;

@@ -1,8 +1,8 @@
 import type { JsonValue } from '../../protocol/index.ts';
 import type { VerifiedEvent } from '../../room-engine/index.ts';
-import { requestTimeout, type ServerQuery } from '../asking/server-query.ts';
 import type { InvalidEvents } from '../checking/invalid-events.ts';
 import type { ResponseVerifier } from '../checking/response-verifier.ts';
+import { requestTimeout, type ServerQuery } from '../querying/server-query.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
 
 /** Maximum number of parallel requests to one server. */
@@ -43,7 +43,7 @@ export class EventFetcher {
       );
       for (let start = 0; start < ids.length; start += batchSize) {
         const part = ids.slice(start, start + batchSize);
-        const { jsons, gaveUp } = await this.#ask(query, server, part);
+        const { jsons, gaveUp } = await this.#request(query, server, part);
         const isWanted = ({ eventId }: { eventId: string }) => missing.has(eventId);
         for (const [id, event] of await this.#responses.verifyWanted(query, server, jsons, isWanted)) {
           fetched.set(id, event);
@@ -55,7 +55,7 @@ export class EventFetcher {
     return fetched;
   }
 
-  async #ask({ signal }: ServerQuery, server: string, ids: readonly string[]) {
+  async #request({ signal }: ServerQuery, server: string, ids: readonly string[]) {
     const jsons: JsonValue[] = [];
     let next = 0;
     let failures = 0;

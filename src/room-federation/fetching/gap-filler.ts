@@ -1,8 +1,8 @@
 import type { RoomEvent, RoomVersion } from '../../protocol/index.ts';
 import type { HeadReader, Placement, VerifiedEvent } from '../../room-engine/index.ts';
-import { requestTimeout, type ServerQuery } from '../asking/server-query.ts';
 import { asVerified, hasState } from '../checking/known-events.ts';
 import type { ResponseVerifier } from '../checking/response-verifier.ts';
+import { requestTimeout, type ServerQuery } from '../querying/server-query.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
 
 /** Maximum number of events per response. */
@@ -110,7 +110,7 @@ export class GapFiller {
     const latest = [...new Set(missing.values())].slice(-maxIds);
     const gap = { earliest, latest, limit: maxPerResponse, minDepth: 0 };
     let isCutOff = false;
-    await query.ask(`get_missing_events ${latest.join(' ')}`, async (server) => {
+    await query.request(`get_missing_events ${latest.join(' ')}`, async (server) => {
       const request = { signal, timeout: requestTimeout.short };
       const jsons = await remote.missingEvents(server, roomId, gap, request);
       const isNew = ({ eventId }: RoomEvent) => eventId !== event.eventId && !gapEvents.has(eventId);

@@ -1,8 +1,8 @@
 import type { Placement, StateAfterEvent, SuppliedState, VerifiedEvent } from '../../room-engine/index.ts';
-import { FetchFailed, requestTimeout, type ServerQuery } from '../asking/server-query.ts';
 import type { InvalidEvents } from '../checking/invalid-events.ts';
 import type { KnownEvents } from '../checking/known-events.ts';
 import type { ResponseVerifier } from '../checking/response-verifier.ts';
+import { FetchFailed, requestTimeout, type ServerQuery } from '../querying/server-query.ts';
 import type { RemoteEvents, RemoteState } from '../remote-servers.ts';
 import type { AuthEventFetcher } from './auth-event-fetcher.ts';
 import type { EventFetcher } from './event-fetcher.ts';
@@ -124,7 +124,7 @@ export class StateFetcher {
     eventId: string,
     { maxMissing = defaultMaxMissing }: StateOptions = {},
   ): Promise<string[]> {
-    const state = await query.ask(`state_ids ${eventId}`, async (server) => {
+    const state = await query.request(`state_ids ${eventId}`, async (server) => {
       const request = { signal: query.signal, timeout: requestTimeout.long };
       const ids = await this.#deps.remote.stateIds(server, query.roomId, eventId, request);
       const missing = await this.#storeMissing(query, server, eventId, ids);

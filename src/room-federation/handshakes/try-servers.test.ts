@@ -15,20 +15,20 @@ const remote = (status: number, errcode: string, more = {}) =>
  * Calls `tryServers` with scripted servers.
  * @returns the value or error, and the servers that were asked, with `!` where a backoff was ignored
  */
-async function ask(outcomes: Readonly<Record<string, Outcome>>, clock = manualClock()) {
-  const askedServers: string[] = [];
+async function tryWithOutcomes(outcomes: Readonly<Record<string, Outcome>>, clock = manualClock()) {
+  const requestedServers: string[] = [];
   const result = tryServers(Object.keys(outcomes), clock, async (server, ignoreBackoff) => {
-    askedServers.push(ignoreBackoff ? `${server}!` : server);
+    requestedServers.push(ignoreBackoff ? `${server}!` : server);
     const outcome = outcomes[server]!;
     if (typeof outcome === 'string') return outcome;
     if (ignoreBackoff && outcome instanceof ServerUnavailable) return 'after all';
     throw outcome;
   });
-  return { value: await result.catch((error: unknown) => error), askedServers };
+  return { value: await result.catch((error: unknown) => error), requestedServers };
 }
 
 const errorOf = async (...failures: Error[]) => {
-  const { value } = await ask(
+  const { value } = await tryWithOutcomes(
     Object.fromEntries(failures.map((failure, index) => [`s${index}.test`, failure])),
   );
   assert.ok(value instanceof MatrixError, String(value));
@@ -37,22 +37,22 @@ const errorOf = async (...failures: Error[]) => {
 
 describe('tryServers asks one server after another', () => {
   it('asks no further server after the first success', async () => {
-    const { value, askedServers } = await ask({
+    const { value, requestedServers } = await tryWithOutcomes({
       'a.test': remote(403, 'M_FORBIDDEN'),
       'b.test': new HandshakeFailure('b.test', 'nonsense'),
       'c.test': 'done',
       'd.test': 'never',
     });
     assert.equal(value, 'done');
-    assert.deepEqual(askedServers, ['a.test', 'b.test', 'c.test']);
+    assert.deepEqual(requestedServers, ['a.test', 'b.test', 'c.test']);
   });
 
   it('asks servers in backoff only after all servers without backoff have failed', async () => {
     const inBackoff = new ServerUnavailable('a.test', { retryAt: 5 });
-    const helped = await ask({ 'a.test': inBackoff, 'b.test': 'done' });
-    assert.deepEqual(helped, { value: 'done', askedServers: ['a.test', 'b.test'] });
-    const alone = await ask({ 'a.test': inBackoff, 'b.test': new ServerUnavailable('b.test') });
-    assert.deepEqual(alone, { value: 'after all', askedServers: ['a.test', 'b.test', 'a.test!'] });
+    const helped = await tryWithOutcomes({ 'a.test': inBackoff, 'b.test': 'done' });
+    assert.deepEqual(helped, { value: 'done', requestedServers: ['a.test', 'b.test'] });
+    const alone = await tryWithOutcomes({ 'a.test': inBackoff, 'b.test': new ServerUnavailable('b.test') });
+    assert.deepEqual(alone, { value: 'after all', requestedServers: ['a.test', 'b.test', 'a.test!'] });
   });
 
   it('throws the most informative error of all servers', async () => {
@@ -107,13 +107,13 @@ describe('tryServers asks one server after another', () => {
 
   it('throws 429 with the retry_after_ms that a server demands', async () => {
     const busy = new RemoteError('x.test', 429, { errcode: 'M_LIMIT_EXCEEDED' }, 2_500);
-    const { value } = await ask({ 'a.test': busy });
+    const { value } = await tryWithOutcomes({ 'a.test': busy });
     const { status, errcode, extra } = value as MatrixError;
     assert.deepEqual([status, errcode, extra], [429, 'M_LIMIT_EXCEEDED', { retry_after_ms: 2_500 }]);
   });
 
   it('throws M_INCOMPATIBLE_ROOM_VERSION with the room version that the server names', async () => {
-    const { value } = await ask({
+    const { value } = await tryWithOutcomes({
       'a.test': remote(400, 'M_INCOMPATIBLE_ROOM_VERSION', { room_version: '99' }),
     });
     assert.deepEqual((value as MatrixError).extra, { room_version: '99' });
@@ -121,24 +121,27 @@ describe('tryServers asks one server after another', () => {
 
   it('asks no further server after two minutes, and at most twelve servers', async () => {
     const clock = manualClock();
-    const askedServers: string[] = [];
+    const requestedServers: string[] = [];
     const servers = ['a.test', 'b.test', 'c.test'];
     const slow = async (server: string) => {
-      askedServers.push(server);
+      requestedServers.push(server);
       clock.advance(70_000);
       throw remote(403, 'M_FORBIDDEN');
     };
     await assert.rejects(tryServers(servers, clock, slow), { errcode: 'M_FORBIDDEN' });
-    assert.deepEqual(askedServers, ['a.test', 'b.test']);
+    assert.deepEqual(requestedServers, ['a.test', 'b.test']);
     const many = Object.fromEntries(
       Array.from({ length: 40 }, (_, index) => [`s${index}.test`, remote(404, 'M_NOT_FOUND')]),
     );
-    assert.equal((await ask(many)).askedServers.length, 12);
+    assert.equal((await tryWithOutcomes(many)).requestedServers.length, 12);
   });
 
   it('rethrows errors that are not due to a server', async () => {
-    const { value, askedServers } = await ask({ 'a.test': new TypeError('a bug'), 'b.test': 'done' });
+    const { value, requestedServers } = await tryWithOutcomes({
+      'a.test': new TypeError('a bug'),
+      'b.test': 'done',
+    });
     assert.ok(value instanceof TypeError);
-    assert.deepEqual(askedServers, ['a.test']);
+    assert.deepEqual(requestedServers, ['a.test']);
   });
 });

@@ -22,7 +22,7 @@ const maxSearchTime = 120_000;
 export async function tryServers<T>(
   servers: readonly string[],
   clock: Clock,
-  ask: (server: string, ignoreBackoff: boolean) => Promise<T>,
+  send: (server: string, ignoreBackoff: boolean) => Promise<T>,
 ): Promise<T> {
   const startedAt = clock.monotonic();
   const failures: unknown[] = [];
@@ -34,7 +34,7 @@ export async function tryServers<T>(
     for (const server of candidates) {
       if (clock.monotonic() - startedAt > maxSearchTime) return undefined;
       try {
-        return { value: await ask(server, ignoreBackoff) };
+        return { value: await send(server, ignoreBackoff) };
       } catch (error) {
         if (!isServerFailure(error)) throw error;
         if (error instanceof ServerUnavailable && error.retryAt !== undefined) inBackoff.set(server, error);

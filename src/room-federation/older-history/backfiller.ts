@@ -3,8 +3,8 @@ import { type Clock, sleep } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { HeadReader, RoomHead } from '../../room-engine/index.ts';
-import type { RoomServers } from '../asking/room-servers.ts';
-import type { ServerQueries } from '../asking/server-queries.ts';
+import type { RoomServers } from '../querying/room-servers.ts';
+import type { ServerQueries } from '../querying/server-queries.ts';
 import type { OlderEventFetcher } from './older-event-fetcher.ts';
 
 /** Minimum number of events that are requested at a time. */

@@ -4,8 +4,8 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
 import type { HeadReader, Placement, RoomHead, RoomTables, StoredEvent } from '../../room-engine/index.ts';
-import type { ServerQueries } from '../asking/server-queries.ts';
 import { hasState } from '../checking/known-events.ts';
+import type { ServerQueries } from '../querying/server-queries.ts';
 import {
   fetchOnlyOnRead,
   hasMissed,

@@ -7,11 +7,11 @@ import {
   type RoomHead,
   type VerifiedEvent,
 } from '../../room-engine/index.ts';
-import { requestTimeout, type ServerQuery } from '../asking/server-query.ts';
 import { hasState } from '../checking/known-events.ts';
 import type { ResponseVerifier } from '../checking/response-verifier.ts';
 import type { AuthEventFetcher } from '../fetching/auth-event-fetcher.ts';
 import type { StateFetcher } from '../fetching/state-fetcher.ts';
+import { requestTimeout, type ServerQuery } from '../querying/server-query.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
 
 export interface OlderEventFetcherDeps {
@@ -52,7 +52,7 @@ export class OlderEventFetcher {
     const wanted = await this.#unplaced(eventIds);
     if (wanted.length === 0) return false;
     const expiredBefore = await this.#expiredBefore(roomId);
-    const placed = await query.ask('backfill', async (server) => {
+    const placed = await query.request('backfill', async (server) => {
       const request = { signal, timeout: requestTimeout.short };
       const jsons = await remote.backfill(server, roomId, wanted, limits.events, request);
       const received = await responses.verifyWanted(query, server, jsons, () => true, 'unlimited');

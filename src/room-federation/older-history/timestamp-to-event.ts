@@ -1,11 +1,11 @@
 import { type Clock, sleep } from '../../kernel/clock.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { Placement, RoomHead, StoredEvent } from '../../room-engine/index.ts';
-import type { ServerQueries } from '../asking/server-queries.ts';
-import { requestTimeout, type ServerQuery } from '../asking/server-query.ts';
 import type { AuthEventFetcher } from '../fetching/auth-event-fetcher.ts';
 import type { EventFetcher } from '../fetching/event-fetcher.ts';
 import type { StateFetcher } from '../fetching/state-fetcher.ts';
+import type { ServerQueries } from '../querying/server-queries.ts';
+import { requestTimeout, type ServerQuery } from '../querying/server-query.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
 
 /** A search for the event closest to a timestamp. */
@@ -49,7 +49,7 @@ export class TimestampToEvent {
     const waiting = new AbortController();
     const late = sleep(clock, clientTimeout, waiting.signal).then(() => undefined);
     const search = queries
-      .run(head, [], (query) => this.#ask(query, wanted))
+      .run(head, [], (query) => this.#request(query, wanted))
       .catch((error: unknown) => {
         log.info(
           { err: error, roomId: head.roomId },
@@ -64,12 +64,12 @@ export class TimestampToEvent {
     }
   }
 
-  async #ask(
+  async #request(
     query: ServerQuery,
     { ts, direction, closestKnownTs }: TimestampQuery,
   ): Promise<StoredEvent | undefined> {
     const { roomId, signal } = query;
-    const result = await query.ask<{ stored?: StoredEvent }>('timestamp_to_event', async (server) => {
+    const result = await query.request<{ stored?: StoredEvent }>('timestamp_to_event', async (server) => {
       const request = { signal, timeout: requestTimeout.short };
       const answer = await this.#deps.remote.timestampToEvent(server, roomId, ts, direction, request);
       const distance = direction === 'forward' ? answer.originServerTs - ts : ts - answer.originServerTs;

@@ -18,10 +18,10 @@ import type {
   VerifiedEvent,
 } from '../../room-engine/index.ts';
 import { isStorableText } from '../../room-engine/index.ts';
-import type { AskBackoff } from '../asking/ask-backoff.ts';
 import { hasState } from '../checking/known-events.ts';
 import { isRefusal, type Verifier } from '../checking/verifier.ts';
 import type { IncomingMetrics } from '../metrics.ts';
+import type { QueryBackoff } from '../querying/query-backoff.ts';
 import type { RoomWorkers } from './room-workers.ts';
 import type { Staging } from './staging.ts';
 
@@ -55,7 +55,7 @@ interface Deps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: IncomingMetrics;
-  readonly backoff: AskBackoff;
+  readonly backoff: QueryBackoff;
   readonly outOfBand: OutOfBandMemberships;
   readonly workers: RoomWorkers;
   readonly receivedEventChecks?: ReceivedEventChecks | undefined;

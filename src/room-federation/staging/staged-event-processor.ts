@@ -1,9 +1,9 @@
 import type { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { HeadReader, PolicyServers, RoomHead, VerifiedEvent } from '../../room-engine/index.ts';
-import type { AskBackoff } from '../asking/ask-backoff.ts';
 import type { EventProcessor } from '../event-processor.ts';
 import { defaultMaxMissing, type StateOptions } from '../fetching/state-fetcher.ts';
+import type { QueryBackoff } from '../querying/query-backoff.ts';
 import type { StagedEvent, Staging } from './staging.ts';
 
 /**
@@ -41,7 +41,7 @@ export interface StagedEventProcessorDeps {
   readonly heads: HeadReader;
   readonly policies: PolicyServers;
   readonly staging: Staging;
-  readonly backoff: AskBackoff;
+  readonly backoff: QueryBackoff;
   readonly processor: EventProcessor;
   /** Events of one room that need requests to remote servers are processed one at a time. */
   readonly mutex: KeyedMutex;

@@ -182,7 +182,7 @@ export class RoomAliases {
    */
   async resolveLocal(alias: string): Promise<ResolvedAlias> {
     if (!isRoomAlias(alias)) throw invalidParam('Invalid room alias');
-    const roomId = (await this.find(alias)) ?? (await this.#askServices(alias));
+    const roomId = (await this.find(alias)) ?? (await this.#queryServices(alias));
     if (roomId === undefined) throw notFound(`Room alias ${alias} not found`);
     return { roomId, servers: await this.serversOf(roomId) };
   }
@@ -293,7 +293,7 @@ export class RoomAliases {
   }
 
   /** Asks application services to create the room of an alias. @returns the id of the room */
-  async #askServices(alias: string): Promise<string | undefined> {
+  async #queryServices(alias: string): Promise<string | undefined> {
     return (await this.#reservations.provide(alias)) ? this.find(alias) : undefined;
   }
 

@@ -109,12 +109,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const youngId = await anna.say(roomId, 'young');
       const answers = async () => {
         const get = async (user: TestClient, endpoint: string, query = {}) =>
-          (await user.ask('GET', `/_matrix/client${endpoint}`, undefined, query)).raw;
+          (await user.request('GET', `/_matrix/client${endpoint}`, undefined, query)).raw;
         const search = { search_categories: { room_events: { search_term: 'old' } } };
         const list = { timeline_limit: 20, required_state: [], ranges: [[0, 9]] };
         const sliding = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
         const adminGet = async (rest: string) =>
-          (await admin.ask('GET', `/_synapse/admin/v1${path}/${rest}`, undefined)).raw;
+          (await admin.request('GET', `/_synapse/admin/v1${path}/${rest}`, undefined)).raw;
         return {
           'initial sync': JSON.stringify((await ben.sync()).rooms),
           'incremental sync': JSON.stringify((await ben.sync(since)).rooms),
@@ -125,7 +125,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           threads: await get(ben, `/v1${path}/threads`),
           notifications: await get(ben, '/v3/notifications'),
           search: (await ben.call('POST', '/search', search)).raw,
-          'sliding sync': (await ben.ask('POST', sliding, { lists: { all: list } })).raw,
+          'sliding sync': (await ben.request('POST', sliding, { lists: { all: list } })).raw,
           events: await get(ben, '/v3/events', { from: since }),
           initialSync: await get(ben, '/v3/initialSync', { limit: 20 }),
           'initialSync of the room': await get(ben, `/v3${path}/initialSync`, { limit: 20 }),
@@ -136,9 +136,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       /** Returns the id of the first event that was sent when the message `root` was sent, or later. */
       const nearestEventId = async () => {
         const query = { ts: sent, dir: 'f' };
-        return (await ben.ask('GET', `/_matrix/client/v1${path}/timestamp_to_event`, undefined, query)).body[
-          'event_id'
-        ];
+        return (await ben.request('GET', `/_matrix/client/v1${path}/timestamp_to_event`, undefined, query))
+          .body['event_id'];
       };
       for (const [name, text] of Object.entries(await answers()))
         assert.match(text, /old (reply|@ben)/, name);

@@ -57,13 +57,13 @@ for (const database of selectedDatabases(import.meta.url)) {
         `/_matrix/client/v1/rooms/${enc(roomId)}/threads?from=x`,
       ];
       for (const path of malformed) {
-        const { status } = await ben.ask('GET', path, undefined);
+        const { status } = await ben.request('GET', path, undefined);
         assert.equal(status, 400, path);
       }
       await ben.leave(roomId);
       await ben.membership('forget', roomId);
       for (const path of [...malformed, `${room}/messages`, `${room}/messages?limit=1`]) {
-        const { status, body } = await ben.ask('GET', path, undefined);
+        const { status, body } = await ben.request('GET', path, undefined);
         assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN'], path);
       }
     });

@@ -117,7 +117,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ] as const) {
         const token = await sign({ login: name });
         assert.equal((await login(token)).status, 200);
-        await admin.ask('PUT', `/_synapse/admin/v2/users/@${name}:test`, change);
+        await admin.request('PUT', `/_synapse/admin/v2/users/@${name}:test`, change);
         assert.deepEqual((await login(token)).code, code);
       }
     });

@@ -47,7 +47,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await hearth.session(await hearth.login('oidc-main'));
       const password = 'correct horse';
       const admin = await registerAdmin(hearth.server);
-      await admin.ask('PUT', '/_synapse/admin/v2/users/@wilma:test', { password });
+      await admin.request('PUT', '/_synapse/admin/v2/users/@wilma:test', { password });
       const device_id = 'SHARED';
       await hearth.session(await hearth.login('oidc-main'), { device_id });
       const { access_token: other } = await hearth.session(await hearth.login('oidc-main'));

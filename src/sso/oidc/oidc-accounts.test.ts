@@ -96,7 +96,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ] as const) {
         idp.user = { sub: name, preferred_username: name };
         const page = await hearth.login('oidc-main');
-        await admin.ask('PUT', `/_synapse/admin/v2/users/@${name}:test`, change);
+        await admin.request('PUT', `/_synapse/admin/v2/users/@${name}:test`, change);
         const redeemed = await api('POST', '/_matrix/client/v3/login', {
           type: 'm.login.token',
           token: tokenIn(page),

@@ -22,10 +22,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       await hearth
         .browser()
         .get(hearth.redirectUrl('oidc-main', undefined, { login_hint: 'carol', prompt: 'none' }));
-      const [asked] = idp.authorizations;
+      const [authorization] = idp.authorizations;
       assert.deepEqual(
         ['login_hint', 'acr_values', 'prompt', 'code_challenge_method', 'scope'].map((name) =>
-          asked!.get(name),
+          authorization!.get(name),
         ),
         ['carol', 'phr', null, 'S256', 'openid profile email'],
       );
@@ -69,9 +69,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       idp.replace = (path) => (path === '/me' ? { sub: 'u5', email: 'erin@mail.example' } : undefined);
       const page = await hearth.login('oidc-plain');
       assert.equal((await hearth.session(page))['user_id'], '@erin:test');
-      const [asked] = idp.authorizations;
+      const [authorization] = idp.authorizations;
       assert.deepEqual(
-        [asked!.get('scope'), asked!.get('nonce'), asked!.get('code_challenge_method')],
+        [
+          authorization!.get('scope'),
+          authorization!.get('nonce'),
+          authorization!.get('code_challenge_method'),
+        ],
         ['read_user', null, 'S256'],
       );
     });

@@ -147,13 +147,13 @@ describe('identical sync requests at the same time', () => {
 
   it('returns the cached answer of a first sync until a client has received it', async () => {
     const { answers, syncs } = openSlowSyncs();
-    const ask = async (wasSent: boolean) => {
+    const sync = async (wasSent: boolean) => {
       const before = answers.length;
       const answer = syncs.sync(request({ client: client(wasSent) }));
       answers[before]?.({ text: `${before}`, hasNewData: true });
       return answer;
     };
-    assert.deepEqual([await ask(false), await ask(false), await ask(false)], ['0', '0', '0']);
+    assert.deepEqual([await sync(false), await sync(false), await sync(false)], ['0', '0', '0']);
     const { answers: secondAnswers, syncs: second } = openSlowSyncs();
     const first = second.sync(request({ client: client(true) }));
     secondAnswers[0]!({ text: 'first', hasNewData: true });
@@ -164,7 +164,7 @@ describe('identical sync requests at the same time', () => {
 
   it('limits the number of characters of cached answers', async () => {
     const { answers, syncs } = openSlowSyncs();
-    const ask = async (since: string, length: number) => {
+    const sync = async (since: string, length: number) => {
       const before = answers.length;
       const answer = syncs.sync(request({ since }));
       answers[before]?.({ text: 'x'.repeat(length), hasNewData: true });
@@ -172,10 +172,10 @@ describe('identical sync requests at the same time', () => {
       return answers.length > before;
     };
     const size = 7 * 1024 * 1024;
-    for (const since of ['a', 'b', 'c', 'd', 'e']) assert.equal(await ask(since, size), true);
-    assert.equal(await ask('e', size), false);
-    assert.equal(await ask('a', size), true, 'the oldest answer was dropped');
-    assert.equal(await ask('f', 9 * 1024 * 1024), true);
-    assert.equal(await ask('f', 9 * 1024 * 1024), true, 'an answer above the maximum length is not cached');
+    for (const since of ['a', 'b', 'c', 'd', 'e']) assert.equal(await sync(since, size), true);
+    assert.equal(await sync('e', size), false);
+    assert.equal(await sync('a', size), true, 'the oldest answer was dropped');
+    assert.equal(await sync('f', 9 * 1024 * 1024), true);
+    assert.equal(await sync('f', 9 * 1024 * 1024), true, 'an answer above the maximum length is not cached');
   });
 });

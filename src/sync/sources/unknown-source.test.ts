@@ -157,11 +157,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       test.after(() => http.stop());
       moods.set({ userId: alice, roomId, mood: 'glad' });
       const path = '/org.matrix.simplified_msc3575/sync';
-      const ask = (extensions: object) => {
+      const request = (extensions: object) => {
         const lists = { all: { ranges: [[0, 9]], timeline_limit: 1, required_state: [] } };
         return http.call(bob, 'POST', path, { lists, extensions }, '/unstable');
       };
-      const { body } = await ask({
+      const { body } = await request({
         'org.example.moods': { enabled: true },
         'org.example.device': { enabled: true },
         'org.example.count': { enabled: true, unit: 'rooms' },
@@ -173,7 +173,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         },
         'org.example.count': { count: '1 rooms' },
       });
-      assert.equal((await ask({ 'org.example.count': { enabled: true, unit: 7 } })).status, 400);
+      assert.equal((await request({ 'org.example.count': { enabled: true, unit: 7 } })).status, 400);
     });
   });
 });

@@ -237,8 +237,9 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('next_link may lead to an allowed domain only [option: next_link_domain_whitelist]', async () => {
       await start({ next_link_domain_whitelist: ['client.example.org'] });
-      const ask = (next_link: string) => fixture.requestMail('register', 'anna@example.org', { next_link });
-      assert.equal((await ask('https://client.example.org:8443/path')).status, 200);
+      const request = (next_link: string) =>
+        fixture.requestMail('register', 'anna@example.org', { next_link });
+      assert.equal((await request('https://client.example.org:8443/path')).status, 200);
       for (const next_link of [
         'https://evil.example.org/',
         'https://client.example.org.evil.org/',
@@ -247,7 +248,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         'https://evil.org\\@client.example.org/',
         '//client.example.org/',
       ]) {
-        assert.deepEqual(codeOf(await ask(next_link)), [400, 'M_INVALID_PARAM'], next_link);
+        assert.deepEqual(codeOf(await request(next_link)), [400, 'M_INVALID_PARAM'], next_link);
       }
     });
 

@@ -27,7 +27,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       { email: null },
     );
   };
-  const ask = (purpose: string, more: object = {}) =>
+  const request = (purpose: string, more: object = {}) =>
     fixture.post(`/${purpose}/msisdn/requestToken`, {
       client_secret: 'secret',
       country: 'GB',
@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   const newestCode = () => `code${phones.sessions.size}`;
   /** Validates the number for a purpose. @returns the credentials of the session */
   const validate = async (purpose: string) => {
-    const { body, status, raw } = await ask(purpose);
+    const { body, status, raw } = await request(purpose);
     assert.equal(status, 200, raw);
     assert.deepEqual((await submit(body, newestCode())).body, { success: true });
     return { sid: body['sid'], client_secret: 'secret' };
@@ -65,7 +65,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('validates phone numbers by the service of the operator [option: account_threepid_delegates.msisdn]', async () => {
       const anna = await fixture.server.register('anna');
-      const response = await ask('account/3pid', { next_link: 'https://client.example.org/' });
+      const response = await request('account/3pid', { next_link: 'https://client.example.org/' });
       assert.equal(response.status, 200);
       assert.deepEqual(phones.requests, [
         {
@@ -89,10 +89,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('asks the service once for each send attempt', async () => {
-      const first = await ask('register');
-      assert.equal((await ask('register')).body['sid'], first.body['sid']);
+      const first = await request('register');
+      assert.equal((await request('register')).body['sid'], first.body['sid']);
       assert.equal(phones.requests.length, 1);
-      await ask('register', { send_attempt: 2 });
+      await request('register', { send_attempt: 2 });
       assert.equal(phones.requests.length, 2);
     });
 
@@ -122,7 +122,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('does not confuse the phone number of another session of the service with the validated number', async () => {
       const carl = await fixture.server.register('carl');
-      const { body } = await ask('account/3pid');
+      const { body } = await request('account/3pid');
       await submit(body, newestCode());
       const sid = String(phones.sessions.size);
       const validated = phones.sessions.get(sid)!;
@@ -138,12 +138,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         { country: 'QQ' },
         { country: 'G1' },
       ])
-        assert.deepEqual(codeOf(await ask('register', more)), [400, 'M_INVALID_PARAM']);
+        assert.deepEqual(codeOf(await request('register', more)), [400, 'M_INVALID_PARAM']);
       assert.equal(phones.requests.length, 0);
       phones.refusal = { status: 400, body: { errcode: 'M_DESTINATION_REJECTED' } };
-      assert.deepEqual(codeOf(await ask('register')), [400, 'M_DESTINATION_REJECTED']);
+      assert.deepEqual(codeOf(await request('register')), [400, 'M_DESTINATION_REJECTED']);
       phones.refusal = { status: 401, body: { errcode: 'M_UNKNOWN_TOKEN' } };
-      assert.deepEqual(codeOf(await ask('register')), [502, 'M_UNKNOWN']);
+      assert.deepEqual(codeOf(await request('register')), [502, 'M_UNKNOWN']);
     });
   });
 
@@ -157,7 +157,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await register()).body['flows'], [{ stages: ['m.login.msisdn'] }]);
       const { sid } = await validate('register');
       assert.equal((await register(stage(sid))).status, 200);
-      const again = await ask('register', { client_secret: 'other', phone_number: `+44 ${significant()}` });
+      const again = await request('register', {
+        client_secret: 'other',
+        phone_number: `+44 ${significant()}`,
+      });
       assert.deepEqual(codeOf(again), [400, 'M_THREEPID_IN_USE']);
     });
 
@@ -191,28 +194,31 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('allows only numbers that match a pattern [option: allowed_local_3pids[].medium, allowed_local_3pids[].pattern]', async () => {
       await start({ allowed_local_3pids: [{ medium: 'msisdn', pattern: '^33' }] });
-      assert.deepEqual(codeOf(await ask('register')), [403, 'M_THREEPID_DENIED']);
-      assert.equal((await ask('register', { country: 'FR', phone_number: '06 12 34 56 78' })).status, 200);
+      assert.deepEqual(codeOf(await request('register')), [403, 'M_THREEPID_DENIED']);
+      assert.equal(
+        (await request('register', { country: 'FR', phone_number: '06 12 34 56 78' })).status,
+        200,
+      );
     });
 
     it('answers alike for used and unknown numbers, and asks the service afterwards [option: request_token_inhibit_3pid_errors]', async () => {
       await start({ request_token_inhibit_3pid_errors: true });
       const anna = await fixture.server.register('anna');
-      const { body } = await ask('account/3pid');
+      const { body } = await request('account/3pid');
       while (phones.sessions.size === 0) await new Promise((resolve) => setImmediate(resolve));
       const credentials = { sid: body['sid'], client_secret: 'secret' };
       while (!(await submit(body, newestCode())).body['success']);
       assert.equal((await fixture.addValidated(anna, credentials)).status, 200);
-      const used = await ask('account/3pid', { client_secret: 'two' });
+      const used = await request('account/3pid', { client_secret: 'two' });
       assert.deepEqual([used.status, Object.keys(used.body).toSorted()], [200, ['sid', 'submit_url']]);
-      const unknown = await ask('account/password', { phone_number: '07700 900999' });
+      const unknown = await request('account/password', { phone_number: '07700 900999' });
       assert.equal(unknown.status, 200);
       assert.equal(phones.requests.length, 1);
     });
 
     it('rejects phone numbers with M_THREEPID_MEDIUM_NOT_SUPPORTED without a service', async () => {
       await start({ account_threepid_delegates: { msisdn: null } });
-      assert.deepEqual(codeOf(await ask('account/3pid')), [400, 'M_THREEPID_MEDIUM_NOT_SUPPORTED']);
+      assert.deepEqual(codeOf(await request('account/3pid')), [400, 'M_THREEPID_MEDIUM_NOT_SUPPORTED']);
     });
   });
 });

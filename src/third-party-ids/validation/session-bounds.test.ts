@@ -53,21 +53,21 @@ forSelectedDatabases(import.meta.url, (open) => {
         account_threepid_delegates: { msisdn: null },
       },
     });
-    const ask = (
+    const sendRequest = (
       email: string,
       purpose: 'registration' | 'password_reset' | 'add_threepid' = 'registration',
     ) => requests.email(purpose, { client_secret: 'secret', send_attempt: 1, email }, '127.0.0.1');
     const count = async (table: keyof ThirdPartyIdTables) =>
       (await database.reader<ThirdPartyIdTables>().selectFrom(table).selectAll().execute()).length;
-    return { database, clock, jobs, sessions, addresses, ask, count };
+    return { database, clock, jobs, sessions, addresses, sendRequest, count };
   };
 
   it('keeps a bounded number of sessions and tokens, and deletes those that expire first', async () => {
-    const { clock, ask, count, sessions } = await setUp(20);
+    const { clock, sendRequest, count, sessions } = await setUp(20);
     const sids: string[] = [];
     for (let index = 0; index < 100; index++) {
       clock.advance(1);
-      sids.push(await ask(`user${index}@example.org`));
+      sids.push(await sendRequest(`user${index}@example.org`));
     }
     for (const table of ['validation_sessions', 'validation_tokens'] as const) {
       const rows = await count(table);
@@ -79,10 +79,10 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   it('bounds the sessions although transactions that check their number are rolled back', async () => {
-    const { clock, ask, count, sessions } = await setUp(20);
+    const { clock, sendRequest, count, sessions } = await setUp(20);
     for (let index = 0; index < 100; index++) {
       clock.advance(1);
-      await ask(`user${index}@example.org`);
+      await sendRequest(`user${index}@example.org`);
       // The twentieth transaction since the last check checks the number of sessions.
       if (index % 19 !== 18) continue;
       const request = { medium: 'email', purpose: 'registration', clientSecret: 'secret' } as const;
@@ -125,8 +125,8 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   it('applies the rate limits to a request before it asks modules about the address', async () => {
     const calls: string[] = [];
-    const { ask } = await setUp(20, calls);
-    await ask('user@example.org');
+    const { sendRequest } = await setUp(20, calls);
+    await sendRequest('user@example.org');
     assert.deepEqual(calls, [
       'limit of client 127.0.0.1',
       'limit of email user@example.org',
@@ -135,9 +135,9 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   it('deletes expired sessions and their tokens', async () => {
-    const { clock, jobs, ask, count } = await setUp();
+    const { clock, jobs, sendRequest, count } = await setUp();
     await jobs.start();
-    await ask('old@example.org');
+    await sendRequest('old@example.org');
     clock.advance(2 * hour);
     await jobs.settled();
     assert.deepEqual([await count('validation_sessions'), await count('validation_tokens')], [0, 0]);
@@ -145,11 +145,11 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   it('does the same work for used and unknown addresses when the response must not reveal whether an address is used [option: request_token_inhibit_3pid_errors]', async () => {
-    const { database, addresses, ask } = await setUp();
+    const { database, addresses, sendRequest } = await setUp();
     await addresses.add('@anna:test', { medium: 'email', address: 'anna@example.org', validatedAt: 1 });
-    const workOf = async (...asked: Parameters<typeof ask>) => {
+    const workOf = async (...asked: Parameters<typeof sendRequest>) => {
       const { reads, writes, transactions } = { ...database.statistics };
-      await ask(...asked);
+      await sendRequest(...asked);
       const after = database.statistics;
       return [after.reads - reads, after.writes - writes, after.transactions - transactions];
     };

@@ -149,7 +149,11 @@ for (const database of selectedDatabases(import.meta.url)) {
         '<!'.repeat(100_000),
       ];
       for (const [index, page] of pages.entries())
-        assert.equal((await previews.ask(web.set(`/hostile/${index}`, page))).status, 200, page.slice(0, 50));
+        assert.equal(
+          (await previews.request(web.set(`/hostile/${index}`, page))).status,
+          200,
+          page.slice(0, 50),
+        );
     });
 
     it('bounds the previews that are made for one user, at the same time and by rate', async () => {

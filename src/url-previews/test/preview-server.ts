@@ -119,20 +119,20 @@ export class PreviewServer {
   }
 
   /** Requests the preview of a URL as anna. */
-  ask(url: string, parameters: Record<string, number> = {}, path: string = paths[0]) {
+  request(url: string, parameters: Record<string, number> = {}, path: string = paths[0]) {
     return this.server.api('GET', path, { token: this.anna.token, query: { url, ...parameters } });
   }
 
   /** Returns a preview. */
   async preview(url: string, parameters: Record<string, number> = {}) {
-    const { status, body } = await this.ask(url, parameters);
+    const { status, body } = await this.request(url, parameters);
     assert.equal(status, 200, JSON.stringify(body));
     return body;
   }
 
   /** Returns a preview, or status and error code. */
   async codeOf(url: string) {
-    const { status, body } = await this.ask(url);
+    const { status, body } = await this.request(url);
     return status === 200 ? body : `${status} ${body['errcode']}`;
   }
 

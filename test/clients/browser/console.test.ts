@@ -53,7 +53,7 @@ before(async () => {
   admin = await registerAdmin(server);
   const anna = await TestClient.register(server, 'anna');
   const profile = `/_matrix/client/v3/profile/${anna.id}/displayname`;
-  const renamed = await anna.ask('PUT', profile, { displayname: 'Anna Ambers' });
+  const renamed = await anna.request('PUT', profile, { displayname: 'Anna Ambers' });
   assert.equal(renamed.status, 200, renamed.raw);
   roomId = await anna.createRoom({ name: 'Meadow', preset: 'public_chat', room_alias_name: 'meadow' });
   await anna.createRoom({ name: 'Attic' });
@@ -75,7 +75,7 @@ before(async () => {
   assert.equal((await bela.call('POST', reported, { reason: 'Advertisement' })).status, 200);
   await upload(anna);
   // No server listens at this address, so that it is in a backoff afterwards.
-  await anna.ask('GET', '/_matrix/client/v3/profile/@nobody:localhost:1', undefined);
+  await anna.request('GET', '/_matrix/client/v3/profile/@nobody:localhost:1', undefined);
   browser = await launchChromium();
   const context = await browser.newContext({ viewport: desk });
   page = await context.newPage();
@@ -306,10 +306,10 @@ test('an administrator makes, changes and deletes registration tokens', async ()
 test('a change of the uses of a registration token keeps the exact time of its expiry, also when it is in the past', async () => {
   const tokens = '/_synapse/admin/v1/registration_tokens';
   const expiry = Date.now() + 3_600_000 + 12_345;
-  const created = await admin.ask('POST', `${tokens}/new`, { token: 'exact', expiry_time: expiry });
+  const created = await admin.request('POST', `${tokens}/new`, { token: 'exact', expiry_time: expiry });
   assert.equal(created.status, 200, created.raw);
   const limits = async () => {
-    const { uses_allowed: uses, expiry_time: at } = (await admin.ask('GET', `${tokens}/exact`, undefined))
+    const { uses_allowed: uses, expiry_time: at } = (await admin.request('GET', `${tokens}/exact`, undefined))
       .body;
     return [uses, at];
   };
@@ -337,17 +337,17 @@ test('a change of the uses of a registration token keeps the exact time of its e
   await confirm('Save');
   await page.getByRole('cell', { name: 'never' }).waitFor();
   assert.deepEqual(await limits(), [2, null]);
-  assert.equal((await admin.ask('DELETE', `${tokens}/exact`, undefined)).status, 200);
+  assert.equal((await admin.request('DELETE', `${tokens}/exact`, undefined)).status, 200);
 });
 
 test('pages show times that are too late for a date of JavaScript', async () => {
   const tokens = '/_synapse/admin/v1/registration_tokens';
   const expiry = Number.MAX_SAFE_INTEGER;
-  const created = await admin.ask('POST', `${tokens}/new`, { token: 'late', expiry_time: expiry });
+  const created = await admin.request('POST', `${tokens}/new`, { token: 'late', expiry_time: expiry });
   assert.equal(created.status, 200, created.raw);
   const validity = { user_id: bela.id, expiration_ts: expiry };
   assert.equal(
-    (await admin.ask('POST', '/_synapse/admin/v1/account_validity/validity', validity)).status,
+    (await admin.request('POST', '/_synapse/admin/v1/account_validity/validity', validity)).status,
     200,
   );
   await link('Overview').click();
@@ -360,7 +360,7 @@ test('pages show times that are too late for a date of JavaScript', async () => 
     .getByRole('cell', { name: /account-expiry|account expiry/ })
     .first()
     .waitFor();
-  assert.equal((await admin.ask('DELETE', `${tokens}/late`, undefined)).status, 200);
+  assert.equal((await admin.request('DELETE', `${tokens}/late`, undefined)).status, 200);
 });
 
 test('an address with an unknown kind of reports shows the reports of messages', async () => {
@@ -495,7 +495,7 @@ test('an administrator sees jobs, statistics, options, the audit log and live fi
   await confirm('Pause');
   await button('Continue background updates').waitFor();
   const update = { job_name: 'populate_stats_process_rooms' };
-  const started = await admin.ask('POST', '/_synapse/admin/v1/background_updates/start_job', update);
+  const started = await admin.request('POST', '/_synapse/admin/v1/background_updates/start_job', update);
   assert.equal(started.status, 200, started.raw);
   await page.getByRole('progressbar', { name: 'Progress of admin/background-update' }).waitFor();
   await inspect('jobs');
@@ -570,13 +570,13 @@ test('a page shows that the server cannot be reached, and loads after "Try again
 });
 
 test('the session ends when an administrator signs out, and when the server ends it', async () => {
-  const { devices } = (await admin.ask('GET', '/_synapse/admin/v2/users/@admin:test/devices', undefined))
+  const { devices } = (await admin.request('GET', '/_synapse/admin/v2/users/@admin:test/devices', undefined))
     .body as {
     devices: { device_id: string; display_name: string | null }[];
   };
   const session = devices.find(({ display_name: name }) => name === 'Hearth console')!;
   const path = `/_synapse/admin/v2/users/@admin:test/devices/${session.device_id}`;
-  assert.equal((await admin.ask('DELETE', path, undefined)).status, 200);
+  assert.equal((await admin.request('DELETE', path, undefined)).status, 200);
   await link('Users').click();
   await heading('Hearth console');
   await page.getByText('Your session has ended').waitFor();
@@ -597,7 +597,7 @@ test('an administrator signs in at an identity provider, and no token stays in t
     .or(page.getByRole('button', { name: 'Continue' }))
     .click();
   await page.getByRole('alert').filter({ hasText: 'not a server administrator' }).waitFor();
-  await admin.ask('PUT', '/_synapse/admin/v1/users/@sam:test/admin', { admin: true });
+  await admin.request('PUT', '/_synapse/admin/v1/users/@sam:test/admin', { admin: true });
   await link('Continue with University').click();
   await page
     .getByRole('link', { name: 'Continue' })

@@ -60,7 +60,7 @@ export class ComparedServer {
     const content = options.bytes ?? this.#content(body);
     const answer =
       requester === 'server'
-        ? await this.#signing.ask(this.server.name, method, path, content as string | undefined)
+        ? await this.#signing.request(this.server.name, method, path, content as string | undefined)
         : await this.#sendAsUser(method, path, content, {
             token: options.token === undefined ? this.#tokens.get(requester) : this.fill(options.token),
             type: options.type ?? jsonType,

@@ -35,7 +35,7 @@ export class SigningServer {
   }
 
   /** @param destination server name, whose port serves the federation API on the loopback address */
-  ask(destination: string, method: string, path: string, text: string | undefined): Promise<Answer> {
+  request(destination: string, method: string, path: string, text: string | undefined): Promise<Answer> {
     const content = text === undefined ? undefined : canonicalText(text);
     const parts = { method, uri: path, origin: this.name, destination, content };
     const [servername = '', port] = destination.split(':');

@@ -84,7 +84,7 @@ export class ScriptedMember {
 
   /** Joins by make_join and send_join. @returns the response to send_join, and the join event */
   static async tryToJoin(server: ScriptedServer, host: string, roomId: string, userId: string) {
-    const template = await server.ask(
+    const template = await server.request(
       host,
       'GET',
       `${v1}/make_join/${enc(roomId)}/${enc(userId)}?ver=11&ver=1`,
@@ -102,7 +102,7 @@ export class ScriptedMember {
       },
     );
     const path = `/_matrix/federation/v2/send_join/${enc(roomId)}/${enc(join.eventId)}`;
-    return { ...(await server.ask(host, 'PUT', path, join.pdu)), join };
+    return { ...(await server.request(host, 'PUT', path, join.pdu)), join };
   }
 
   /** Builds an event after the latest known one, without sending it. */
@@ -158,7 +158,7 @@ export class ScriptedMember {
   }
 
   transaction(body: JsonObject) {
-    return this.server.ask(this.#host, 'PUT', `${v1}/send/visit${transactions++}`, {
+    return this.server.request(this.#host, 'PUT', `${v1}/send/visit${transactions++}`, {
       origin: this.server.name,
       origin_server_ts: Date.now(),
       pdus: [],

@@ -137,7 +137,7 @@ export class ScriptedResident {
   async #transaction(body: JsonObject): Promise<JsonObject> {
     const path = `${v1}/send/resident${transactions++}`;
     const transaction = { origin: this.server.name, origin_server_ts: Date.now(), pdus: [], ...body };
-    const { status, body: answer } = await this.server.ask(this.#host, 'PUT', path, transaction);
+    const { status, body: answer } = await this.server.request(this.#host, 'PUT', path, transaction);
     if (status !== 200) throw new Error(`the transaction was refused: ${JSON.stringify(answer)}`);
     return answer;
   }

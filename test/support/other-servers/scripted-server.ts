@@ -55,7 +55,7 @@ export interface ScriptedServer {
    * @param body JSON, or its canonical text
    * @param signed the text that the signature covers, when it differs from the body
    */
-  ask(
+  request(
     destination: string,
     method: string,
     path: string,
@@ -106,8 +106,15 @@ export async function startScriptedServer({
     port: server.port,
     receivedRequests,
     on: (start, handler) => void handlers.push({ start, handler }),
-    ask: (destination, method, path, body, signed) =>
-      ask({ name, key, authority, port: portOf(destination) }, destination, method, path, body, signed),
+    request: (destination, method, path, body, signed) =>
+      sendSigned(
+        { name, key, authority, port: portOf(destination) },
+        destination,
+        method,
+        path,
+        body,
+        signed,
+      ),
     stop: () => server.close(),
   };
 }
@@ -122,7 +129,7 @@ function ownKeys(name: string, key: SigningKey): JsonObject {
   return signJson(content, name, key);
 }
 
-function ask(
+function sendSigned(
   from: { name: string; key: SigningKey; authority: TestAuthority; port: number },
   destination: string,
   method: string,

@@ -40,7 +40,7 @@ export class FakeRemoteServers implements OtherServers {
       },
     };
     const events = truthfulEvents(room);
-    const ask =
+    const answerTo =
       <M extends Method>(method: M) =>
       async (...args: unknown[]) => {
         const server = String(args[0]);
@@ -50,13 +50,13 @@ export class FakeRemoteServers implements OtherServers {
         return (answer as (...args: unknown[]) => Promise<never>)(...args);
       };
     this.events = {
-      event: ask('event'),
-      missingEvents: ask('missingEvents'),
-      stateIds: ask('stateIds'),
-      state: ask('state'),
-      eventAuth: ask('eventAuth'),
-      backfill: ask('backfill'),
-      timestampToEvent: ask('timestampToEvent'),
+      event: answerTo('event'),
+      missingEvents: answerTo('missingEvents'),
+      stateIds: answerTo('stateIds'),
+      state: answerTo('state'),
+      eventAuth: answerTo('eventAuth'),
+      backfill: answerTo('backfill'),
+      timestampToEvent: answerTo('timestampToEvent'),
     };
   }
 

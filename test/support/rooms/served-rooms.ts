@@ -73,11 +73,11 @@ export class ServedRooms {
 
   /** Sends a request as `far.example`. */
   get(path: string): Promise<Answer> {
-    return this.http.ask(far, 'GET', path);
+    return this.http.request(far, 'GET', path);
   }
 
   post(path: string, body: JsonObject): Promise<Answer> {
-    return this.http.ask(far, 'POST', path, body);
+    return this.http.request(far, 'POST', path, body);
   }
 
   async stop(): Promise<void> {

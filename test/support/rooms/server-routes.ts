@@ -49,7 +49,12 @@ export class ServerRoutesUnderTest {
    * @param origin absent for an unsigned request
    * @param path below `/_matrix/federation/v1`
    */
-  async ask(origin: string | undefined, method: string, path: string, body?: JsonObject): Promise<Answer> {
+  async request(
+    origin: string | undefined,
+    method: string,
+    path: string,
+    body?: JsonObject,
+  ): Promise<Answer> {
     const answer = await callApi(this.#base, method, `/_matrix/federation/v1${path}`, {
       body: body === undefined ? undefined : JSON.stringify(body),
       ...(origin !== undefined && { headers: { authorization: origin } }),

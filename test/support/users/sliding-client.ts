@@ -58,18 +58,18 @@ export class SlidingClient {
   }
 
   /** Sends a request and ignores its response. @param body `conn_id` is added */
-  ask(
+  request(
     body: object,
     { pos = this.pos, timeout = 0 }: { pos?: string | undefined; timeout?: number } = {},
   ): Promise<ApiAnswer> {
     const connection = this.#connection === undefined ? undefined : { conn_id: this.#connection };
     const query = { timeout, ...(pos === undefined ? undefined : { pos }) };
-    return this.client.ask('POST', path, { ...connection, ...body }, query);
+    return this.client.request('POST', path, { ...connection, ...body }, query);
   }
 
   /** Sends a request that must succeed, applies its response, and continues from its `pos` the next time. */
   async sync(body: object, options: { timeout?: number } = {}): Promise<SlidingSyncJson> {
-    const answer = await this.ask(body, options);
+    const answer = await this.request(body, options);
     assert.equal(answer.status, 200, answer.raw);
     const sync = answer.body as unknown as SlidingSyncJson;
     this.pos = sync.pos;

@@ -41,7 +41,7 @@ export interface SyncJson {
 let transactions = 0;
 
 /**
- * A client of a test server, logged in as one user. All methods but `call` and `ask` require a response with
+ * A client of a test server, logged in as one user. All methods but `call` and `request` require a response with
  * status 200.
  */
 export class TestClient {
@@ -77,7 +77,7 @@ export class TestClient {
   }
 
   /** Sends a request to any path. @param path the whole path */
-  ask(
+  request(
     method: string,
     path: string,
     body: unknown,

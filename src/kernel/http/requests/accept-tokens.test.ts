@@ -22,10 +22,10 @@ const bridges: TokenKind = {
 const delegated: TokenKind = {
   authenticate: async (token) => (token.startsWith('oauth-') ? requesterOf('@oauth:test') : undefined),
 };
-let asked: string[] = [];
+let checkedTokens: string[] = [];
 const sessions = {
   authenticate(token: string) {
-    asked.push(token);
+    checkedTokens.push(token);
     if (token === 'session') return requesterOf('@session:test');
     const isExpired = token === 'expired';
     throw new MatrixError(401, 'M_UNKNOWN_TOKEN', 'Unknown or expired', { soft_logout: isExpired });
@@ -40,11 +40,11 @@ describe('acceptTokens', () => {
     assert.deepEqual([found.userId, found.appservice], ['@irc:test', 'bridge']);
     assert.equal((sync.authenticate('session', context) as Requester).userId, '@session:test');
     const all = acceptTokens([bridges, delegated, sessions]);
-    asked = [];
+    checkedTokens = [];
     assert.equal((await all.authenticate('oauth-1', context)).userId, '@oauth:test');
-    assert.deepEqual(asked, []);
+    assert.deepEqual(checkedTokens, []);
     assert.equal((await all.authenticate('session', context)).userId, '@session:test');
-    assert.deepEqual(asked, ['session']);
+    assert.deepEqual(checkedTokens, ['session']);
   });
 
   it('throws the error of the kind that the token belongs to', async () => {
@@ -95,8 +95,8 @@ describe('a route with auth on-demand', () => {
     const [status, body] = await get('who', 'expired');
     assert.equal(status, 401);
     assert.deepEqual(body, { errcode: 'M_UNKNOWN_TOKEN', error: 'Unknown or expired', soft_logout: true });
-    asked = [];
+    checkedTokens = [];
     assert.deepEqual(await get('anyone', 'expired'), [200, {}]);
-    assert.deepEqual(asked, []);
+    assert.deepEqual(checkedTokens, []);
   });
 });

@@ -2,9 +2,9 @@ import type { Clock, Timer } from '../../../kernel/clock.ts';
 import type { Logger } from '../../../kernel/observability/index.ts';
 import { serverOfUser } from '../../../protocol/index.ts';
 import type { RoomHead, RoomWriter, ServerAcls } from '../../../room-engine/index.ts';
-import { FetchFailed } from '../../asking/server-query.ts';
 import { defaultMaxMissing, type StateOptions } from '../../fetching/state-fetcher.ts';
 import type { Incoming } from '../../incoming.ts';
+import { FetchFailed } from '../../querying/server-query.ts';
 import type { ServerHealth } from '../../remote-servers.ts';
 
 export interface StateCompletionDeps {
@@ -240,7 +240,7 @@ export class StateCompletion {
         completion.dueAt = now + Math.min(minBackoff * 2 ** completion.failures++, maxBackoff);
         const outcome = error instanceof FetchFailed ? error.outcome : 'mixed';
         if (outcome === 'all refuse') completion.refusals++;
-        else if (outcome !== 'none asked') completion.refusals = 0;
+        else if (outcome !== 'no request') completion.refusals = 0;
         if (completion.refusals >= maxRefusals && (await this.#leaveRefused(roomId))) {
           this.#end(completion);
           return;

@@ -75,13 +75,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         const test = await setUp({ version });
         const kick = await test.begin();
         await test.pass(0);
-        assert.deepEqual([test.servers.askedServers.length, (await test.membership())[0]], [1, 'invite']);
+        assert.deepEqual([test.servers.requestedServers.length, (await test.membership())[0]], [1, 'invite']);
         await test.restart();
         test.servers.refusing.add('far.test');
         await test.pass(2 * second - 1);
-        assert.equal(test.servers.askedServers.length, 1);
+        assert.equal(test.servers.requestedServers.length, 1);
         await test.pass(1);
-        assert.equal(test.servers.askedServers.length, 2);
+        assert.equal(test.servers.requestedServers.length, 2);
         assert.deepEqual(await test.membership(), ['leave', kick.eventId]);
         assert.deepEqual(await test.jobs(), []);
         const { sender, content } = (await test.run.fixture.engine.events.get(
@@ -101,7 +101,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await restarted;
       test.servers.refusing.add('far.test');
       await test.pass(0);
-      assert.equal(test.servers.askedServers.length, 2);
+      assert.equal(test.servers.requestedServers.length, 2);
       assert.equal((await test.membership())[0], 'leave');
     });
 
@@ -112,17 +112,17 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.pass(0);
       for (const delay of [2, 15, 120, 900, 3_600]) {
         await test.restart();
-        assert.deepEqual(test.servers.askedServers.splice(0), ['far.test', 'near.test']);
+        assert.deepEqual(test.servers.requestedServers.splice(0), ['far.test', 'near.test']);
         await test.pass(delay * second - 1);
-        assert.deepEqual([test.servers.askedServers, await test.jobs()], [[], ['waiting']]);
+        assert.deepEqual([test.servers.requestedServers, await test.jobs()], [[], ['waiting']]);
         await test.pass(1);
       }
       assert.deepEqual(
-        [test.servers.askedServers.splice(0), await test.jobs()],
+        [test.servers.requestedServers.splice(0), await test.jobs()],
         [['far.test', 'near.test'], []],
       );
       await test.pass(24 * hour);
-      assert.deepEqual([test.servers.askedServers, (await test.membership())[0]], [[], 'invite']);
+      assert.deepEqual([test.servers.requestedServers, (await test.membership())[0]], [[], 'invite']);
     });
 
     it('has one pending check of an invite when several users claim to have ended the invite', async () => {
@@ -131,7 +131,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.pass(0);
       for (let count = 0; count < 3; count++) await test.begin();
       await test.pass(0);
-      assert.deepEqual([test.servers.askedServers.length, await test.jobs()], [1, ['waiting']]);
+      assert.deepEqual([test.servers.requestedServers.length, await test.jobs()], [1, ['waiting']]);
     });
 
     it('does not ask about an invite that a newer invite has replaced', async () => {
@@ -141,7 +141,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.inviteAgain();
       test.servers.refusing.add('far.test');
       await test.pass(2 * second);
-      assert.deepEqual([test.servers.askedServers.length, await test.jobs()], [1, []]);
+      assert.deepEqual([test.servers.requestedServers.length, await test.jobs()], [1, []]);
       assert.equal((await test.membership())[0], 'invite');
     });
 
@@ -158,7 +158,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
       test.servers.refusing.add('far.test');
       await test.pass(2 * second);
-      assert.deepEqual([test.servers.askedServers.length, await test.jobs()], [1, []]);
+      assert.deepEqual([test.servers.requestedServers.length, await test.jobs()], [1, []]);
       assert.equal((await test.membership())[0], 'invite');
     });
   });

@@ -83,13 +83,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await test.membership(), 'leave');
       await test.restart();
       await test.pass(minute - 1);
-      assert.deepEqual(test.servers.askedServers, ['far.test']);
+      assert.deepEqual(test.servers.requestedServers, ['far.test']);
       await test.pass(1);
       await test.pass(2 * minute);
-      assert.equal(test.servers.askedServers.length, 3);
+      assert.equal(test.servers.requestedServers.length, 3);
       test.servers.down.clear();
       await test.pass(4 * minute);
-      assert.equal(test.servers.askedServers.length, 4);
+      assert.equal(test.servers.requestedServers.length, 4);
       const [[server, event] = []] = test.servers.accepted;
       assert.equal(server, 'far.test');
       assert.deepEqual(event?.['content'], { reason: 'no', membership: 'leave' });
@@ -134,10 +134,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       test.servers.down.add('far.test');
       test.servers.refusing.add('other.test');
       await test.leave(['far.test', 'near.test', 'other.test'], ['fourth.test']);
-      assert.deepEqual(test.servers.askedServers.splice(0), ['far.test', 'near.test', 'other.test']);
+      assert.deepEqual(test.servers.requestedServers.splice(0), ['far.test', 'near.test', 'other.test']);
       test.servers.down.clear();
       await test.pass(minute);
-      assert.deepEqual(test.servers.askedServers, ['far.test']);
+      assert.deepEqual(test.servers.requestedServers, ['far.test']);
       assert.deepEqual(
         test.servers.accepted.map(([server]) => server),
         ['near.test', 'far.test'],
@@ -149,14 +149,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const server of ['far.test', 'third.test']) test.servers.down.add(server);
       test.servers.refusing.add('near.test');
       await test.leave(['far.test', 'near.test'], ['third.test', 'fourth.test', 'fifth.test']);
-      assert.deepEqual(test.servers.askedServers.splice(0), [
+      assert.deepEqual(test.servers.requestedServers.splice(0), [
         'far.test',
         'near.test',
         'third.test',
         'fourth.test',
       ]);
       await test.pass(minute);
-      assert.deepEqual(test.servers.askedServers, ['far.test']);
+      assert.deepEqual(test.servers.requestedServers, ['far.test']);
     });
 
     it('retries a leave within seconds when a server is reachable again', async () => {
@@ -166,7 +166,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.pass(minute);
       await test.run.pendingLeaves.retrySoonFor('third.test');
       await test.pass(3_000);
-      assert.equal(test.servers.askedServers.length, 2);
+      assert.equal(test.servers.requestedServers.length, 2);
       test.servers.down.clear();
       await test.run.pendingLeaves.retrySoonFor('far.test');
       await test.pass(3_000);
@@ -179,16 +179,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.leave(['far.test']);
       for (let hours = 0; hours < 25; hours += 1) await test.pass(hour);
       assert.ok(
-        test.servers.askedServers.length > 8 && test.servers.askedServers.length < 20,
-        String(test.servers.askedServers.length),
+        test.servers.requestedServers.length > 8 && test.servers.requestedServers.length < 20,
+        String(test.servers.requestedServers.length),
       );
       assert.deepEqual(await test.jobs(), ['waiting']);
       await test.run.pendingLeaves.retrySoonFor('far.test');
       for (let hours = 0; hours < 25; hours += 1) await test.pass(hour);
       assert.deepEqual(await test.jobs(), []);
-      const count = test.servers.askedServers.length;
+      const count = test.servers.requestedServers.length;
       await test.pass(100 * hour);
-      assert.equal(test.servers.askedServers.length, count);
+      assert.equal(test.servers.requestedServers.length, count);
     });
 
     it('does not send the leave when the user was invited again', async () => {
@@ -211,11 +211,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       const joining = test.run.roomMutex.run(test.room.roomId, () => promise);
       test.run.fixture.clock.advance(minute);
       await test.inviteAgain();
-      assert.deepEqual(test.servers.askedServers.splice(0), ['far.test']);
+      assert.deepEqual(test.servers.requestedServers.splice(0), ['far.test']);
       resolve();
       await joining;
       await test.pass(0);
-      assert.deepEqual([test.servers.askedServers, await test.jobs()], [[], []]);
+      assert.deepEqual([test.servers.requestedServers, await test.jobs()], [[], []]);
     });
 
     it('finishes a leave that is being sent, before a join of the room begins', async () => {
@@ -265,7 +265,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.pass(minute);
       assert.equal(head?.membership(alice), 'leave');
       assert.equal(await test.membership(), 'leave');
-      assert.deepEqual([test.servers.askedServers, await test.jobs()], [['evil.test', 'far.test'], []]);
+      assert.deepEqual([test.servers.requestedServers, await test.jobs()], [['evil.test', 'far.test'], []]);
     });
   });
 });

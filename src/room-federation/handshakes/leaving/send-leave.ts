@@ -76,7 +76,7 @@ async function sendToEach(
   request: MembershipRequest & { readonly signal: AbortSignal },
 ): Promise<SentLeave> {
   let event: BuiltEvent | undefined;
-  const ask = async (servers: readonly string[], shouldStop: () => boolean) => {
+  const sendToEach = async (servers: readonly string[], shouldStop: () => boolean) => {
     const unreachable: string[] = [];
     for (const server of servers) {
       if (shouldStop()) break;
@@ -88,8 +88,8 @@ async function sendToEach(
     }
     return unreachable;
   };
-  const remaining = await ask(each, () => false);
-  const remainingOthers = await ask(others, () => event !== undefined);
+  const remaining = await sendToEach(each, () => false);
+  const remainingOthers = await sendToEach(others, () => event !== undefined);
   return { event, remaining: { each: remaining, others: event ? [] : remainingOthers } };
 }
 

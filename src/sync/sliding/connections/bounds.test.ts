@@ -48,7 +48,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     };
     for (const [name, body] of Object.entries(rejected)) {
       it(`rejects ${name} with 400 M_BAD_JSON`, async () => {
-        const { status, body: error } = await new SlidingClient(anna, 'rejected').ask(body);
+        const { status, body: error } = await new SlidingClient(anna, 'rejected').request(body);
         assert.deepEqual([status, error['errcode']], [400, 'M_BAD_JSON']);
       });
     }
@@ -66,7 +66,9 @@ for (const database of selectedDatabases(import.meta.url)) {
       const client = new SlidingClient(anna, 'many states');
       let accepted = 0;
       for (let number = 0; ; number++) {
-        const { status, body } = await client.ask(oneList({ required_state: entries(30_000, `${number}-`) }));
+        const { status, body } = await client.request(
+          oneList({ required_state: entries(30_000, `${number}-`) }),
+        );
         if (status !== 200) {
           assert.equal(body['errcode'], 'M_UNKNOWN_POS');
           break;
@@ -87,11 +89,11 @@ for (const database of selectedDatabases(import.meta.url)) {
         const required_state = entries(30_000, `${index}-`);
         return [roomId, { timeline_limit: 1, required_state }] as const;
       });
-      const ask = (selected: typeof subscriptions) =>
-        new SlidingClient(ben).ask({ room_subscriptions: Object.fromEntries(selected) });
-      const { status, body } = await ask(subscriptions);
+      const sendRequest = (selected: typeof subscriptions) =>
+        new SlidingClient(ben).request({ room_subscriptions: Object.fromEntries(selected) });
+      const { status, body } = await sendRequest(subscriptions);
       assert.deepEqual([status, body['errcode']], [400, 'M_BAD_JSON']);
-      assert.equal((await ask(subscriptions.slice(1))).status, 200);
+      assert.equal((await sendRequest(subscriptions.slice(1))).status, 200);
     });
 
     it('counts as bytes of the cache the lazily loaded members that a client was sent', async () => {

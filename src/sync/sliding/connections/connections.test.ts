@@ -51,18 +51,18 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('repeats an answer that did not arrive, also after a restart', async () => {
       const client = new SlidingClient(anna, 'lost');
-      const lost = await client.ask(body);
+      const lost = await client.request(body);
       assert.equal(lost.status, 200);
       await client.sync(body);
       await anna.say(roomId, 'once');
       for (const restart of [false, true, false]) {
         if (restart) await server.restart();
-        assert.deepEqual(timelineOf(await client.ask(body)), ['once']);
+        assert.deepEqual(timelineOf(await client.request(body)), ['once']);
       }
       const second = await anna.createRoom();
       const later = await anna.createRoom();
       // The answer with the new rooms is lost; the next request is for only one of these rooms.
-      assert.equal(Object.keys((await client.ask(body)).body['rooms'] as object).length, 3);
+      assert.equal(Object.keys((await client.request(body)).body['rooms'] as object).length, 3);
       const narrow = { lists: { all: { ...body.lists.all, ranges: [[0, 0]] } } };
       assert.deepEqual(Object.keys((await client.sync(narrow)).rooms), [later]);
       await server.restart();
@@ -80,11 +80,11 @@ for (const database of selectedDatabases(import.meta.url)) {
       const otherClient = new SlidingClient(anna, 'other client');
       await otherClient.sync(body);
       for (const pos of [old, otherClient.pos!, 'c1_1_1_1', 'nonsense', old.replace(/_\d+$/, '_999999999')]) {
-        const { status, body: error } = await client.ask(body, { pos });
+        const { status, body: error } = await client.request(body, { pos });
         assert.deepEqual([status, error['errcode']], [400, 'M_UNKNOWN_POS'], pos);
       }
       await client.sync(body);
-      const newConnection = await client.ask(body, { pos: undefined });
+      const newConnection = await client.request(body, { pos: undefined });
       assert.equal(newConnection.status, 200);
     });
 
@@ -94,7 +94,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       client.pos = undefined;
       const second = await client.sync(body);
       assert.equal(second.rooms[roomId]?.initial, true);
-      const { status } = await client.ask(body, { pos: first.pos });
+      const { status } = await client.request(body, { pos: first.pos });
       assert.equal(status, 400);
     });
 
@@ -103,7 +103,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await ben.createRoom();
       const clients = Array.from({ length: 17 }, (_, index) => new SlidingClient(ben, `number ${index}`));
       for (const client of clients) await client.sync(body);
-      assert.equal((await clients[0]!.ask(body)).body['errcode'], 'M_UNKNOWN_POS');
+      assert.equal((await clients[0]!.request(body)).body['errcode'], 'M_UNKNOWN_POS');
       for (const client of clients.slice(1)) await client.sync(body);
     });
 
@@ -126,21 +126,21 @@ for (const database of selectedDatabases(import.meta.url)) {
       const deviceId = String(device_id);
       const token = String(login['access_token']);
       const loggedInAgain = new SlidingClient(new TestClient(server, { userId, deviceId, token }));
-      assert.equal((await loggedInAgain.ask(body, { pos })).body['errcode'], 'M_UNKNOWN_POS');
+      assert.equal((await loggedInAgain.request(body, { pos })).body['errcode'], 'M_UNKNOWN_POS');
     });
 
     it('returns an empty answer to a request when the client sends another request on the connection', async () => {
       const client = new SlidingClient(anna, 'superseded');
       await client.sync(body);
-      const waiting = client.ask(body, { timeout: maxPoll });
+      const waiting = client.request(body, { timeout: maxPoll });
       await clock.untilTimerRuns([minPoll, maxPoll]);
       await anna.say(roomId, 'for the newer one');
       const older = await waiting;
       assert.deepEqual(timelineOf(older), ['for the newer one']);
-      const first = client.ask(body, { timeout: maxPoll, pos: String(older.body['pos']) });
+      const first = client.request(body, { timeout: maxPoll, pos: String(older.body['pos']) });
       await clock.untilTimerRuns([minPoll, maxPoll]);
       const wider = { lists: { all: { ...body.lists.all, timeline_limit: 1 } } };
-      const second = client.ask(wider, { timeout: 10, pos: String(older.body['pos']) });
+      const second = client.request(wider, { timeout: 10, pos: String(older.body['pos']) });
       assert.deepEqual((await first).body['rooms'], {});
       assert.equal((await second).status, 200);
     });

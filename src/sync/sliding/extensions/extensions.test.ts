@@ -49,29 +49,31 @@ for (const database of selectedDatabases(import.meta.url)) {
       await anna.do('PUT', `${user}/account_data/org.example`, { n: 1 });
       await anna.do('PUT', `${roomPath}/org.example.room`, { n: 1 });
       const client = new SlidingClient(anna);
-      const ask = async (ranges?: number[][]) => {
+      const syncExtension = async (ranges?: number[][]) => {
         const { extensions } = await client.sync(bodyWith({ account_data: { enabled: true } }, ranges));
         const extension = extensions['account_data'] ?? { global: [], rooms: {} };
         return extension as unknown as { global: Entry[] } & InRooms<Entry[]>;
       };
-      const first = await ask();
+      const first = await syncExtension();
       assert.deepEqual(first.global.map(({ type }) => type).sort(), ['m.push_rules', 'org.example']);
       assert.deepEqual(first.rooms[roomId], [{ type: 'org.example.room', content: { n: 1 } }]);
-      assert.deepEqual(await ask(), { global: [], rooms: {} });
+      assert.deepEqual(await syncExtension(), { global: [], rooms: {} });
       await anna.do('PUT', `${user}/account_data/org.example`, { n: 2 });
-      assert.deepEqual((await ask()).global, [{ type: 'org.example', content: { n: 2 } }]);
+      assert.deepEqual((await syncExtension()).global, [{ type: 'org.example', content: { n: 2 } }]);
       const rule = { actions: ['notify'] };
       await anna.do('PUT', `/pushrules/global/room/${enc(roomId)}`, rule);
       assert.deepEqual(
-        (await ask()).global.map(({ type }) => type),
+        (await syncExtension()).global.map(({ type }) => type),
         ['m.push_rules'],
       );
       await anna.createRoom();
-      await ask();
+      await syncExtension();
       await anna.do('PUT', `${roomPath}/org.example.room`, { n: 2 });
-      assert.deepEqual((await ask([[0, 0]])).rooms, {});
+      assert.deepEqual((await syncExtension([[0, 0]])).rooms, {});
       await server.restart();
-      assert.deepEqual((await ask()).rooms[roomId], [{ type: 'org.example.room', content: { n: 2 } }]);
+      assert.deepEqual((await syncExtension()).rooms[roomId], [
+        { type: 'org.example.room', content: { n: 2 } },
+      ]);
     });
 
     it("receipts returns at first the receipts for timeline events and the user's own receipts, and then all new receipts", async () => {
@@ -82,16 +84,16 @@ for (const database of selectedDatabases(import.meta.url)) {
       await read(ben, old);
       await read(anna, old);
       const client = new SlidingClient(anna);
-      const ask = async () => {
+      const syncExtension = async () => {
         const { extensions } = await client.sync(bodyWith({ receipts: { enabled: true } }));
         const extension = extensions['receipts'] as unknown as InRooms<Entry> | undefined;
         const content = (extension?.rooms[roomId]?.content ?? {}) as Record<string, Record<string, object>>;
         return Object.entries(content).map(([id, types]) => [id, Object.keys(types['m.read'] ?? {})]);
       };
-      assert.deepEqual(await ask(), [[old, [anna.id]]]);
+      assert.deepEqual(await syncExtension(), [[old, [anna.id]]]);
       await read(ben, recent);
-      assert.deepEqual(await ask(), [[recent, [ben.id]]]);
-      assert.deepEqual(await ask(), []);
+      assert.deepEqual(await syncExtension(), [[recent, [ben.id]]]);
+      assert.deepEqual(await syncExtension(), []);
     });
 
     it('receipts of the user lower the unread count', async () => {
@@ -118,20 +120,20 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('typing returns typing users and an empty list when they stop', async () => {
       const { anna, ben, roomId } = await annaAndBen();
       const client = new SlidingClient(anna);
-      const ask = async (options: object = {}) => {
+      const syncExtension = async (options: object = {}) => {
         const { extensions } = await client.sync(bodyWith({ typing: { enabled: true, ...options } }));
         const extension = extensions['typing'] as unknown as InRooms<Entry> | undefined;
         return extension?.rooms[roomId]?.content['user_ids'];
       };
-      assert.equal(await ask(), undefined);
+      assert.equal(await syncExtension(), undefined);
       const path = `/rooms/${enc(roomId)}/typing/${enc(ben.id)}`;
       await ben.do('PUT', path, { typing: true, timeout: 30_000 });
-      assert.equal(await ask({ lists: ['none'] }), undefined);
+      assert.equal(await syncExtension({ lists: ['none'] }), undefined);
       await ben.do('PUT', path, { typing: false });
       await ben.do('PUT', path, { typing: true, timeout: 30_000 });
-      assert.deepEqual(await ask(), [ben.id]);
+      assert.deepEqual(await syncExtension(), [ben.id]);
       await ben.do('PUT', path, { typing: false });
-      assert.deepEqual(await ask(), []);
+      assert.deepEqual(await syncExtension(), []);
     });
 
     it('answers extensions for the lists and rooms that the request names, and for all with `*`', async () => {
@@ -144,7 +146,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const config = { timeline_limit: 1, required_state: [] };
       let connections = 0;
       /** Requests `listedRoom` with a list, and `roomId` with a subscription. @returns the rooms with typing */
-      const ask = async (selection: object) => {
+      const syncExtension = async (selection: object) => {
         const { extensions } = await new SlidingClient(anna, `selection ${connections++}`).sync({
           lists: { top: { ...config, ranges: [[0, 0]] } },
           room_subscriptions: { [roomId]: config },
@@ -154,43 +156,43 @@ for (const database of selectedDatabases(import.meta.url)) {
         return Object.keys(extension?.rooms ?? {}).sort();
       };
       const both = [roomId, listedRoom].sort();
-      assert.deepEqual(await ask({}), both);
-      assert.deepEqual(await ask({ rooms: ['*'] }), both);
-      assert.deepEqual(await ask({ lists: ['*'], rooms: [] }), [listedRoom]);
-      assert.deepEqual(await ask({ lists: ['top'], rooms: ['!none:test'] }), [listedRoom]);
-      assert.deepEqual(await ask({ lists: [], rooms: ['*'] }), [roomId]);
-      assert.deepEqual(await ask({ lists: [], rooms: [roomId] }), [roomId]);
-      assert.deepEqual(await ask({ lists: [], rooms: [listedRoom] }), []);
+      assert.deepEqual(await syncExtension({}), both);
+      assert.deepEqual(await syncExtension({ rooms: ['*'] }), both);
+      assert.deepEqual(await syncExtension({ lists: ['*'], rooms: [] }), [listedRoom]);
+      assert.deepEqual(await syncExtension({ lists: ['top'], rooms: ['!none:test'] }), [listedRoom]);
+      assert.deepEqual(await syncExtension({ lists: [], rooms: ['*'] }), [roomId]);
+      assert.deepEqual(await syncExtension({ lists: [], rooms: [roomId] }), [roomId]);
+      assert.deepEqual(await syncExtension({ lists: [], rooms: [listedRoom] }), []);
     });
 
     it('to_device returns messages until they are acknowledged', async () => {
       const { anna, ben } = await annaAndBen();
       const client = new SlidingClient(anna);
-      const ask = async (since?: string) => {
+      const syncExtension = async (since?: string) => {
         const request = { enabled: true, limit: 2, ...(since === undefined ? undefined : { since }) };
         const { extensions } = await client.sync({ extensions: { to_device: request } });
         return extensions['to_device'] as { next_batch: string; events: Entry[] };
       };
-      await ask();
+      await syncExtension();
       for (const n of [1, 2, 3]) {
         const messages = { [anna.id]: { '*': { n } } };
         await ben.do('PUT', `/sendToDevice/org.example/${enc(`${ben.id}${n}`)}`, { messages });
       }
-      const first = await ask();
+      const first = await syncExtension();
       assert.deepEqual(
         first.events.map(({ content }) => content['n']),
         [1, 2],
       );
-      assert.deepEqual((await ask()).events, first.events);
-      const second = await ask(first.next_batch);
+      assert.deepEqual((await syncExtension()).events, first.events);
+      const second = await syncExtension(first.next_batch);
       assert.deepEqual(
         second.events.map(({ content }) => content['n']),
         [3],
       );
-      assert.deepEqual((await ask(second.next_batch)).events, []);
-      assert.deepEqual((await ask()).events, []);
+      assert.deepEqual((await syncExtension(second.next_batch)).events, []);
+      assert.deepEqual((await syncExtension()).events, []);
       assert.equal(
-        (await client.ask({ extensions: { to_device: { enabled: true, since: 'x' } } })).status,
+        (await client.request({ extensions: { to_device: { enabled: true, since: 'x' } } })).status,
         400,
       );
     });
@@ -198,17 +200,17 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('e2ee returns one-time key counts and changed device lists', async () => {
       const { anna, ben } = await annaAndBen();
       const client = new SlidingClient(anna);
-      const ask = async () =>
+      const syncExtension = async () =>
         (await client.sync({ extensions: { e2ee: { enabled: true } } })).extensions['e2ee'];
-      assert.deepEqual(await ask(), {
+      assert.deepEqual(await syncExtension(), {
         device_one_time_keys_count: { signed_curve25519: 0 },
         device_unused_fallback_key_types: [],
       });
       const { device_id } = await ben.do('GET', '/account/whoami');
       const device_keys = new ClientDevice(ben.id, String(device_id)).deviceKeys();
       await ben.do('POST', '/keys/upload', { device_keys });
-      assert.deepEqual((await ask())?.['device_lists'], { changed: [ben.id], left: [] });
-      assert.equal((await ask())?.['device_lists'], undefined);
+      assert.deepEqual((await syncExtension())?.['device_lists'], { changed: [ben.id], left: [] });
+      assert.equal((await syncExtension())?.['device_lists'], undefined);
     });
   });
 }

@@ -135,7 +135,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const from = (await new SlidingClient(anna!).sync(oneList({ timeline_limit: 1 }))).pos;
       await say('after');
       const page = async (path: string, dir: string) => {
-        const { body } = await anna!.ask('GET', path, undefined, { dir, from, limit: 1 });
+        const { body } = await anna!.request('GET', path, undefined, { dir, from, limit: 1 });
         return (body['chunk'] as { content: { body?: string } }[]).map(({ content }) => content.body);
       };
       const room = encodeURIComponent(roomId);

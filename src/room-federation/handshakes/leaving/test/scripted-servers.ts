@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../../protocol/index.ts';
 /** Other servers in a room that respond to /make_leave and /send_leave for Alice as a test tells them. */
 export class ScriptedServers {
   /** The servers that have received a /make_leave request, in order. */
-  readonly askedServers: string[] = [];
+  readonly requestedServers: string[] = [];
   /** The leave events that the servers have accepted, in order. */
   readonly accepted: [server: string, event: JsonObject][] = [];
   /** The servers that cannot be reached. */
@@ -33,7 +33,7 @@ export class ScriptedServers {
 
   /** Responds to /make_leave. */
   async fetchEventTemplate(server: string, ..._: unknown[]) {
-    this.askedServers.push(server);
+    this.requestedServers.push(server);
     await this.#hold?.();
     if (this.down.has(server)) throw new ServerUnavailable(server);
     if (this.refusing.has(server)) throw new RemoteError(server, 403, { errcode: 'M_FORBIDDEN' });

@@ -1,37 +1,37 @@
 import type { RoomHead, ServerAcls } from '../../room-engine/index.ts';
 import type { ServerHealth } from '../remote-servers.ts';
-import type { AskBackoff } from './ask-backoff.ts';
+import type { QueryBackoff } from './query-backoff.ts';
 
 /** Maximum number of servers of a room that are considered for requests. */
 export const maxServersConsidered = 30;
 
-/** Maximum number of servers that are asked. */
-const maxAsked = 5;
+/** Maximum number of servers that one query selects. */
+const maxSelected = 5;
 
-/** Selects the servers to ask about a room. */
+/** Selects the servers that receive requests about a room. */
 export class RoomServers {
   readonly #deps: {
     readonly serverName: string;
     readonly serverAcls: ServerAcls;
     readonly health: ServerHealth;
-    readonly backoff: AskBackoff;
+    readonly backoff: QueryBackoff;
   };
 
   constructor(deps: {
     readonly serverName: string;
     readonly serverAcls: ServerAcls;
     readonly health: ServerHealth;
-    readonly backoff: AskBackoff;
+    readonly backoff: QueryBackoff;
   }) {
     this.#deps = deps;
   }
 
   /**
-   * Returns the servers to ask, best first: `first`, then the servers with the most members in the room, which usually
+   * Returns the servers for requests about the room, best first: `first`, then the servers with the most members in the room, which usually
    * have the history. Leaves out servers that are unreachable, in backoff for this room, or denied by the room's
    * server ACL.
    */
-  async serversToAsk(head: RoomHead, first: readonly string[] = []): Promise<string[]> {
+  async serversToQuery(head: RoomHead, first: readonly string[] = []): Promise<string[]> {
     const { serverName, serverAcls, health, backoff } = this.#deps;
     const bySize = [...head.servers].sort(([, a], [, b]) => b - a).map(([server]) => server);
     // While the state of a room is partial, most of its members are unknown.
@@ -41,7 +41,7 @@ export class RoomServers {
       .slice(0, maxServersConsidered);
     const selected: string[] = [];
     for (const server of considered) {
-      if (selected.length === maxAsked) break;
+      if (selected.length === maxSelected) break;
       if (backoff.backoffEnd(head.roomId, server) !== undefined) continue;
       if (!(await serverAcls.allows(head, server))) continue;
       if ((await health.backoffUntil(server)) === undefined) selected.push(server);

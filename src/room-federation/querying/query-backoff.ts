@@ -18,12 +18,12 @@ interface Backoff {
 }
 
 /**
- * Backoff of requests about one room to one server. A server that does not return what this server needs is not asked
- * again for a while, which doubles with each failure. After an event that took long to process, the server's next
+ * Backoff of requests about one room to one server. A server that does not return what this server needs receives no
+ * further request for a while, which doubles with each failure. After an event that took long to process, the server's next
  * incomplete event waits for as long as the processing took, so that one server takes at most half of the time of a
  * room's worker.
  */
-export class AskBackoff {
+export class QueryBackoff {
   readonly #clock: Clock;
   readonly #backoffs: Cache<string, Backoff>;
   /** Until when events of slow servers wait, in milliseconds since the epoch. */
@@ -32,7 +32,7 @@ export class AskBackoff {
   constructor(clock: Clock, caches: CacheRegistry) {
     this.#clock = clock;
     // The size is fixed, because the backoffs protect other servers from requests.
-    this.#backoffs = caches.create('ask_backoffs', { size: maxRemembered, fixed: true });
+    this.#backoffs = caches.create('query_backoffs', { size: maxRemembered, fixed: true });
     this.#slow = caches.create('slow_servers_of_rooms', {
       size: maxRemembered,
       fixed: true,

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { RoomHead } from '../../room-engine/index.ts';
-import type { AskBackoff } from './ask-backoff.ts';
+import type { QueryBackoff } from './query-backoff.ts';
 import type { RoomServers } from './room-servers.ts';
 import { ServerQuery } from './server-query.ts';
 
@@ -12,7 +12,7 @@ const maxDuration = 120_000;
 export class ServerQueries {
   readonly #deps: {
     readonly servers: RoomServers;
-    readonly backoff: AskBackoff;
+    readonly backoff: QueryBackoff;
     readonly clock: Clock;
     readonly log: Logger;
   };
@@ -20,7 +20,7 @@ export class ServerQueries {
 
   constructor(deps: {
     readonly servers: RoomServers;
-    readonly backoff: AskBackoff;
+    readonly backoff: QueryBackoff;
     readonly clock: Clock;
     readonly log: Logger;
   }) {
@@ -34,7 +34,7 @@ export class ServerQueries {
 
   /**
    * Runs `work` with a new query, and aborts the query after two minutes.
-   * @param first servers to ask before other servers
+   * @param first servers that receive the requests before other servers
    */
   async run<T>(
     head: RoomHead,
@@ -43,7 +43,7 @@ export class ServerQueries {
   ): Promise<T> {
     const { servers, clock } = this.#deps;
     const { roomId, roomNid, version } = head;
-    const toAsk = () => servers.serversToAsk(head, first);
+    const selectServers = () => servers.serversToQuery(head, first);
     const ending = new AbortController();
     const end = () => ending.abort();
     const timer = clock.setTimer(maxDuration, end);
@@ -51,7 +51,9 @@ export class ServerQueries {
     if (this.closed) end();
     try {
       const { signal } = ending;
-      return await work(new ServerQuery({ ...this.#deps, roomId, roomNid, version, servers: toAsk, signal }));
+      return await work(
+        new ServerQuery({ ...this.#deps, roomId, roomNid, version, servers: selectServers, signal }),
+      );
     } finally {
       timer.cancel();
       this.#closing.signal.removeEventListener('abort', end);

@@ -1,8 +1,8 @@
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { RoomVersion } from '../../protocol/index.ts';
-import type { AskBackoff } from './ask-backoff.ts';
+import type { QueryBackoff } from './query-backoff.ts';
 
-/** No server that may be asked provides what an event needs. */
+/** No server to which a request may be sent provides what an event needs. */
 export class FetchFailed extends Error {
   override readonly name = 'FetchFailed';
   readonly outcome: QueryOutcome | undefined;
@@ -14,10 +14,10 @@ export class FetchFailed extends Error {
 }
 
 /**
- * How the servers have answered: all with M_FORBIDDEN, at least one with another error or not at all, or no
- * server was asked.
+ * How the servers have answered: all with M_FORBIDDEN, at least one with another error or not at all, or no request
+ * was sent.
  */
-export type QueryOutcome = 'all refuse' | 'mixed' | 'none asked';
+export type QueryOutcome = 'all refuse' | 'mixed' | 'no request';
 
 /** Timeouts of one request in milliseconds: `long` is for responses with whole states and auth chains. */
 export const requestTimeout = { short: 15_000, long: 60_000 } as const;
@@ -26,11 +26,11 @@ export interface ServerQueryDeps {
   readonly roomId: string;
   readonly roomNid: number;
   readonly version: RoomVersion;
-  /** Selects the servers to ask, best first; called before the first request. */
+  /** Selects the servers that receive the requests, best first; called before the first request. */
   readonly servers: () => Promise<readonly string[]>;
   /** When it aborts, no more requests are sent. */
   readonly signal: AbortSignal;
-  readonly backoff: AskBackoff;
+  readonly backoff: QueryBackoff;
   readonly log: Logger;
 }
 
@@ -45,7 +45,7 @@ export class ServerQuery {
   readonly #sentRequests = new Set<string>();
   /** Servers whose failure is recorded, so that one query lengthens the backoff of a server only once. */
   readonly #failed = new Set<string>();
-  #outcome: QueryOutcome = 'none asked';
+  #outcome: QueryOutcome = 'no request';
 
   constructor(deps: ServerQueryDeps) {
     this.roomId = deps.roomId;
@@ -55,7 +55,7 @@ export class ServerQuery {
     this.#deps = deps;
   }
 
-  /** The servers to ask, best first. */
+  /** The servers that receive the requests, best first. */
   servers(): Promise<readonly string[]> {
     this.#servers ??= this.#deps.servers();
     return this.#servers;
@@ -78,19 +78,23 @@ export class ServerQuery {
   }
 
   /**
-   * Asks one server after another until one returns what is needed. Leaves out servers that already received the same
-   * request. A server without a useful answer goes into backoff for this room; a useful answer ends its backoff.
+   * Sends a request to one server after another until one returns what is needed. Leaves out servers that already
+   * received the same request. A server without a useful answer goes into backoff for this room; a useful answer ends its
+   * backoff.
    * @param request names the request: the endpoint and the events that it is about
-   * @param ask returns `undefined` or throws when the server does not return what is needed
+   * @param send sends the request to a server; returns `undefined` or throws when the server does not return what is needed
    * @returns `undefined` when no server returned what is needed
    */
-  async ask<T>(request: string, ask: (server: string) => Promise<T | undefined>): Promise<T | undefined> {
+  async request<T>(
+    request: string,
+    send: (server: string) => Promise<T | undefined>,
+  ): Promise<T | undefined> {
     const { backoff, log } = this.#deps;
     for (const server of await this.servers()) {
       if (this.signal.aborted) return undefined;
       if (!this.isNewRequest(server, request)) continue;
       try {
-        const answer = await ask(server);
+        const answer = await send(server);
         this.#outcome = 'mixed';
         if (answer !== undefined) {
           backoff.recordSuccess(this.roomId, server);

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { plainCaches } from '../../../test/support/servers/caches.ts';
-import { AskBackoff } from './ask-backoff.ts';
+import { QueryBackoff } from './query-backoff.ts';
 
 const room = '!r:a.example';
 const [a, b] = ['a.example', 'b.example'] as const;
 
-test('AskBackoff doubles the backoff of a server in one room with each failure, and ends it with a success', () => {
+test('QueryBackoff doubles the backoff of a server in one room with each failure, and ends it with a success', () => {
   const clock = manualClock();
-  const backoff = new AskBackoff(clock, plainCaches(clock));
+  const backoff = new QueryBackoff(clock, plainCaches(clock));
   const pauses: number[] = [];
   for (let times = 0; times < 9; times++) {
     backoff.recordFailure(room, a);
@@ -27,9 +27,9 @@ test('AskBackoff doubles the backoff of a server in one room with each failure, 
   assert.equal(backoff.backoffEnd(room, a), undefined);
 });
 
-test('AskBackoff delays events of a server whose last event took long, but allows requests to it', () => {
+test('QueryBackoff delays events of a server whose last event took long, but allows requests to it', () => {
   const clock = manualClock();
-  const backoff = new AskBackoff(clock, plainCaches(clock));
+  const backoff = new QueryBackoff(clock, plainCaches(clock));
   backoff.recordDuration(room, a, 1_999);
   assert.equal(backoff.eventsWaitUntil(room, a), undefined);
   backoff.recordDuration(room, a, 30_000);
