@@ -86,12 +86,12 @@ describe('the dashboard and the alert rules of contrib', () => {
     for (const name of series) {
       if (ofPrometheus.has(name)) continue;
       const metricLabels = labelsOf.get(name);
-      assert.ok(metricLabels, `${what} asks for ${name}, which the server does not have`);
+      assert.ok(metricLabels, `${what} queries ${name}, which the server does not have`);
       for (const label of metricLabels) knownLabels.add(label);
       isComplete &&= metricLabels.size > 0 || labels.length === 0;
     }
     if (isComplete)
-      for (const label of labels) assert.ok(knownLabels.has(label), `${what} asks for the label ${label}`);
+      for (const label of labels) assert.ok(knownLabels.has(label), `${what} queries the label ${label}`);
   };
 
   it('finds the names of series and labels in queries', () => {

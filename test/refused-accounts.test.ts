@@ -276,7 +276,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ],
     ];
 
-    it('asks a module once, with the device, whether a user may log in by OAuth 2.0', async () => {
+    it('calls a module once, with the device, to check whether a user may log in by OAuth 2.0', async () => {
       await server.register('once');
       checkedLogins.length = 0;
       const browser = new TestBrowser(server);

@@ -55,7 +55,7 @@ export interface ProfilesDeps {
    */
   readonly serverUserProfile?: (userId: string) => JsonObject | undefined;
   readonly avatarFiles?: AvatarFiles | undefined;
-  /** Asks application services to create a user. @returns whether one has done so */
+  /** Queries the application services for a user, so that they may create it. @returns whether one has done so */
   readonly provideUser?: ((userId: string) => Promise<boolean>) | undefined;
   /** Runs in every transaction that changes a profile, to update copies of it. */
   readonly onChange?: (writer: AnyWriter, userId: string) => Promise<void>;
@@ -216,7 +216,7 @@ export class Profiles implements AccountLifecycle {
     return this.#deps.serverUserProfile?.(userId) !== undefined || this.#deps.accounts.userExists(userId);
   }
 
-  /** Asks application services for a user who does not exist. */
+  /** Queries the application services for a user who does not exist. */
   async #existsOrProvided(userId: string): Promise<boolean> {
     if (await this.#exists(userId)) return true;
     return (await this.#deps.provideUser?.(userId)) === true && this.#exists(userId);

@@ -30,7 +30,7 @@ export interface RoomWriterDeps extends RoomReaderDeps {
   readonly eventChecks?: OpenEventChecks;
   /** Checks of events of remote users; by default there are none. */
   readonly receivedEventChecks?: ReceivedEventChecks | undefined;
-  /** Sends requests to policy servers; absent: no policy server is asked. */
+  /** Sends requests to policy servers; absent: no policy server receives requests. */
   readonly policyServerClient?: PolicyServerClient | undefined;
 }
 

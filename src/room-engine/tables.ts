@@ -71,8 +71,8 @@ export interface RoomTables {
     event_id: string;
     /**
      * How many more backfill responses, for this event and the events before it, may be fetched without a request of a
-     * client, see `MissedHistory`; null for history before this server's first join, which is fetched only when a
-     * client asks.
+     * client, see `MissedHistory`; null for history before this server's first join, which is fetched only on a request
+     * of a client.
      */
     backfills_left: number | null;
     /** nid of an event that has `event_id` among its `prev_events`. */

@@ -102,7 +102,7 @@ export class EventProcessor {
 
   /**
    * Places an event, after fetching and placing the missing events before it.
-   * @param origin the server that is asked first, before the server of the sender
+   * @param origin the server that receives the requests first, before the server of the sender
    * @throws FetchFailed when an event or a state that it refers to is missing; the MatrixErrors of `Placement.place`
    */
   async process(

@@ -27,7 +27,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(peers.count('stateIds'), 1);
     });
 
-    it('refuses unwanted, unrelated and forged events of a gap, and asks the next server', async () => {
+    it('refuses unwanted, unrelated and forged events of a gap, and sends the request to the next server', async () => {
       const { room, peers, send, statuses } = await joinedRoom(open);
       const otherRoom = new RemoteRoom(creator.replace('creator', 'someone'));
       for (const [server, key] of room.keys) otherRoom.keys.set(server, key);

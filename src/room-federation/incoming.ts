@@ -160,9 +160,9 @@ export class Incoming {
   /**
    * Places one event of a local user that another server has accepted, after fetching the missing events and states
    * that it refers to. When that fails, the event is staged, so that it is placed later: the other servers have it.
-   * @param origin the server that is asked first, even if it is in backoff for this room
-   * @throws MatrixError M_NOT_FOUND for an unknown room; FetchFailed when an event or state that it refers to
-   * is missing
+   * @param origin the server that receives the requests first, even if it is in backoff for this room
+   * @throws MatrixError M_NOT_FOUND for an unknown room; FetchFailed when an event or state that it refers to is
+   * missing
    */
   async process(roomId: string, origin: string, event: VerifiedEvent): Promise<StoredEvent> {
     const head = await this.#deps.heads.get(roomId);
@@ -183,9 +183,9 @@ export class Incoming {
   }
 
   /**
-   * Fetches the whole state before a stored event of a room, even where parts of it are stored, and stores
-   * all of its events.
-   * @param first servers to ask before other servers
+   * Fetches the whole state before a stored event of a room, even where parts of it are stored, and stores all of its
+   * events.
+   * @param first servers that receive the requests before other servers
    * @throws MatrixError M_NOT_FOUND for an unknown room; FetchFailed when no server provides enough of the state
    */
   async stateBefore(
@@ -205,7 +205,7 @@ export class Incoming {
     return this.#queries.run(head, first, (query) => this.#states.stateBefore(query, eventId, prev, options));
   }
 
-  /** Whether any server could be asked for older events of a room. Reads memory only. */
+  /** Whether older events of a room could be requested from any server. Reads memory only. */
   canBackfill(head: RoomHead): boolean {
     return this.#backfiller.isPossible(head);
   }

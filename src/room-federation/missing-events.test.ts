@@ -17,7 +17,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(peers.count('missingEvents') <= 4, `${peers.count('missingEvents')} requests`);
       const [first] = peers.receivedRequests;
       assert.deepEqual(first?.args[2], { earliest: [join], latest: [last], limit: 20, minDepth: 0 });
-      assert.equal(first?.server, 'b.example', 'the server that sent the event is asked first');
+      assert.equal(first?.server, 'b.example', 'the server that sent the event receives the first request');
     });
 
     it('fetches the state before an event behind a gap that is too wide', async () => {
@@ -42,7 +42,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(head?.membership(alice), 'join');
     });
 
-    it('asks for the state at the missing previous event and not at the event itself', async () => {
+    it('requests the state at the missing previous event and not at the event itself', async () => {
       const { room, peers, send, statuses, fixture } = await joinedRoom(open);
       const topic = room.add({
         type: 'm.room.topic',
@@ -76,7 +76,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(head?.membership('@carol:c.example'), 'join');
     });
 
-    it('asks a server again at once when it sends another event, although it did not return missing events before', async () => {
+    it('sends a further request to a server at once when it sends another event, although it did not return missing events before', async () => {
       const { room, peers, send, statuses } = await joinedRoom(open);
       room.say(creator, 'lost');
       const first = room.say(creator, 'first');

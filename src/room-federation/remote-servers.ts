@@ -100,7 +100,7 @@ export interface OtherServers {
   readonly events: RemoteEvents;
   readonly keys: EventKeys;
   readonly health: ServerHealth;
-  /** Absent when policy servers are not asked, and their signatures are not required. */
+  /** Absent when policy servers receive no requests, and their signatures are not required. */
   readonly policies?: PolicyServerClient;
   /** Absent when an invite can be ended only by its sender. */
   readonly memberships?: Pick<MembershipPeers, 'fetchEventTemplate'>;
@@ -110,7 +110,7 @@ const noNetwork = async (): Promise<never> => {
   throw new Error('this server has no access to remote servers');
 };
 
-/** Stands for remote servers where there is no network: no server can be asked, and no key is known. */
+/** Stands for remote servers where there is no network: no request can be sent, and no key is known. */
 export const noOtherServers: OtherServers = {
   events: {
     event: noNetwork,

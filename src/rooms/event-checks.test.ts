@@ -217,7 +217,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { fixture, checks } = await openWithChecks();
       const { engine } = fixture;
       const roomId = await fixture.room(alice);
-      const failsWhenCalled = new Proxy({}, { get: () => () => assert.fail('another server was asked') });
+      const failsWhenCalled = new Proxy(
+        {},
+        { get: () => () => assert.fail('another server received a request') },
+      );
       const remote = new RemoteMemberships({
         engine,
         placement: engine.placement,

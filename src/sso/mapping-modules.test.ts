@@ -102,7 +102,7 @@ describe('modules of user_mapping_provider', () => {
   const whoami = async ({ access_token: token }: Record<string, unknown>) =>
     (await hearth.server.api('GET', '/_matrix/client/v3/account/whoami', { token: String(token) })).status;
 
-  it('[option: oidc_providers[].user_mapping_provider.module] asks the module for the id and the account of a user of OpenID Connect, also at a logout', async () => {
+  it('[option: oidc_providers[].user_mapping_provider.module] calls the module for the id and the account of a user of OpenID Connect, also at a logout', async () => {
     idp.user = { sub: 'a-1', preferred_username: 'anna', name: 'Anna' };
     const session = await hearth.session(await hearth.login('oidc-mapped'));
     assert.deepEqual([session['user_id'], session['locale']], ['@oidc-anna:test', 'de']);
@@ -123,7 +123,7 @@ describe('modules of user_mapping_provider', () => {
     assert.equal(await whoami(session), 401);
   });
 
-  it('[option: saml2_config.user_mapping_provider.module] asks the module for the account of a user of SAML, and lets the user confirm the name if the module says so', async () => {
+  it('[option: saml2_config.user_mapping_provider.module] calls the module for the account of a user of SAML, and lets the user confirm the name if the module says so', async () => {
     assert.equal((await hearth.session(await samlLogin('ben')))['user_id'], '@uni-ben:test');
     const { issuer, nameId, attributes } = samlUsers.at(-1)!;
     assert.deepEqual([issuer, attributes], [saml.entityId, { uid: ['ben'] }]);

@@ -77,7 +77,7 @@ export interface SenderFilter {
 export interface PresenceSection {
   /**
    * Returns events for a user. Called when the source has new data, and when the user has joined a room.
-   * @param request `after: undefined` asks for all events, as a first sync does
+   * @param request `after: undefined` selects all events, as a first sync does
    */
   events(request: {
     readonly userId: string;

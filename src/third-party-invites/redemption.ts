@@ -11,7 +11,10 @@ import {
 import { isResident, type RoomHead, type RoomWriter, visibleContent } from '../room-engine/index.ts';
 import type { Memberships } from '../rooms/index.ts';
 
-/** Asks the inviter's server to send `event`, which invites the user who has the address (`exchange_third_party_invite`). */
+/**
+ * Sends the inviter's server a request to send `event`, which invites the user who has the address
+ * (`exchange_third_party_invite`).
+ */
 export type Exchange = (server: string, roomId: string, event: JsonObject) => Promise<void>;
 
 export interface RedemptionDeps {
@@ -62,7 +65,7 @@ export class Redemption {
     return this.#invite(roomId, sender, readSigned(signedJson), false);
   }
 
-  /** @param isWanted whether the user asks for the invite: then limits and rules for inviters do not apply */
+  /** @param isWanted whether the user requests the invite: then limits and rules for inviters do not apply */
   async #invite(roomId: string, sender: string, signed: Signed, isWanted: boolean): Promise<void> {
     const { engine, memberships, exchange, serverName } = this.#deps;
     const head = await engine.heads.get(roomId);

@@ -136,7 +136,7 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
     }
   }
 
-  /** Checks the rules of the room before the identity server is asked. */
+  /** Checks the rules of the room before a request is sent to the identity server. */
   async #checkMayInviteTo(userId: string, head: RoomHead | undefined): Promise<void> {
     if (head?.membership(userId) !== 'join') throw forbidden('You are not in this room');
     const current = async (type: string): Promise<RoomEvent | undefined> => {

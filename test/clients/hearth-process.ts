@@ -106,7 +106,7 @@ export class HearthProcess {
   }
 
   /**
-   * Asks the process to stop and waits until it has; kills it after `timeout` milliseconds.
+   * Signals the process to stop and waits until it has; kills it after `timeout` milliseconds.
    * @returns its exit code, `null` when it was killed
    */
   async stop(timeout = 60_000): Promise<number | null> {

@@ -25,7 +25,7 @@ const answersToLargeRequests: ReadonlySet<string> = new Set([
   '400 page',
 ]);
 
-/** Whether the server has done what the request asks for. */
+/** Whether the server has carried out the request. */
 const isAccepted = (answer: string) => /^[23]\d\d$/.test(answer);
 
 /**

@@ -48,7 +48,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.equal(inviteState[0]!.event_id, undefined);
         const inviter = inviteState.find(({ state_key: key }) => key === anna.id);
         assert.deepEqual([inviter?.type, inviter?.content['displayname']], ['m.room.member', 'anna']);
-        // No server is named in the request: the inviting server is asked.
+        // No server is named in the request: the inviting server receives the requests.
         await ben.join(roomId);
         assert.equal(await membershipFor(ben, roomId, ben.id), 'join');
         assert.equal(await membershipFor(anna, roomId, ben.id), 'join');

@@ -10,12 +10,12 @@ const v1 = '/_matrix/federation/v1';
 const names = ['client.test', 'alias.test', 'inviter.test', 'space.test', 'member.test'] as const;
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
-  describe('the servers that are asked for a join', () => {
+  describe('the servers that receive the requests of a join', () => {
     let several: SeveralServers;
     let anna: TestClient;
     let inviter: ScriptedServer;
     let room: SignedRoom;
-    /** The servers that were asked to prepare a join, in order. */
+    /** The servers that received a request to prepare a join, in order. */
     const requestedServers: string[] = [];
     before(async () => {
       several = new SeveralServers(kind);
@@ -56,7 +56,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return requestedServers.splice(0);
     }
 
-    it('asks the servers in `via` of the request, of the alias, of the invite and in `via` of a space of the user, in this order', async () => {
+    it('sends requests to the servers in `via` of the request, of the alias, of the invite and in `via` of a space of the user, in this order', async () => {
       assert.deepEqual(await join(room.roomId), ['inviter.test']);
       const space = await anna.createRoom({ creation_content: { type: 'm.space' } });
       await anna.setState(space, 'm.space.child', { via: ['space.test', 5, 'a.test'] }, room.roomId);
@@ -76,7 +76,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await join(room.roomId), ['inviter.test']);
     });
 
-    it('does not ask the server in the room id when only the room id is known', async () => {
+    it('sends no request to the server in the room id when only the room id is known', async () => {
       assert.deepEqual(await join('!room:member.test'), []);
     });
   });

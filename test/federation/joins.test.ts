@@ -134,7 +134,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         'M_INVALID_PARAM',
       );
       await anna.setState(roomId, 'm.room.topic', { topic: 'while you were away' });
-      // The servers that were in the room are not asked unless the user names them.
+      // The servers that were in the room receive no requests unless the user names them.
       await assertError(join(ben, roomId), 404, 'M_NOT_FOUND');
       const { status, raw } = await join(ben, roomId, ['a.test']);
       assert.equal(status, 200, raw);

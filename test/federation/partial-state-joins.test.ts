@@ -144,7 +144,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await near.request('a.test', 'GET', path)).status, 200);
     });
 
-    it('does not let another local user join without asking the resident server', async () => {
+    it('does not let another local user join without a request to the resident server', async () => {
       const { sendMembers } = await join();
       const albert = await a.registerClient(`albert${kind}`);
       resident.on(`GET ${v1}/make_join/`, () => [403, { errcode: 'M_FORBIDDEN', error: 'banned' }]);

@@ -56,7 +56,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return { server, resident, roomId, path, charlie, derek, join, members, messages };
     }
 
-    it('asks the server that answered the join for the state at the previous event of the join', async () => {
+    it('requests the state at the previous event of the join from the server that answered the join', async () => {
       const { resident, charlie, derek, join, members } = await residentRoom();
       const last = [...resident.room.events.keys()].at(-1)!;
       await join();
@@ -83,7 +83,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await members();
     });
 
-    it('asks for the state at the missing previous event of a gap that get_missing_events does not close', async () => {
+    it('requests the state at the missing previous event of a gap that get_missing_events does not close', async () => {
       const { resident, path, join, members, messages } = await residentRoom();
       await join();
       await members();

@@ -154,7 +154,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(signRequests().length, 3);
     });
 
-    it('asks the policy server about remote events without its signature', async () => {
+    it('requests the signature of the policy server for remote events without it', async () => {
       await usePolicy();
       await eventually('the policy', () => remoteMember.latest.type === 'm.room.policy');
       const signedMessage = remoteMember.message('signed already');
@@ -198,7 +198,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await remoteMember.send(signed(signedMessage.event.pdu));
       await waitForMessage('signed');
       assert.deepEqual(await messageBodies(), ['signed']);
-      // The policy server is not asked again right after a failure.
+      // The policy server receives no further request right after a failure.
       assert.equal(signRequests().length, 1);
     });
 

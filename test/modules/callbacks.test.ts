@@ -285,7 +285,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await setVisibility('private')).status, 200);
     });
 
-    it('lets modules send presence to further local and remote users, and lets local users ask for it', async () => {
+    it('lets modules send presence to further local and remote users, and lets local users request it', async () => {
       const lisa = await localServer.registerClient('lisa');
       const mona = await localServer.registerClient('mona');
       const tessSince = (await tess.sync()).next_batch;

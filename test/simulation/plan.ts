@@ -25,7 +25,7 @@ export interface Plan {
   readonly actionWeights: Readonly<Record<ActionName, number>>;
   /** Number of events with the same prev_events that one server makes; 0 for none. */
   readonly forkWidth: number;
-  /** Whether servers ask for the full room state when they join, instead of `omit_members`. */
+  /** Whether servers request the full room state when they join, instead of `omit_members`. */
   readonly joinsWithAllMembers: boolean;
   readonly isEncrypted: boolean;
   /** Number of actions that federate by EDU: see `edu-traffic.ts`. */

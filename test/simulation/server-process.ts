@@ -50,7 +50,7 @@ export interface ServerEnvironment {
   /** Path of a database with the current schema, which each server copies. */
   readonly template: string;
   readonly folder: string;
-  /** Whether servers ask for the full room state when they join, instead of `omit_members`. */
+  /** Whether servers request the full room state when they join, instead of `omit_members`. */
   readonly joinsWithAllMembers: boolean;
 }
 

@@ -101,9 +101,9 @@ export class AuditLog {
   }
 
   /**
-   * Stores a request. Requests that change nothing and are equal to one of the last hour are counted in its entry, because
-   * the console asks for live figures every few seconds. Never rejects: the request has been handled, so a failure to store
-   * its entry is logged only.
+   * Stores a request. Requests that change nothing and are equal to one of the last hour are counted in its entry,
+   * because the console requests live figures every few seconds. Never rejects: the request has been handled, so a
+   * failure to store its entry is logged only.
    */
   record({ target, ...entry }: AuditEntry): Promise<void> {
     const ts = this.#deps.clock.now();

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import type { ListIdentity, PageCursors, PageStart } from './page-cursors.ts';
 import type { RowsOfPage } from './read-page.ts';
 
-/** Maximum number of rows of a page, whatever the request asks for. */
+/** Maximum number of rows of a page, also when the request names more. */
 export const maxRows = 1_000;
 
 /** The query parameters of all paged lists. */

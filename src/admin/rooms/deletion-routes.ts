@@ -150,9 +150,10 @@ function statusRoutes(deletion: RoomDeletion): Route[] {
 }
 
 /**
- * Checks a request, and returns the deletion that it asks for. Unknown rooms are answered with 400, as the documentation of the
- * reference server says, and not with 404.
- * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND for a deactivated `new_room_user_id`, errors of modules that refuse the deletion
+ * Checks a request, and returns the deletion that it describes. Unknown rooms are answered with 400, as the
+ * documentation of the reference server says, and not with 404.
+ * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND for a deactivated `new_room_user_id`, errors of modules that refuse
+ * the deletion
  */
 async function prepareDeletion(
   { rooms, users, checkRoomDeletion }: DeletionRoutesDeps,

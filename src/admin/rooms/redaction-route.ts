@@ -20,8 +20,8 @@ export interface RedactionRouteDeps {
 }
 
 /**
- * Redacts one event: as the administrator who asks, if that user may; else as the local sender of the event, or as the
- * most powerful local member of the room.
+ * Redacts one event: as the administrator who sends the request, if that user may; else as the local sender of the
+ * event, or as the most powerful local member of the room.
  */
 export function redactionRoute({ rooms, knownRooms, serverName }: RedactionRouteDeps): Route {
   const { engine, sending } = rooms;

@@ -22,7 +22,7 @@ const mentionDefaultKeyServer: Rule<Values> = (values, view) => {
     ({ server_name }) => server_name === publicKeyServer,
   );
   if (usesPublicKeyServer && !values.suppress_key_server_warning) {
-    const message = `${publicKeyServer} is asked for the keys of other servers; if this is intended, set suppress_key_server_warning: true`;
+    const message = `the keys of other servers are requested from ${publicKeyServer}; if this is intended, set suppress_key_server_warning: true`;
     view.notice('trusted_key_servers', message);
   }
 };

@@ -111,8 +111,8 @@ export class Jobs {
   }
 
   /**
-   * Deletes a job that waits or runs, or marks it as cancelled. It does not run again; a running attempt ends when it asks
-   * `isCancelled`.
+   * Deletes a job that waits or runs, or marks it as cancelled. It does not run again; a running attempt ends when it
+   * calls `isCancelled`.
    * @param keep milliseconds for which a job that is marked as cancelled stays in the list; absent: it is deleted
    * @returns whether there was such a job
    */

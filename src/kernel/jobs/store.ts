@@ -150,7 +150,8 @@ export async function deleteJob(writer: Writer<JobTables>, kind: string, key: st
 }
 
 /**
- * Marks a job that waits or runs as cancelled. A running attempt continues until it asks, and is not retried.
+ * Marks a job that waits or runs as cancelled. A running attempt continues until it calls `isCancelled`, and is not
+ * retried.
  * @param keepUntil end of the time for which the job stays in the list, in milliseconds since the epoch
  * @returns whether there was such a job
  */

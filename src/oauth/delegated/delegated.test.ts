@@ -226,7 +226,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('lets application services register users without a session, and use them and their devices, without asking the authentication service', async () => {
+    it('lets application services register users without a session, and use them and their devices, without a request to the authentication service', async () => {
       const v3 = '/_matrix/client/v3';
       const register = (more: object, token = hearth.bridge.token) => {
         const body = { type: 'm.login.application_service', username: 'irc_anna', ...more };

@@ -353,7 +353,7 @@ describe('authorize, v1 rule 11: m.room.redaction', () => {
   ]);
 });
 
-test('authorize asks isSignedBy whether the authorising server will sign an event that is not signed yet', () => {
+test('authorize calls isSignedBy to check whether the authorising server will sign an event that is not signed yet', () => {
   const [version] = versions(12);
   const state = lookupIn(
     [create({}), membership(member, 'join')].map((fields) => testEvent(version!, fields)),

@@ -26,7 +26,7 @@ interface Search {
 export class AnsweredEvents {
   readonly #engine: RoomReader;
   readonly #events: PushEvents;
-  /** The last search, because the pending events of a user in a room are asked about one after the other. */
+  /** The last search, because the pending events of a user in a room are looked up one after the other. */
   #last: Search | undefined;
 
   constructor(engine: RoomReader, events: PushEvents) {

@@ -18,8 +18,8 @@ import {
 import { openUnread, unreadFromDisk, unreadOver } from '../test/unread-under-test.ts';
 
 /**
- * An action of a user. `ask` requests the unread counts; `rules`, `keyword` and `ignore` change the user's push rules and
- * ignored users; the others send an event or a receipt, or leave and join the room.
+ * An action of a user. `count` requests the unread counts; `rules`, `keyword` and `ignore` change the user's push rules
+ * and ignored users; the others send an event or a receipt, or leave and join the room.
  */
 interface Step {
   readonly action:
@@ -32,7 +32,7 @@ interface Step {
     | 'redact'
     | 'read'
     | 'rejoin'
-    | 'ask'
+    | 'count'
     | 'rules'
     | 'keyword'
     | 'ignore';
@@ -57,8 +57,8 @@ const script = fc.array(
       'read',
       'read',
       'rejoin',
-      'ask',
-      'ask',
+      'count',
+      'count',
       'rules',
       'keyword',
       'ignore',
@@ -111,7 +111,7 @@ class ConversationRun {
     const target = this.events[picked];
     const body = isSecondForm ? 'some cake' : 'hello';
     const mentions = { 'm.mentions': { user_ids: mentioned } };
-    if (action === 'ask') await counts(userId, roomId);
+    if (action === 'count') await counts(userId, roomId);
     else if (action === 'say')
       this.#add(await fixture.say(userId, roomId, body), userId, { hasKeyword: isSecondForm });
     else if (action === 'notice') {

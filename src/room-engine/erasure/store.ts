@@ -2,11 +2,11 @@ import type { Reader, Writer } from '../../kernel/database/index.ts';
 
 /** The table of users who requested erasure. */
 export interface ErasureTables {
-  /** `position`: position on the streams at which the user asked. */
+  /** `position`: position on the streams at which the user requested it. */
   erased_users: { user_id: string; position: number };
 }
 
-/** Reads all users who requested erasure, with the positions at which they asked. */
+/** Reads all users who requested erasure, with the positions of their requests. */
 export async function readErasedUsers(reader: Reader<ErasureTables>): Promise<Map<string, number>> {
   const rows = await reader.selectFrom('erased_users').selectAll().execute();
   return new Map(rows.map((row) => [row.user_id, row.position]));

@@ -29,7 +29,7 @@ export interface RemoteRequestOptions {
 /** Sends requests to policy servers; supplied at composition. */
 export interface PolicyServerClient {
   /**
-   * Asks for a signature. Source: server-server API, `POST /_matrix/policy/v1/sign`.
+   * Requests a signature. Source: server-server API, `POST /_matrix/policy/v1/sign`.
    * @returns the response, unverified: signatures by server and key id
    * @throws when the server cannot be reached, or refuses
    */
@@ -49,7 +49,7 @@ export interface PolicyServersDeps {
   readonly serverName: string;
   readonly events: EventStore;
   readonly clock: Clock;
-  /** `undefined` where federation is off: then no policy server is asked. */
+  /** `undefined` where federation is off: then no policy server receives requests. */
   readonly client: PolicyServerClient | undefined;
 }
 

@@ -206,7 +206,7 @@ export class EventAppender {
       const unchanged = isForked ? undefined : unchangedEntry(head, draft, context);
       if (unchanged) return { stored: unchanged, durable: writer.durable(unchanged) };
       if (isUnchecked) {
-        // The rules are checked before the modules, because a module may ask another server.
+        // The rules are checked before the modules, because a module may send requests to another server.
         if (!isForked) requireAuthorized(composeEvent(this.#deps, draft, head, context), head, context);
         draft = await checks.pass(draft, { roomId });
         if (draft !== requestedDraft) checkStorable(draft);

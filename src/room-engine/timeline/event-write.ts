@@ -44,7 +44,7 @@ export interface RemoteWrite {
   readonly place?: number | undefined;
   /** Ids of previous events that are not on the timeline: the new backward extremities. */
   readonly missing?: readonly string[];
-  /** How many backfill responses may be fetched from the extremities in `missing` before a client asks; absent: 0. */
+  /** Number of backfill responses that may be fetched from `missing` without a request of a client; absent: 0. */
   readonly backfillsLeft?: number | undefined;
   /** The event may be a backward extremity, and is on the timeline after this write. */
   readonly fillsGap?: boolean;

@@ -17,8 +17,8 @@ interface InvalidEvent {
 }
 
 /**
- * Events that failed the checks, by the server that sent them, so that the server is not asked for them
- * again. Another server may have the same event with valid signatures.
+ * Events that failed the checks, by the server that sent them, so that they are not requested from it again. Another
+ * server may have the same event with valid signatures.
  */
 export class InvalidEvents {
   readonly #clock: Clock;

@@ -29,7 +29,7 @@ export interface StateOptions {
    * because keys may become available; their last attempts accept more.
    */
   readonly maxMissing?: number;
-  /** Whether servers in backoff for this room are asked, too. */
+  /** Whether servers in backoff for this room receive requests, too. */
   readonly ignoreBackoff?: boolean;
   /**
    * Whether the state before an event is requested at the event itself when the states at its previous events

@@ -46,8 +46,8 @@ export class CandidateServers {
   }
 
   /**
-   * The servers to ask for a join or knock, in this order: servers that the client or the room alias names,
-   * servers that invited the user, and servers that a space of the user names. No other server is asked, even
+   * The servers for the requests of a join or knock, in this order: servers that the client or the room alias names,
+   * servers that invited the user, and servers that a space of the user names. No other server receives requests, even
    * if this server knows more servers of the room: its knowledge may be old, from before it left the room, and its
    * users did not choose these servers.
    * @param via servers from the client's `via`, or from the room alias
@@ -77,7 +77,7 @@ export class CandidateServers {
     return { each, others: candidates.filter((server) => !each.includes(server)).slice(0, maxOthers) };
   }
 
-  /** The servers that may be in the room: more servers than are asked for a join. */
+  /** The servers that may be in the room: more servers than receive the requests of a join. */
   async #leaveCandidates(userId: string, roomId: string): Promise<string[]> {
     const { engine, strippedState } = this.#deps;
     const stripped = await strippedState(roomId, userId);

@@ -31,13 +31,13 @@ export interface RemoteMembershipsDeps extends HandshakeDeps, CandidateDeps {
   readonly roomMutex: KeyedMutex;
 }
 
-/** A user, a room, and the servers to ask. */
+/** A user, a room, and the servers that receive the requests. */
 export interface RemoteMembershipRequest {
   readonly userId: string;
   readonly roomId: string;
   /** Servers from the client's `via`, or from the room alias. */
   readonly via?: readonly string[] | undefined;
-  /** If present, only these servers are asked, even if this server is in the room already. */
+  /** If present, only these servers receive requests, even if this server is in the room already. */
   readonly only?: readonly string[] | undefined;
   /** The content of the membership event. */
   readonly content: JsonObject;

@@ -13,7 +13,7 @@ const remote = (status: number, errcode: string, more = {}) =>
 
 /**
  * Calls `tryServers` with scripted servers.
- * @returns the value or error, and the servers that were asked, with `!` where a backoff was ignored
+ * @returns the value or error, and the servers that received a request, with `!` where a backoff was ignored
  */
 async function tryWithOutcomes(outcomes: Readonly<Record<string, Outcome>>, clock = manualClock()) {
   const requestedServers: string[] = [];
@@ -35,8 +35,8 @@ const errorOf = async (...failures: Error[]) => {
   return [value.status, value.errcode];
 };
 
-describe('tryServers asks one server after another', () => {
-  it('asks no further server after the first success', async () => {
+describe('tryServers sends a request to one server after another', () => {
+  it('sends no further request after the first success', async () => {
     const { value, requestedServers } = await tryWithOutcomes({
       'a.test': remote(403, 'M_FORBIDDEN'),
       'b.test': new HandshakeFailure('b.test', 'nonsense'),
@@ -47,7 +47,7 @@ describe('tryServers asks one server after another', () => {
     assert.deepEqual(requestedServers, ['a.test', 'b.test', 'c.test']);
   });
 
-  it('asks servers in backoff only after all servers without backoff have failed', async () => {
+  it('sends requests to servers in backoff only after all servers without backoff have failed', async () => {
     const inBackoff = new ServerUnavailable('a.test', { retryAt: 5 });
     const helped = await tryWithOutcomes({ 'a.test': inBackoff, 'b.test': 'done' });
     assert.deepEqual(helped, { value: 'done', requestedServers: ['a.test', 'b.test'] });
@@ -71,7 +71,7 @@ describe('tryServers asks one server after another', () => {
     assert.deepEqual(await errorOf(remote(401, 'M_UNKNOWN_TOKEN')), [502, 'M_UNKNOWN']);
   });
 
-  it('throws the error of a server that was asked in spite of its backoff, and not the error of the backoff', async () => {
+  it('throws the error of a server that received a request in spite of its backoff, and not the error of the backoff', async () => {
     const failure = new HandshakeFailure('a.test', 'the state has no create event');
     const outcome = tryServers(['a.test'], manualClock(), async (server, ignoreBackoff) => {
       throw ignoreBackoff ? failure : new ServerUnavailable(server, { retryAt: 5 });
@@ -119,7 +119,7 @@ describe('tryServers asks one server after another', () => {
     assert.deepEqual((value as MatrixError).extra, { room_version: '99' });
   });
 
-  it('asks no further server after two minutes, and at most twelve servers', async () => {
+  it('sends no further request after two minutes, and requests to at most twelve servers', async () => {
     const clock = manualClock();
     const requestedServers: string[] = [];
     const servers = ['a.test', 'b.test', 'c.test'];

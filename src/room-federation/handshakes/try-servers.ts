@@ -16,7 +16,8 @@ const maxServers = 12;
 const maxSearchTime = 120_000;
 
 /**
- * Asks one server after another until one succeeds. Servers in backoff are asked after all other servers have failed.
+ * Sends a request to one server after another until one succeeds. Servers in backoff follow when all other servers have
+ * failed.
  * @throws MatrixError the most informative error of all servers
  */
 export async function tryServers<T>(

@@ -58,7 +58,7 @@ export class Backfiller {
     });
   }
 
-  /** Whether any remote server of the room could be asked. Reads memory only. */
+  /** Whether the room has any remote server to which requests could be sent. Reads memory only. */
   isPossible(head: RoomHead): boolean {
     return this.#deps.servers.hasRemoteServers(head);
   }

@@ -59,8 +59,8 @@ const day = 24 * 3_600_000;
 const maxRoomsCounted = 10_000;
 
 /**
- * Maximum number of servers that are asked first because they sent an event that refers to the missing events, and so
- * probably have them.
+ * Maximum number of servers that receive the requests first because they sent an event that refers to the missing
+ * events, and so probably have them.
  */
 const maxReferringServers = 3;
 

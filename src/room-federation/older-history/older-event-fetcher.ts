@@ -42,8 +42,8 @@ export class OlderEventFetcher {
   }
 
   /**
-   * Asks one server after another with `GET /backfill/{roomId}`. Drops messages that have expired by the
-   * retention policy of the room, and does not ask other servers for them.
+   * Sends `GET /backfill/{roomId}` to one server after another. Drops messages that have expired by the retention
+   * policy of the room, and does not request them from other servers.
    * @returns whether one of the events was placed
    */
   async fetch(query: ServerQuery, eventIds: readonly string[], limits: ResponseLimits): Promise<boolean> {

@@ -82,22 +82,22 @@ export class RoomWorkers {
     /** Events that are incomplete while another event waits for remote servers. */
     const skipped = new Set<string>();
     /** The processing of the event that waits for remote servers. */
-    let asking: Promise<void> | undefined;
+    let fetching: Promise<void> | undefined;
     for (;;) {
       const isFull = underWay.size >= maxTogether || skipped.size >= maxSkipped;
       const staged = this.#closed || isFull ? undefined : staging.nextDue(roomId, clock.now(), skipped);
       if (!staged) {
-        if (underWay.size === 0 && !asking) return;
+        if (underWay.size === 0 && !fetching) return;
         const changes = isFull ? [] : [staging.nextChange(roomId)];
-        await Promise.race([...underWay.values(), ...(asking ? [asking] : []), ...changes]);
+        await Promise.race([...underWay.values(), ...(fetching ? [fetching] : []), ...changes]);
       } else if (
         failedTogether.has(staged.eventId) ||
         !(await this.#placeWithOthers(staged, underWay, failedTogether))
       ) {
-        if (asking) skipped.add(staged.eventId);
+        if (fetching) skipped.add(staged.eventId);
         else {
-          asking = this.#processAfter(staged, [...underWay.values()]).finally(() => {
-            asking = undefined;
+          fetching = this.#processAfter(staged, [...underWay.values()]).finally(() => {
+            fetching = undefined;
             skipped.clear();
           });
         }

@@ -41,7 +41,7 @@ export interface AliasReservations {
   /** Whether the application service that makes the request may delete the alias, whichever user created it. */
   mayDelete(alias: string, requester: AliasRequester): boolean;
   /**
-   * Asks application services to create the room of an alias that does not exist.
+   * Queries the application services for an alias that does not exist, so that they may create its room.
    * @returns whether a service has created the room
    */
   provide(alias: string): Promise<boolean>;
@@ -177,7 +177,7 @@ export class RoomAliases {
   }
 
   /**
-   * Resolves a local alias; if it does not exist, asks application services to create it.
+   * Resolves a local alias; if it does not exist, queries the application services, which may create it.
    * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM
    */
   async resolveLocal(alias: string): Promise<ResolvedAlias> {
@@ -292,7 +292,7 @@ export class RoomAliases {
     await this.#removeFromCanonicalAlias(userId, row.room_id, alias);
   }
 
-  /** Asks application services to create the room of an alias. @returns the id of the room */
+  /** Queries the application services for an alias, so that they may create its room. @returns the id of the room */
   async #queryServices(alias: string): Promise<string | undefined> {
     return (await this.#reservations.provide(alias)) ? this.find(alias) : undefined;
   }

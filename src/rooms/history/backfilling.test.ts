@@ -186,7 +186,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(
         peers.count('timestampToEvent'),
         requestCount,
-        'no server is asked for an event that is stored',
+        'no request is sent for an event that is stored',
       );
       const context = await fixture.rooms.historyReader.context(viewer, room.roomId, target.eventId, {
         limit: 10,

@@ -16,9 +16,9 @@ export class EventByTime {
   }
 
   /**
-   * Returns the event closest to a time: at or after it (`forward`), or at or before it (`backward`). Where the
-   * stored history has a gap at that time, asks other servers for a closer event, for at most ten seconds.
-   * Source: client-server API, `GET /rooms/{roomId}/timestamp_to_event`.
+   * Returns the event closest to a time: at or after it (`forward`), or at or before it (`backward`). Where the stored
+   * history has a gap at that time, requests a closer event from other servers, for at most ten seconds. Source:
+   * client-server API, `GET /rooms/{roomId}/timestamp_to_event`.
    * @param ts milliseconds since the epoch
    * @throws MatrixError M_NOT_FOUND when the user can see no such event, M_FORBIDDEN when they may not read the room
    */

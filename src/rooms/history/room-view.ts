@@ -84,7 +84,7 @@ export class RoomView {
   }
 
   /**
-   * Opens the view for a user who asks to read the room.
+   * Opens the view for a user who requests to read the room.
    * @throws MatrixError M_FORBIDDEN for users who never joined or have forgotten the room, unless it is world-readable
    */
   static async forReading(engine: RoomReader, head: RoomHead | undefined, userId: string): Promise<RoomView> {

@@ -16,7 +16,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     let roomId: string;
     before(async () => {
       fixture = await RoomsUnderTest.open(open);
-      const delayed = { schedule: async () => 'not asked for here' };
+      const delayed = { schedule: async () => 'not scheduled here' };
       http = await RoutesUnderTest.start(sendingRoutes(fixture.rooms.sending, delayed), fixture.clock);
       roomId = await fixture.room(alice, bob);
     });

@@ -26,8 +26,8 @@ export interface AnswersDeps {
 }
 
 /**
- * Makes answers. Asks only the sources that may have new data, and awaits nothing that is in memory, so that the answer
- * for a client that syncs often is made without a turn of the event loop.
+ * Makes answers. Reads only the sources that may have new data, and awaits nothing that is in memory, so that the
+ * answer for a client that syncs often is made without a turn of the event loop.
  */
 export class Answers {
   readonly #deps: AnswersDeps;

@@ -142,7 +142,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await waiting).moods, ['sad']);
     });
 
-    it('does not ask a sync source that has nothing new', async (test) => {
+    it('does not call a sync source that has nothing new', async (test) => {
       const { moods, http, next } = await openMoods(open);
       test.after(() => http.stop());
       const { body } = await next();

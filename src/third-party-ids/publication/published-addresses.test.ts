@@ -59,7 +59,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('POST /account/3pid/unbind', () => {
-    it('asks the identity server at which the address was published, in a signed request', async () => {
+    it('sends a signed request to the identity server at which the address was published', async () => {
       identity.validated.set('one', 'anna@example.org');
       await publish();
       assert.equal(await unpublish({ address: 'Anna@example.org' }), 'success');
@@ -68,7 +68,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await unpublish(), 'no-support');
     });
 
-    it('asks the named identity server, only about the requesting user', async () => {
+    it('sends a request to the named identity server, only about the requesting user', async () => {
       identity.validated.set('one', 'anna@example.org');
       await publish();
       const eve = await fixture.server.register('eve');

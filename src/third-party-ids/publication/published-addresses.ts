@@ -38,9 +38,10 @@ export class PublishedAddresses {
   }
 
   /**
-   * Asks identity servers to forget an address.
-   * @param server the identity server to ask; by default those at which the user has published the address
-   * @returns whether at least one was asked, and all have forgotten it
+   * Sends identity servers a request to forget an address.
+   * @param server the identity server that receives the request; by default those at which the user has published the
+   * address
+   * @returns whether at least one received the request, and all have forgotten it
    */
   async unpublish(
     userId: string,
@@ -56,7 +57,7 @@ export class PublishedAddresses {
   }
 
   /**
-   * Asks identity servers to forget all addresses that a user has published.
+   * Sends identity servers a request to forget all addresses that a user has published.
    * @param server as in `unpublish`
    * @returns whether all have been forgotten
    */

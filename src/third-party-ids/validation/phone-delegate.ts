@@ -1,7 +1,7 @@
 import { OutboundError, type OutboundHttp, type OutboundRequest } from '../../kernel/outbound/index.ts';
 import { isJsonObject, type JsonObject, MatrixError, parseJson, unknown } from '../../protocol/index.ts';
 
-/** A text message that the service is asked to send. */
+/** A text message that the service sends on request. */
 export interface TextMessage extends JsonObject {
   readonly country: string;
   readonly phone_number: string;
@@ -38,7 +38,7 @@ export class PhoneDelegate {
     this.#base = `${base.replace(/\/+$/, '')}/_matrix/identity/api/v1`;
   }
 
-  /** Asks the service to send a token. @returns the service's session id @throws MatrixError */
+  /** Sends the service a request to send a token. @returns the service's session id @throws MatrixError */
   async sendToken(message: TextMessage, nextLink: string | undefined): Promise<string> {
     const { sid } = await this.#post('/validate/msisdn/requestToken', {
       ...message,

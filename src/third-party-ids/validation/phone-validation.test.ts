@@ -88,7 +88,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('asks the service once for each send attempt', async () => {
+    it('sends one request to the service for each send attempt', async () => {
       const first = await request('register');
       assert.equal((await request('register')).body['sid'], first.body['sid']);
       assert.equal(phones.requests.length, 1);
@@ -131,7 +131,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(codeOf(answer), [400, 'M_THREEPID_AUTH_FAILED']);
     });
 
-    it('rejects invalid numbers before the service is asked, and passes on what the service rejects', async () => {
+    it('rejects invalid numbers without a request to the service, and passes on what the service rejects', async () => {
       for (const more of [
         { phone_number: '12' },
         { phone_number: 'x' },
@@ -201,7 +201,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('answers alike for used and unknown numbers, and asks the service afterwards [option: request_token_inhibit_3pid_errors]', async () => {
+    it('answers alike for used and unknown numbers, and sends the request to the service afterwards [option: request_token_inhibit_3pid_errors]', async () => {
       await start({ request_token_inhibit_3pid_errors: true });
       const anna = await fixture.server.register('anna');
       const { body } = await request('account/3pid');

@@ -123,7 +123,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.equal(sessions.validated(session)?.address, 'user@example.org');
   });
 
-  it('applies the rate limits to a request before it asks modules about the address', async () => {
+  it('applies the rate limits to a request before it calls modules with the address', async () => {
     const calls: string[] = [];
     const { sendRequest } = await setUp(20, calls);
     await sendRequest('user@example.org');
@@ -147,9 +147,9 @@ forSelectedDatabases(import.meta.url, (open) => {
   it('does the same work for used and unknown addresses when the response must not reveal whether an address is used [option: request_token_inhibit_3pid_errors]', async () => {
     const { database, addresses, sendRequest } = await setUp();
     await addresses.add('@anna:test', { medium: 'email', address: 'anna@example.org', validatedAt: 1 });
-    const workOf = async (...asked: Parameters<typeof sendRequest>) => {
+    const workOf = async (...parameters: Parameters<typeof sendRequest>) => {
       const { reads, writes, transactions } = { ...database.statistics };
-      await sendRequest(...asked);
+      await sendRequest(...parameters);
       const after = database.statistics;
       return [after.reads - reads, after.writes - writes, after.transactions - transactions];
     };

@@ -104,7 +104,7 @@ export class TokenRequests {
     if (isNew && !addresses.isAllowed(medium, address)) throw addressDenied();
     limiter.take(`client ${ip}`);
     limiter.take(`${medium} ${address}`);
-    // After the rate limits, so that they also limit how often modules are asked.
+    // After the rate limits, so that they also limit how often modules are called.
     if (isNew) await addresses.checkUse?.(medium, address, purpose === 'registration');
     const isAddressInUse = (await addresses.findUser(medium, address)) !== undefined;
     const canBeValidated = isAddressInUse === (purpose === 'password_reset');

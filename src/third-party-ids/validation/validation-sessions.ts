@@ -19,7 +19,7 @@ import {
   saveSession,
 } from './session-store.ts';
 
-/** The address that a client asks to be validated, and the purpose. */
+/** The address whose validation a client requests, and the purpose. */
 export interface ValidationRequest {
   readonly medium: Medium;
   /** In canonical form. */

@@ -2,7 +2,7 @@ import { CacheRegistry, cachesSection } from '../../../src/kernel/caches/index.t
 import type { Clock } from '../../../src/kernel/clock.ts';
 import { sectionDefaults } from '../inputs/section-defaults.ts';
 
-/** Caches of exactly the sizes that the slices ask for, whose entries do not expire. */
+/** Caches of exactly the sizes that the slices request, whose entries do not expire. */
 export const plainCaches = (clock: Clock): CacheRegistry =>
   new CacheRegistry(
     clock,

@@ -13,7 +13,7 @@ import { checkSendJoinResponse, countersignedJoin } from './send-join-response.t
 export interface HandshakeRequest {
   readonly userId: string;
   readonly roomId: string;
-  /** The servers to ask, best first. */
+  /** The servers that receive the requests, best first. */
   readonly servers: readonly string[];
   /** The content of the membership event. */
   readonly content: JsonObject;

@@ -41,7 +41,7 @@ export class ComplexityLimit {
   }
 
   /**
-   * Asks resident servers for the complexity before a join. When none responds, `checkAfterJoin` decides.
+   * Requests the complexity from resident servers before a join. When none responds, `checkAfterJoin` decides.
    * @returns whether a server responded
    * @throws MatrixError M_RESOURCE_LIMIT_EXCEEDED
    */

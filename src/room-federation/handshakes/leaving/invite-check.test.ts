@@ -13,7 +13,7 @@ const second = 1_000;
 const hour = 3_600_000;
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('InviteChecks asks whether an invite is over after another user has ended it', () => {
+  describe('InviteChecks checks at other servers whether an invite is over after another user has ended it', () => {
     async function setUp({ version = '11' } = {}) {
       const room = new SignedRoom(version, { serverName: 'far.test', key: newSigningKey('far') });
       const servers = new ScriptedServers(room);
@@ -105,7 +105,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await test.membership())[0], 'leave');
     });
 
-    it('asks the servers six times within about 75 minutes, also across restarts, and then keeps the invite', async () => {
+    it('sends requests to the servers six times within about 75 minutes, also across restarts, and then keeps the invite', async () => {
       const test = await setUp();
       test.servers.down.add('far.test');
       await test.begin(['far.test', 'near.test']);
@@ -134,7 +134,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([test.servers.requestedServers.length, await test.jobs()], [1, ['waiting']]);
     });
 
-    it('does not ask about an invite that a newer invite has replaced', async () => {
+    it('sends no request about an invite that a newer invite has replaced', async () => {
       const test = await setUp();
       await test.begin();
       await test.pass(0);
@@ -145,7 +145,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await test.membership())[0], 'invite');
     });
 
-    it('does not ask about an invite to a room that another local user has joined', async () => {
+    it('sends no request about an invite to a room that another local user has joined', async () => {
       const test = await setUp();
       const { room, run } = test;
       await test.begin();

@@ -59,8 +59,8 @@ const requestTimeout = 10_000;
 const maxParallel = 2;
 
 /**
- * Asks the servers that sent an invite whether the room still has it. From outside of a room, this server cannot
- * check whether a user may kick or ban. Survives restarts; at most one check of each invite is pending.
+ * Checks whether a room still has an invite, with requests to the servers that sent it. From outside of a room, this
+ * server cannot check whether a user may kick or ban. Survives restarts; at most one check of each invite is pending.
  */
 export class InviteChecks {
   readonly #deps: InviteChecksDeps;

@@ -44,7 +44,7 @@ export class RescindedInvites {
 
   /**
    * Stores the leave or ban of an invited or knocking user.
-   * @returns whether it ended an invite or a knock; `false` if a server must be asked first
+   * @returns whether it ended an invite or a knock; `false` if a request to another server must confirm it first
    */
   async apply(head: RoomHead, event: VerifiedEvent): Promise<boolean> {
     const { engine, serverName } = this.#deps;
