@@ -102,20 +102,37 @@ export class RoomWriter extends RoomReader {
       if (kind === 'rebased') resolver.forgetAll();
     });
     const sharedDeps = {
-      ...deps,
-      ...stores,
+      signer: deps.signer,
+      clock: deps.clock,
+      randomness: deps.randomness,
+      events,
       heads,
+      writer: this.#writer,
+      roomNids: rooms,
+    };
+    const placement = new RoomPlacement({
+      ...sharedDeps,
+      database: deps.database,
+      streams: deps.streams,
+      stream: stores.stream,
+      slices,
+      userRooms: stores.userRooms,
+      states: { groups, stateKeys, authEdges, groupIds, resolver },
+      checks: {
+        policies: this.policies,
+        retention: stores.retention,
+        received: deps.receivedEventChecks,
+      },
+    });
+    this.placement = placement;
+    this.timeline = new EventAppender({
+      ...sharedDeps,
+      ...placement.slowSends,
       stateKeys,
+      groupIds,
       policies: this.policies,
       checks: this.checks,
-      writer: this.#writer,
-      groupIds,
-      roomNids: rooms,
-      resolver,
-    };
-    const placement = new RoomPlacement(sharedDeps);
-    this.placement = placement;
-    this.timeline = new EventAppender({ ...sharedDeps, ...placement.slowSends });
+    });
   }
 
   /** Opens the sequences that number rooms, state keys and state groups. */

@@ -17,24 +17,35 @@ import type { EventWriter } from '../timeline/event-writer.ts';
 import type { WritableHeads } from '../timeline/writable-heads.ts';
 import type { StateResolver } from './states/state-resolver.ts';
 
+/** Reads, creates and resolves the states of rooms. */
+export interface RoomStates {
+  readonly groups: StateGroups;
+  readonly stateKeys: WritableStateKeys;
+  readonly authEdges: AuthEdges;
+  readonly groupIds: Sequence;
+  readonly resolver: StateResolver;
+}
+
+/** Checks of events besides the authorization rules. */
+export interface PlacementChecks {
+  readonly policies: PolicyServers;
+  readonly retention: MessageRetention;
+  /** Checks of modules; absent where there are none. */
+  readonly received: ReceivedEventChecks | undefined;
+}
+
 /** The dependencies of the classes of placement. */
 export interface PlacementDeps {
   readonly database: Database;
   readonly events: EventStore;
-  readonly groups: StateGroups;
-  readonly authEdges: AuthEdges;
-  readonly stateKeys: WritableStateKeys;
+  readonly states: RoomStates;
+  readonly checks: PlacementChecks;
   readonly heads: WritableHeads;
   readonly userRooms: UserRooms;
   readonly writer: EventWriter;
   readonly streams: StreamWriter;
   readonly stream: Stream<RoomFact>;
-  readonly groupIds: Sequence;
   readonly roomNids: Sequence;
-  readonly resolver: StateResolver;
-  readonly policies: PolicyServers;
-  readonly retention: MessageRetention;
-  readonly receivedEventChecks?: ReceivedEventChecks | undefined;
   readonly signer: EventSigner;
   readonly clock: Clock;
   readonly randomness: Randomness;

@@ -35,7 +35,7 @@ export class RoomPlacement implements Placement {
     this.#before = before;
     this.#outliers = new Outliers(deps);
     this.#placing = new EventPlacer(deps, before);
-    this.#entering = new EnterRoom({ ...deps, before, outliers: this.#outliers, placing: this.#placing });
+    this.#entering = new EnterRoom(deps, { before, outliers: this.#outliers, placing: this.#placing });
     this.#outOfBand = new OutOfBandMemberships(deps);
     this.#backfill = new Backfill(deps, before);
     this.#completing = new CompleteState(deps, before);
@@ -43,7 +43,8 @@ export class RoomPlacement implements Placement {
 
   find: Placement['find'] = (eventIds) => this.#deps.events.getManyById(eventIds);
 
-  expiredInGaps: Placement['expiredInGaps'] = (head, events) => expiredInGaps(this.#deps, head, events);
+  expiredInGaps: Placement['expiredInGaps'] = (head, events) =>
+    expiredInGaps({ database: this.#deps.database, retention: this.#deps.checks.retention }, head, events);
 
   addOutliers: Placement['addOutliers'] = (room, events) =>
     this.#run(room.roomId, () => this.#outliers.add(room, events));
@@ -100,7 +101,8 @@ export class RoomPlacement implements Placement {
     event: VerifiedEvent,
     { refuse }: PlaceOptions,
   ): Promise<VerifiedEvent> {
-    const { heads, policies, signer } = this.#deps;
+    const { heads, signer } = this.#deps;
+    const { policies } = this.#deps.checks;
     const head = await heads.get(roomId);
     if (!head?.servers.has(signer.serverName)) return event;
     return refuse ? policies.sign(head, event) : policies.trySign(head, event);
@@ -121,7 +123,7 @@ export class RoomPlacement implements Placement {
 
   /** Runs a task in the room's queue; afterwards forgets the state keys that the task prepared but did not write. */
   #run<T>(roomId: string, task: () => Promise<T>): Promise<T> {
-    const { stateKeys } = this.#deps;
+    const { stateKeys } = this.#deps.states;
     return this.#mutex.run(roomId, () => stateKeys.attempt(task));
   }
 }

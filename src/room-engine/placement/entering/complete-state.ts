@@ -48,7 +48,8 @@ export class CompleteState {
    * @param state the complete state before the join
    */
   async complete(roomId: string, state: SuppliedState): Promise<void> {
-    const { heads, resolver } = this.#deps;
+    const { heads } = this.#deps;
+    const { resolver } = this.#deps.states;
     const initialHead = await heads.get(roomId);
     if (!initialHead) throw notFound('Unknown room');
     if (!initialHead.partial) return;

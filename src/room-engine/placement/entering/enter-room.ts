@@ -23,7 +23,8 @@ import { endOutOfBandMemberships, type OutOfBandMember } from './out-of-band-mem
 /** Maximum number of former forward extremities that are stored for a room. */
 const maxFormerExtremities = 200;
 
-export interface EnterRoomDeps extends PlacementDeps {
+/** The other classes of placement that enter rooms. */
+export interface EnterRoomParts {
   readonly before: BeforeStates;
   readonly outliers: Outliers;
   readonly placing: EventPlacer;
@@ -56,10 +57,16 @@ interface PreparedJoin extends JoinContext {
 
 /** Enters rooms with the response of a resident server to `send_join`. */
 export class EnterRoom {
-  readonly #deps: EnterRoomDeps;
+  readonly #deps: PlacementDeps;
+  readonly #before: BeforeStates;
+  readonly #outliers: Outliers;
+  readonly #placing: EventPlacer;
 
-  constructor(deps: EnterRoomDeps) {
+  constructor(deps: PlacementDeps, { before, outliers, placing }: EnterRoomParts) {
     this.#deps = deps;
+    this.#before = before;
+    this.#outliers = outliers;
+    this.#placing = placing;
   }
 
   /**
@@ -78,13 +85,14 @@ export class EnterRoom {
     room: RoomWithVersion,
     { event, state, authChain, partial }: JoinResponse,
   ): Promise<PlacedEvent> {
-    const { outliers, placing, heads, writer, signer, before, resolver } = this.#deps;
-    await outliers.add(room, distinct([...authChain, ...state]));
+    const { heads, writer, signer } = this.#deps;
+    const { resolver } = this.#deps.states;
+    await this.#outliers.add(room, distinct([...authChain, ...state]));
     const stateIds = [...new Set(state.map((verified) => verified.event.eventId))];
     for (;;) {
-      const head = (await heads.get(room.roomId)) ?? (await outliers.headOf(room));
+      const head = (await heads.get(room.roomId)) ?? (await this.#outliers.headOf(room));
       if (head.servers.has(signer.serverName)) {
-        return placing.place(room.roomId, event, {
+        return this.#placing.place(room.roomId, event, {
           stateBefore: stateIds,
           refuse: true,
           acceptedElsewhere: true,
@@ -102,7 +110,7 @@ export class EnterRoom {
         head.chain.id !== group ||
         !prepared.isValidFor(head)
       ) {
-        before.drop(context.before.newGroups);
+        this.#before.drop(context.before.newGroups);
         continue;
       }
       const partialState = partial && { ...partial, joinEventId: event.event.eventId };
@@ -116,7 +124,7 @@ export class EnterRoom {
         await this.#replaceAbandoned(head, context.abandoned, durable);
         return { stored, durable, isBarrier: true };
       } catch (error) {
-        before.drop(context.before.newGroups);
+        this.#before.drop(context.before.newGroups);
         throw error;
       }
     }
@@ -129,7 +137,8 @@ export class EnterRoom {
     durable: Promise<void>,
   ): Promise<void> {
     if (abandoned.size === 0) return;
-    const { events, resolver } = this.#deps;
+    const { events } = this.#deps;
+    const { resolver } = this.#deps.states;
     for (const copy of abandoned.values()) head.revise(copy);
     events.beginRevision(abandoned);
     resolver.forgetAll();
@@ -152,7 +161,8 @@ export class EnterRoom {
     stateIds: readonly string[],
     isPartial: boolean,
   ): Promise<JoinContext> {
-    const { events, stateKeys } = this.#deps;
+    const { events } = this.#deps;
+    const { stateKeys } = this.#deps.states;
     const storedJoin = await events.getById(event.eventId);
     if (storedJoin && storedJoin.roomNid !== head.roomNid)
       throw forbidden('The event belongs to another room');
@@ -161,7 +171,7 @@ export class EnterRoom {
     const missingAuth = authIdsOf(event).filter((eventId) => !authById.has(eventId));
     if (missingAuth.length > 0) throw new MissingEvents(missingAuth);
     const stateEvents = await events.getManyById(stateIds);
-    const state = await this.#deps.before.acceptedState(head, stateEvents.values());
+    const state = await this.#before.acceptedState(head, stateEvents.values());
     if (!state.has(stateMapKey('m.room.create', ''))) throw forbidden('The state has no create event');
     const authState = isPartial ? withMembersFromAuthEvents(state, authById.values()) : state;
     const rejection = rejectionByAuthEvents(event, authById) ?? rejectionByState(event, authState);
@@ -175,7 +185,7 @@ export class EnterRoom {
       replaces: authState.get(stateMapKey(event.type, event.stateKey ?? '')),
       auth: [...new Set(auth.filter((nid) => nid !== undefined))],
       missing: event.prevEventIds.filter((eventId) => isMissing(prev.get(eventId))),
-      before: await this.#deps.before.ofState(head, state),
+      before: await this.#before.ofState(head, state),
       outOfBandMembers: isPartial
         ? []
         : await readOutOfBandMembers(this.#deps.database.reader(), head.roomNid),
@@ -216,9 +226,9 @@ export class EnterRoom {
   ): PreparedWrite {
     const { storedJoin, before } = context;
     const ownKey = stateMapKey(event.type, event.stateKey ?? '');
-    const keyNid = this.#deps.stateKeys.peek(ownKey);
+    const keyNid = this.#deps.states.stateKeys.peek(ownKey);
     if (keyNid === undefined) throw new Error('a state key has no nid: prepare() was not called');
-    const groupId = this.#deps.groupIds.next();
+    const groupId = this.#deps.states.groupIds.next();
     const reservation = reserve();
     const { position } = reservation;
     const nid = storedJoin?.nid ?? position;

@@ -124,11 +124,11 @@ export class StateRevision {
     let group = before.id;
     if (event.stateKey !== undefined && !rejected) {
       const key = stateMapKey(event.type, event.stateKey);
-      const keyNid = await this.#deps.stateKeys.prepare(key);
+      const keyNid = await this.#deps.states.stateKeys.prepare(key);
       const chain = this.#chain?.id === before.id ? this.#chain : await before.chain();
       this.#chain = chain;
-      const rows = chain.advance(this.#deps.groupIds.next(), new Map([[keyNid, stored.nid]]));
-      this.#deps.groups.add(rows);
+      const rows = chain.advance(this.#deps.states.groupIds.next(), new Map([[keyNid, stored.nid]]));
+      this.#deps.states.groups.add(rows);
       this.groups.push(rows);
       this.stateKeys.add(key);
       group = rows.id;
@@ -155,7 +155,7 @@ export class StateRevision {
     const knownGroups = groups.filter((group) => group !== undefined);
     if (knownGroups.length < groups.length) return undefined;
     const before = await this.#before.afterGroups(this.#head.version, knownGroups, undefined);
-    if (before.resolvedFrom.length > 0) this.#deps.resolver.remember(before.resolvedFrom, before.id);
+    if (before.resolvedFrom.length > 0) this.#deps.states.resolver.remember(before.resolvedFrom, before.id);
     return before;
   }
 

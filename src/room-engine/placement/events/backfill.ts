@@ -45,7 +45,9 @@ export class Backfill {
    * @throws MissingEvents
    */
   async add(roomId: string, received: readonly OlderEvent[]): Promise<void> {
-    const { heads, database, resolver, retention, slices } = this.#deps;
+    const { heads, database, slices } = this.#deps;
+    const { resolver } = this.#deps.states;
+    const { retention } = this.#deps.checks;
     const head = await heads.get(roomId);
     if (!head || head.chain.id === undefined) throw notFound('This server is not in the room');
     for (const { event } of received) requireSameRoom(head, event.event);
@@ -73,7 +75,8 @@ export class Backfill {
     { event: verified, ...supplied }: OlderEvent,
     backfillsLeft: number | undefined,
   ): Promise<{ durable: Promise<void> } | undefined> {
-    const { events, stateKeys, writer } = this.#deps;
+    const { events, writer } = this.#deps;
+    const { stateKeys } = this.#deps.states;
     const { event, json } = verified;
     const storedEvent = await events.getById(event.eventId);
     if (storedEvent && (storedEvent.roomNid !== head.roomNid || hasPlace(storedEvent))) return undefined;
@@ -116,7 +119,7 @@ export class Backfill {
     keyNid: number | undefined,
     reserve: ReservePlace,
   ): PreparedWrite {
-    const { groupIds, resolver } = this.#deps;
+    const { groupIds, resolver } = this.#deps.states;
     const newGroup = chain && keyNid !== undefined ? { chain, keyNid, id: groupIds.next() } : undefined;
     const reservation = reserve();
     const { position } = reservation;

@@ -179,7 +179,7 @@ export class EventExaminer {
    * performed on receipt of a PDU", step 7.
    */
   async #policyRejection(head: WritableHead, event: RoomEvent): Promise<string | undefined> {
-    const { policies } = this.#deps;
+    const { policies } = this.#deps.checks;
     if (!policies.isLoaded(head)) await policies.load(head);
     const isSignedOrUnknown = !policies.isLoaded(head) || policies.hasRequiredSignature(head, event);
     return isSignedOrUnknown ? undefined : 'the policy server of the room has not signed it';
@@ -187,7 +187,7 @@ export class EventExaminer {
 
   /** Returns why the event is soft-failed by the retention policy of the room. */
   async #expirationReason(head: WritableHead, event: RoomEvent): Promise<string | undefined> {
-    const expiredBefore = await this.#deps.retention.expiredBefore(head);
+    const expiredBefore = await this.#deps.checks.retention.expiredBefore(head);
     return isExpired({ event }, expiredBefore)
       ? 'it has expired by the retention policy of the room'
       : undefined;
@@ -195,9 +195,9 @@ export class EventExaminer {
 
   /** Returns why the event of a remote user is soft-failed by a module. */
   async #denialByModule(event: RoomEvent): Promise<string | undefined> {
-    const { receivedEventChecks, signer } = this.#deps;
+    const { signer, checks } = this.#deps;
     if (serverOfUser(event.sender) === signer.serverName) return undefined;
-    return receivedEventChecks?.softFailure?.(event);
+    return checks.received?.softFailure?.(event);
   }
 
   async #redaction(

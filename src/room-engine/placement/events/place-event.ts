@@ -55,7 +55,8 @@ export class EventPlacer {
     { event, json }: VerifiedEvent,
     options: LocalPlaceOptions,
   ): Promise<PlacedEvent> {
-    const { heads, events, writer, resolver } = this.#deps;
+    const { heads, events, writer } = this.#deps;
+    const { resolver } = this.#deps.states;
     let earlyNid: number | undefined;
     for (;;) {
       const head = await heads.get(roomId);
@@ -124,7 +125,7 @@ export class EventPlacer {
   ): PreparedWrite {
     const { event, json, storedEvent, examination } = examined;
     const { isOnTimeline, keyNid, chain, currentChange } = plan;
-    const { groupIds, resolver } = this.#deps;
+    const { groupIds, resolver } = this.#deps.states;
     const newGroup = chain && keyNid !== undefined ? { chain, keyNid, id: groupIds.next() } : undefined;
     const reservation = reserve();
     const { position } = reservation;

@@ -96,7 +96,7 @@ export class PlacementPlanner {
       isExtremity && remainingExtremities.length === 0 && examination.stateBefore.id === head.chain.id;
     const makesGroup = event.stateKey !== undefined && examination.rejected === undefined;
     const keyNid = makesGroup
-      ? await this.#deps.stateKeys.prepare(stateMapKey(event.type, event.stateKey ?? ''))
+      ? await this.#deps.states.stateKeys.prepare(stateMapKey(event.type, event.stateKey ?? ''))
       : undefined;
     const { earlyNid } = examined;
     const plan = {
@@ -145,14 +145,14 @@ export class PlacementPlanner {
       stateGroup: state.id,
       resolves: false,
     });
-    if (!storedEvent) this.#deps.authEdges.add(earlyNid, examination.auth);
+    if (!storedEvent) this.#deps.states.authEdges.add(earlyNid, examination.auth);
     return { state, unplacedEvent };
   }
 
   async #groupAfter(before: GroupState, keyNid: number, nid: number): Promise<GroupState> {
     const chain = await before.chain();
-    const rows = chain.advance(this.#deps.groupIds.next(), new Map([[keyNid, nid]]));
-    this.#deps.groups.add(rows);
+    const rows = chain.advance(this.#deps.states.groupIds.next(), new Map([[keyNid, nid]]));
+    this.#deps.states.groups.add(rows);
     return {
       id: rows.id,
       chain: async () => chain.fork(),

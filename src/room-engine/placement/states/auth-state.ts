@@ -11,7 +11,7 @@ import type { StoredEvent } from '../../stored-event.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 
-type Deps = Pick<PlacementDeps, 'events' | 'groups' | 'stateKeys'>;
+type Deps = Pick<PlacementDeps, 'events' | 'states'>;
 
 /** The entries of a state that the authorization of one event depends on: `stateMapKey` to event. */
 export type AuthState = ReadonlyMap<string, StoredEvent>;
@@ -29,7 +29,7 @@ function authStateKeys(event: AuthSubject): string[] {
 
 /** Returns the auth state of an event in a state group. */
 export async function authStateInGroup(
-  { events, groups, stateKeys }: Deps,
+  { events, states: { groups, stateKeys } }: Deps,
   event: AuthSubject,
   group: number,
 ): Promise<AuthState> {

@@ -9,7 +9,7 @@ import type { PlacementDeps } from '../placement-deps.ts';
 /** Maximum number of rejected events to follow in search of the accepted event that they replaced. */
 const maxRejectedInRow = 20;
 
-type Deps = Pick<PlacementDeps, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver' | 'slices'>;
+type Deps = Pick<PlacementDeps, 'events' | 'states' | 'slices'>;
 
 /** A state group to build on, and the new groups that must be written with it. */
 export interface GroupState {
@@ -48,7 +48,7 @@ export class BeforeStates {
     groups: readonly number[],
     head: WritableHead | undefined,
   ): Promise<GroupState> {
-    const { resolver } = this.#deps;
+    const { resolver } = this.#deps.states;
     const distinct = [...new Set(groups)];
     const [first = 0] = distinct;
     if (distinct.length <= 1) return this.#existing(first, head);
@@ -63,8 +63,8 @@ export class BeforeStates {
       resolver.remember(distinct, nearest.group);
       return this.#existing(nearest.group, head);
     }
-    const names = await this.#deps.stateKeys.names([...nearest.delta.keys()]);
-    const chain = await this.#deps.groups.chain(nearest.group);
+    const names = await this.#deps.states.stateKeys.names([...nearest.delta.keys()]);
+    const chain = await this.#deps.states.groups.chain(nearest.group);
     return { ...this.#createGroup(chain, nearest.delta, names), resolvedFrom: distinct };
   }
 
@@ -214,7 +214,8 @@ export class BeforeStates {
     head: WritableHead,
     state: ReadonlyMap<string, unknown>,
   ): Promise<void> {
-    const { stateKeys, slices } = this.#deps;
+    const { slices } = this.#deps;
+    const { stateKeys } = this.#deps.states;
     for (;;) {
       const missing = new Set<string>();
       for (const keys of [state.keys(), head.state.keys()]) {
@@ -230,12 +231,12 @@ export class BeforeStates {
 
   /** Forgets new groups that will not be written. */
   drop(unwritten: Iterable<GroupRows>): void {
-    for (const rows of unwritten) this.#deps.groups.settled(rows);
+    for (const rows of unwritten) this.#deps.states.groups.settled(rows);
   }
 
   #createGroup(chain: GroupChain, delta: ReadonlyMap<number, number>, keys: readonly string[]): GroupState {
-    const rows = chain.advance(this.#deps.groupIds.next(), delta);
-    this.#deps.groups.add(rows);
+    const rows = chain.advance(this.#deps.states.groupIds.next(), delta);
+    this.#deps.states.groups.add(rows);
     return {
       id: rows.id,
       chain: async () => chain.fork(),
@@ -246,7 +247,8 @@ export class BeforeStates {
   }
 
   #existing(id: number, head: WritableHead | undefined): GroupState {
-    const chain = async () => (head?.chain.id === id ? head.chain.fork() : await this.#deps.groups.chain(id));
+    const chain = async () =>
+      head?.chain.id === id ? head.chain.fork() : await this.#deps.states.groups.chain(id);
     return { id, chain, newGroups: [], newGroupKeys: [], resolvedFrom: [] };
   }
 }

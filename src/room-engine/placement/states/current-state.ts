@@ -6,7 +6,7 @@ import type { WritableHead } from '../../timeline/writable-head.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import type { GroupState } from './before-state.ts';
 
-type Deps = Pick<PlacementDeps, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver' | 'slices'>;
+type Deps = Pick<PlacementDeps, 'events' | 'states' | 'slices'>;
 
 /** A change of the current state of a room. */
 export interface CurrentStateChange {
@@ -34,7 +34,8 @@ export async function resolveCurrentState(
   groups: readonly number[],
   after: { readonly state: GroupState; readonly unplacedEvent: StoredEvent | undefined } | undefined,
 ): Promise<CurrentStateChange | undefined> {
-  const { resolver, events, stateKeys, groupIds, slices } = deps;
+  const { events, slices } = deps;
+  const { resolver, stateKeys, groupIds } = deps.states;
   const current = head.chain.id ?? 0;
   const distinct = [...new Set(groups)];
   if (distinct.length === 1 && distinct[0] === current) return undefined;
@@ -59,7 +60,7 @@ export async function resolveCurrentState(
     const chain =
       unchangedGroup === after?.state.id
         ? await after.state.chain()
-        : await deps.groups.chain(unchangedGroup);
+        : await deps.states.groups.chain(unchangedGroup);
     return { chain, newGroups: [], entries, events: eventsByNid, keyNids: keyNidsByName };
   }
   if (head.chain.id !== current) return undefined; // The head has changed; the caller tries again.
