@@ -43,7 +43,16 @@ import { Staging } from './staging/staging.ts';
 /** A verified event, or why it failed the checks. */
 export type VerificationResult = VerifiedEvent | Refusal;
 
-export interface IncomingDeps extends Pick<MissedHistoryDeps, 'eventsByNid' | 'wasJoined'> {
+/** Reads the stored history of rooms. */
+export interface StoredHistory extends Pick<MissedHistoryDeps, 'eventsByNid' | 'wasJoined'> {
+  /**
+   * The time before which messages of a room have expired, in milliseconds since the epoch; absent when messages never
+   * expire.
+   */
+  readonly expiredBefore?: ((head: RoomHead) => number | Promise<number>) | undefined;
+}
+
+export interface IncomingDeps {
   readonly database: Database;
   readonly caches: CacheRegistry;
   readonly clock: Clock;
@@ -55,11 +64,7 @@ export interface IncomingDeps extends Pick<MissedHistoryDeps, 'eventsByNid' | 'w
   readonly serverAcls: ServerAcls;
   readonly others: OtherServers;
   readonly outOfBand: OutOfBandMemberships;
-  /**
-   * The time before which messages of a room have expired, in milliseconds since the epoch; absent when messages never
-   * expire.
-   */
-  readonly expiredBefore?: ((head: RoomHead) => number | Promise<number>) | undefined;
+  readonly history: StoredHistory;
   readonly metrics?: Metrics | undefined;
   readonly receivedEventChecks?: ReceivedEventChecks | undefined;
 }
@@ -104,7 +109,7 @@ export class Incoming {
     const fetcher = new EventFetcher({ remote, responses, invalidEvents });
     const auth = new AuthEventFetcher({ remote, responses, fetcher, known, placement });
     const states = new StateFetcher({ remote, responses, fetcher, invalidEvents, known, auth, placement });
-    const fetching = { ...deps, remote, responses, fetcher, auth, states, servers, queries };
+    const fetching = { ...deps, ...deps.history, remote, responses, fetcher, auth, states, servers, queries };
     const older = new OlderEventFetcher(fetching);
     const missed = new MissedHistory({ ...fetching, older });
     const shared = { ...fetching, staging, backoff, metrics };

@@ -15,7 +15,11 @@ import { samlRoutes } from './saml/saml-routes.ts';
 import { serviceProviderOf } from './saml/service-provider-config.ts';
 import type { SsoDeps, SsoOptions } from './sso-deps.ts';
 
-export interface ProviderDeps extends SsoDeps {
+export interface ProviderDeps
+  extends Pick<
+    SsoDeps,
+    'database' | 'clock' | 'log' | 'http' | 'guardedHttp' | 'pages' | 'mappers' | 'accounts'
+  > {
   /** Public URL of this server, ending in a slash. */
   readonly baseUrl: string;
   readonly serverName: string;
