@@ -1,5 +1,6 @@
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream';
 import { createGunzip, createInflate } from 'node:zlib';
+import { ChunkCount } from '../chunk-count.ts';
 import { OutboundError, toOutboundError } from './errors.ts';
 
 /** The `Accept-Encoding` of requests. */
@@ -7,7 +8,7 @@ export const acceptedEncodings = 'gzip, deflate';
 
 /**
  * Decompresses a response body and limits it to `limit` bytes: a larger body fails with `too-large`, before
- * or after decompression. Errors of the stream are `OutboundError`s.
+ * or after decompression, and so does one that arrives in too many chunks. Errors of the stream are `OutboundError`s.
  * @throws OutboundError `protocol` when the encoding was not offered, or is applied more than once
  */
 export function decodeBody(body: Readable, encoding: string | undefined, limit: number): Readable {
@@ -17,9 +18,12 @@ export function decodeBody(body: Readable, encoding: string | undefined, limit: 
   // The stream may fail without a listener: avoid an unhandled 'error' event.
   bounded.on('error', ignore);
   if (decompress === undefined) pipeline(body, bounded, ignore);
-  else pipeline(body, decompress, bounded, ignore);
+  else pipeline(body, new BoundedBody(limit + maxOverhead(limit)), decompress, bounded, ignore);
   return bounded;
 }
+
+/** Returns the maximum number of bytes by which a compressed body is longer than its `limit` bytes of content. */
+const maxOverhead = (limit: number) => 1_024 + limit / 1_000;
 
 function decompressor(encoding = 'identity'): Transform | undefined {
   switch (encoding.trim().toLowerCase()) {
@@ -51,6 +55,7 @@ export async function readAll(body: Readable): Promise<Buffer> {
 }
 
 class BoundedBody extends Transform {
+  readonly #count = new ChunkCount();
   #left: number;
 
   constructor(limit: number) {
@@ -60,7 +65,9 @@ class BoundedBody extends Transform {
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     this.#left -= chunk.length;
-    if (this.#left < 0) done(new OutboundError('too-large', 'The response is larger than the limit'));
+    if (this.#count.exceedsWith(chunk))
+      done(new OutboundError('too-large', 'The response arrives in too many small chunks'));
+    else if (this.#left < 0) done(new OutboundError('too-large', 'The response is larger than the limit'));
     else done(null, chunk);
   }
 

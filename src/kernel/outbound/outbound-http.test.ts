@@ -192,6 +192,24 @@ describe('OutboundHttp', () => {
     assert.equal((await http.fetch(url(server, '/fits'), limits)).body.toString(), 'fits');
   });
 
+  it('rejects a response that arrives in thousands of chunks of one byte, and one that is compressed to more than maxBody', async () => {
+    const emptyBlocks = Buffer.concat(Array(10_000).fill(Buffer.from([0, 0, 0, 0xff, 0xff])));
+    const server = await serve((request, response) => {
+      const isCompressed = request.url === '/compressed';
+      if (isCompressed) {
+        const start = gzipSync('').subarray(0, 10);
+        response.writeHead(200, { 'content-encoding': 'gzip' }).end(Buffer.concat([start, emptyBlocks]));
+      } else for (let count = 0; count < 5_000; count++) response.write('a');
+    });
+    const http = client();
+    for (const path of ['/chunks', '/compressed'])
+      await assert.rejects(
+        http.fetch(url(server, path), { ...limits, maxBody: 10_000 }),
+        { failure: 'too-large' },
+        path,
+      );
+  });
+
   it('aborts after the timeout, also during the body, and when the caller aborts', async () => {
     const clock = manualClock();
     let arrived = () => {};
