@@ -115,7 +115,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     };
     const oauthOutcome = ({ status, json }: { status: number; json: Record<string, unknown> }): Outcome =>
       status === 200 ? 'in' : [status, json['error']];
-    /** Outcome of a login through a provider: the client gets a login token, or the user sees a page. */
+    /** Outcome of a login through a provider: the client receives a login token, or the user sees a page. */
     const pageOutcome = async (page: { status: number; headers: object; body: string }): Promise<Outcome> => {
       if (page.status >= 400) return [page.status, /deactivated|locked/.exec(page.body)?.[0]];
       return logIn({ type: 'm.login.token', token: keepSecret(tokenIn(page as never)) });

@@ -1,6 +1,6 @@
 /**
- * Measures the processor time of a call of a module: one with the time limit that interrupts endless loops, as every callback
- * gets it, and one without that limit. With `--json`, prints the figures for the bench.
+ * Measures the processor time of a call of a module: one with the time limit of every callback, which interrupts
+ * endless loops, and one without that limit. With `--json`, prints the figures for the bench.
  */
 import { pino } from 'pino';
 import { systemClock } from '../../src/kernel/clock.ts';

@@ -127,7 +127,7 @@ export class AccountData {
 
   /**
    * Replaces content by the result of `change`, atomically, so that concurrent changes are not lost.
-   * @param change gets `undefined` when there is no content; returns `undefined` to change nothing
+   * @param change receives `undefined` when there is no content; returns `undefined` to change nothing
    */
   async update(
     key: AccountDataKey,

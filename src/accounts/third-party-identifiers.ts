@@ -26,7 +26,7 @@ export interface ThirdPartyIdentifiers {
   /** Whether accounts may have the address: the option `allowed_local_3pids`. */
   isAllowed(medium: string, address: string): boolean;
   /**
-   * Checks further rules for an address that an account is about to get. Absent: there are none.
+   * Checks further rules for an address that is about to be added to an account. Absent: there are none.
    * @throws MatrixError
    */
   readonly checkUse?:

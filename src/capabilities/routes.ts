@@ -55,8 +55,8 @@ export function capabilityRoutes(
 }
 
 /**
- * The response is the same for all clients and needs no authentication: a client with an expired token must
- * get it too.
+ * The response is the same for all clients and needs no authentication: a client with an expired token must receive it
+ * too.
  */
 function versionsRoute(options: FeatureOptions): Route {
   const body = { versions: specVersions, unstable_features: unstableFeatures(options) };

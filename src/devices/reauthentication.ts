@@ -6,10 +6,10 @@ import type { Requester } from '../kernel/http/index.ts';
  */
 export interface Reauthentication {
   /**
-   * Carries out an action when the user has authenticated, and returns its result, which must be JSON. A
-   * repeated request gets the same result without another run.
-   * @throws MatrixError 401 with the flows (client-server API, "User-Interactive Authentication API"); the
-   * errors of the action
+   * Carries out an action when the user has authenticated, and returns its result, which must be JSON. A repeated
+   * request receives the same result without another run.
+   * @throws MatrixError 401 with the flows (client-server API, "User-Interactive Authentication API"); the errors of
+   * the action
    */
   confirm<T>(request: Confirmation, action: () => Promise<T>): Promise<T>;
 }

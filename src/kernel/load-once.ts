@@ -11,7 +11,7 @@ export class LoadOnce<K, V> {
   /**
    * Joins the running load of `key`, or starts one.
    * @param load is called at once, unless a load of `key` is running
-   * @param keep is called with the result before any caller gets it, unless `forget` was called while the load ran
+   * @param keep is called with the result before any caller receives it, unless `forget` was called while the load ran
    * @throws what `load` throws, to all callers that wait for it
    */
   run(key: K, load: () => Promise<V>, keep?: (value: V) => void): Promise<V> {
@@ -25,7 +25,7 @@ export class LoadOnce<K, V> {
 
   /**
    * Makes the next caller of `key` load again, although a load is running, because its result may be outdated. Callers
-   * that wait for the running load still get its result.
+   * that wait for the running load still receive its result.
    */
   forget(key: K): void {
     this.#running.delete(key);

@@ -2,7 +2,7 @@ import type { Cache, CacheRegistry } from './caches/index.ts';
 
 /**
  * Caches the newest changes of a stream. It is bounded and knows how far back it reaches, so that a reader either
- * gets all changes of a range or is notified that it must query the database.
+ * receives all changes of a range or is notified that it must query the database.
  */
 export class RecentChanges<T> {
   readonly #capacity: number;

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** Default milliseconds of work before the event loop gets a turn. */
+/** Default milliseconds of work before control returns to the event loop. */
 const defaultSliceMs = 4;
 
 /** Steps of `each` between two checks of the clock. */

@@ -29,8 +29,8 @@ export interface PresenceRequest {
 const maxUsers = 5_000;
 
 /**
- * Maximum number of changes of presence in memory; a client whose token is older than these changes gets the presence of
- * all users.
+ * Maximum number of changes of presence in memory; a client whose token is older than these changes receives the
+ * presence of all users.
  */
 const maxRecentChanges = 50_000;
 

@@ -114,7 +114,8 @@ export class Pushers {
         pushersOfOthers.map(({ id }) => id),
       );
     }
-    // Earlier versions stored addresses as clients wrote them, and a user got every mail once for each form of the address.
+    // Earlier versions stored addresses as clients wrote them, and every mail was sent once for each form of the
+    // address.
     if (settings.kind === 'email') await this.#removeOtherForms(writer, owner.userId, settings);
     const isNew = pushersWithKey.every(({ userId }) => userId !== owner.userId);
     if (isNew && (await readPushers(writer, [owner.userId])).length >= maxPushers)

@@ -34,7 +34,7 @@ export interface RoomWriterDeps extends RoomReaderDeps {
   readonly policyServerClient?: PolicyServerClient | undefined;
 }
 
-/** The sequences from which state keys, state groups and rooms get their numbers. */
+/** The sequences of the numbers that are assigned to state keys, state groups and rooms. */
 interface Sequences {
   readonly keys: Sequence;
   readonly groups: Sequence;

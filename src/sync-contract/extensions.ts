@@ -4,7 +4,8 @@ import type { Static, TObject } from 'typebox';
 export interface ExtensionRoom {
   readonly roomId: string;
   /**
-   * The position up to which the client has this extension's data of the room; `undefined`: the client gets all data.
+   * The position up to which the client has this extension's data of the room; `undefined`: the client receives all
+   * data.
    */
   readonly after: number | undefined;
   /**

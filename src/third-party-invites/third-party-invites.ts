@@ -88,7 +88,7 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
     return this.#deps.redemption.byJoining(userId, roomId, signed);
   }
 
-  /** Logs failed invites without throwing: the room exists, and its creator must get its id. */
+  /** Logs failed invites without throwing: the room exists, and its creator must receive its id. */
   async #inviteOthers(sender: string, roomId: string, addresses: readonly ThirdPartyId[]): Promise<void> {
     for (const address of addresses) {
       try {

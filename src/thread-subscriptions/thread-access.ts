@@ -35,7 +35,7 @@ async function visibleEvent(
 ): Promise<StoredEvent | undefined> {
   if (!isEventId(eventId)) throw invalidParam('The event id is not valid');
   const head = await engine.heads.get(roomId);
-  // Users who may not read the room get the same error as for a room that does not exist.
+  // Users who may not read the room receive the same error as for a room that does not exist.
   const view = await RoomView.forReading(engine, head, userId).catch((error: unknown) => {
     if (error instanceof MatrixError && error.errcode === 'M_FORBIDDEN') return undefined;
     throw error;

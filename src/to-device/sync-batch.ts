@@ -1,6 +1,6 @@
 /**
- * Maximum number of messages of a short queue. A longer queue means that the client was offline; the client then gets all
- * messages in one sync, so that it needs few requests.
+ * Maximum number of messages of a short queue. A longer queue means that the client was offline; the client then
+ * receives all messages in one sync, so that it needs few requests.
  */
 const maxShortQueue = 10;
 

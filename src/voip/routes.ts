@@ -34,7 +34,7 @@ export function callRoutes(options: CallOptions, clock: Clock): Route[] {
       },
       ({ requester: { userId, isGuest } }) => {
         if (isGuest && !options.turn_allow_guests) {
-          throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests get no TURN credentials');
+          throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests receive no TURN credentials');
         }
         const credentials = turnCredentials(options, userId, clock.now());
         if (!credentials) throw notFound('This server has no TURN servers configured');

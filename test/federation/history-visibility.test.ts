@@ -12,8 +12,8 @@ import { enc } from '../support/users/test-client.ts';
 type MembershipChange = 'invite' | 'join' | 'leave' | 'ban' | 'unban';
 
 /**
- * For each history visibility, whether the server of fay and finn gets each message complete (`y`) or
- * redacted (`n`).
+ * For each history visibility, whether the server of fay and finn receives each message complete (`y`) or redacted
+ * (`n`).
  */
 const histories: [MembershipChange[], Record<'world_readable' | 'shared' | 'invited' | 'joined', string>][] =
   [

@@ -94,7 +94,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
         }
         const profileForClients = await restricted.api('GET', `/_matrix/client/v3/profile/${enc(sam.id)}`);
-        assert.equal(profileForClients.status, 200, 'clients still get the profile');
+        assert.equal(profileForClients.status, 200, 'clients still receive the profile');
       });
     });
 

@@ -10,7 +10,7 @@ import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const v1 = '/_matrix/federation/v1';
 
-/** Error responses of a remote server, and the status and errcode that clients get for them. */
+/** Error responses of a remote server, and the status and errcode that clients receive for them. */
 const errorResponses: Record<string, [ScriptedAnswer, status: number, errcode: string]> = {
   'answers M_NOT_FOUND': [[404, { errcode: 'M_NOT_FOUND', error: 'No' }], 404, 'M_NOT_FOUND'],
   'answers M_FORBIDDEN': [[403, { errcode: 'M_FORBIDDEN', error: 'No' }], 403, 'M_FORBIDDEN'],

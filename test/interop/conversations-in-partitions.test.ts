@@ -51,7 +51,7 @@ InteropSuite.onOwnServers('separated', (suite) => {
 });
 
 /**
- * Reads what a client gets from a sync after `since`, and by paging back from its `prev_batch`.
+ * Reads what a client receives from a sync after `since`, and by paging back from its `prev_batch`.
  * @param tries makes the request differ from earlier ones, to which the reference server repeats its response for two
  * minutes
  */

@@ -33,7 +33,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await statusesOf(ben, anna), [200, 200]);
       await ben.leave(room);
       assert.deepEqual(await statusesOf(ben, anna), [403, 403]);
-      // A user who does not exist gets the same answer, so that accounts cannot be enumerated.
+      // The answer for a user who does not exist is the same, so that accounts cannot be enumerated.
       const unknown = await ben.call('GET', '/profile/@nobody:test');
       assert.deepEqual([unknown.status, unknown.body['errcode']], [403, 'M_FORBIDDEN']);
     });

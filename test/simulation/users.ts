@@ -52,7 +52,7 @@ export class Users {
     return this.#world.servers.flatMap(({ users }) => users);
   }
 
-  /** The first user creates the room; some other users get a power level at once. All users try to join. */
+  /** The first user creates the room; some other users are assigned a power level at once. All users try to join. */
   async makeRoom(): Promise<void> {
     const { plan, servers } = this.#world;
     const [creator = '', ...others] = this.allUserIds;

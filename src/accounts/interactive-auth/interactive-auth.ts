@@ -40,10 +40,10 @@ export interface InteractiveAuthResult {
 }
 
 /**
- * User-interactive authentication: a client repeats its request with one more stage of a flow each time,
- * until a flow is complete. A session is valid for one operation with the same parameters, by the same user. The
- * operation is carried out once; a repeated request gets its result again.
- * Source: client-server API, "User-Interactive Authentication API".
+ * User-interactive authentication: a client repeats its request with one more stage of a flow each time, until a flow
+ * is complete. A session is valid for one operation with the same parameters, by the same user. The operation is
+ * carried out once; a repeated request receives its result again. Source: client-server API, "User-Interactive
+ * Authentication API".
  */
 export class InteractiveAuth {
   readonly #sessions: AuthSessions;
@@ -56,11 +56,11 @@ export class InteractiveAuth {
 
   /**
    * Carries out an operation when a flow is complete, and returns its result, which must be JSON. Clients repeat
-   * requests whose response they have missed: a request with a session whose operation has been carried out gets the
-   * same result. A session is stored when a stage remains; each new session counts towards the limits of its user, or
-   * of the client's address without a user.
-   * @throws Challenge (401) with the stages that remain; MatrixError M_FORBIDDEN when the session is for
-   * another operation or the proof is of another user, M_LIMIT_EXCEEDED, M_TOO_LARGE; what the operation throws
+   * requests whose response they have missed: a request with a session whose operation has been carried out receives
+   * the same result. A session is stored when a stage remains; each new session counts towards the limits of its user,
+   * or of the client's address without a user.
+   * @throws Challenge (401) with the stages that remain; MatrixError M_FORBIDDEN when the session is for another
+   * operation or the proof is of another user, M_LIMIT_EXCEEDED, M_TOO_LARGE; what the operation throws
    */
   run<T>(
     request: InteractiveAuthRequest,

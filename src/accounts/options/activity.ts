@@ -25,7 +25,7 @@ export const activityOptions = {
     default: false,
   }),
   hs_disabled_message: option(string(), {
-    description: 'The text of the error that users get while `hs_disabled` is on.',
+    description: 'The text of the error that users receive while `hs_disabled` is on.',
     default: 'This homeserver is blocked.',
   }),
   limit_usage_by_mau: option(boolean(), {

@@ -75,7 +75,7 @@ const writtenAtOnce = 100;
 /** Maximum number of entries that one transaction deletes. */
 const deletedAtOnce = 10_000;
 
-/** Maximum number of entries that equal requests are added to; other requests get a new entry. */
+/** Maximum number of entries that equal requests are added to; for other requests, a new entry is added. */
 const maxRepeated = 1_000;
 
 type Row = Omit<AuditTables['audit_log'], 'id'> & { id?: number };

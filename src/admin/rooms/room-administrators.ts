@@ -47,8 +47,8 @@ export class RoomAdministrators {
     const administrator = this.#mostPowerful(head, levels);
     const stored = isJsonObject(current?.content['users']) ? current.content['users'] : {};
     const administratorLevel = levels.ofUser(administrator);
-    // From room version 12 on, creators have infinite power, which no number expresses: the user gets the highest number
-    // of the room instead.
+    // From room version 12 on, creators have infinite power, which no number expresses: the user is assigned the
+    // highest number of the room instead.
     const level = Number.isFinite(administratorLevel)
       ? administratorLevel
       : Math.max(

@@ -18,8 +18,8 @@ export const lastBackupFile = ({ media }: HearthConfiguration) =>
   join(media.media_store_path, 'last-backup.json');
 
 /**
- * Creates a missing directory. If root runs the command, the directory gets the owner of its parent directory, because the
- * server could not use a directory of root.
+ * Creates a missing directory. If root runs the command, the directory is assigned the owner of its parent directory,
+ * because the server could not use a directory of root.
  */
 export function makeForServer(directory: string): void {
   const path = resolve(directory);

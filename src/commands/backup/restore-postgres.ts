@@ -16,7 +16,7 @@ import { restorePostgres } from './postgres-tools.ts';
 
 type PostgresOptions = Extract<DatabaseOptions, { kind: 'postgres' }>;
 
-/** An archive of `pg_dump`, and the database that gets its contents. */
+/** An archive of `pg_dump`, and the database into which it is restored. */
 export interface Archive {
   readonly options: PostgresOptions;
   readonly file: string;

@@ -58,7 +58,7 @@ export async function restore(source: string | undefined, options: RestoreOption
   process.stdout.write(
     `Restored ${manifest.serverName} as it was at ${new Date(manifest.createdTs).toISOString()}.\n` +
       `${replaced.moved.map((path) => `The previous file is in ${path}.\n`).join('')}` +
-      'Sync tokens that clients got after the backup stay valid. Sessions that began after it must log in again.\n',
+      'Sync tokens that clients received after the backup stay valid. Sessions that began after it must log in again.\n',
   );
 }
 
@@ -247,6 +247,6 @@ async function finishOnly(source: string | undefined, options: RestoreOptions): 
   const { main, state } = backedUpDatabases(readValues(paths));
   await finish(main, state);
   process.stdout.write(
-    'The restored database is ready: sync tokens that clients got after the backup are valid.\n',
+    'The restored database is ready: sync tokens that clients received after the backup are valid.\n',
   );
 }

@@ -51,7 +51,7 @@ interface SignedObject {
 /** Milliseconds to wait for the answer of another server. */
 const remoteTimeout = 10_000;
 
-/** Number of signatures that are checked before the event loop gets control again. */
+/** Number of signatures that are checked before control returns to the event loop. */
 const checksPerTurn = 50;
 
 /** Stores signatures of devices and users. Source: client-server API, `POST /keys/signatures/upload`. */

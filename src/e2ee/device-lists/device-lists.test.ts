@@ -81,7 +81,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await changes(alice), noChanges);
       await join(bob, room);
       assert.deepEqual(await changes(alice), { changed: [bob.userId], left: [] });
-      // A user who joins a room also gets their own user id in `changed`.
+      // A user who joins a room also receives their own user id in `changed`.
       assert.deepEqual(await changes(bob), { changed: [alice.userId, bob.userId], left: [] });
       await uploadKeys(bob);
       await uploadKeys(alice);

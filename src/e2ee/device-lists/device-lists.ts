@@ -18,9 +18,9 @@ export interface DeviceListChanges {
 }
 
 /**
- * A user has signed another user's master key, or has a new user-signing key. Only the user's own devices get the target
- * user as a device list change. For a new user-signing key, which only its owner may see, the target is the
- * user who owns it.
+ * A user has signed another user's master key, or has a new user-signing key. Only the user's own devices receive the
+ * target user as a device list change. For a new user-signing key, which only its owner may see, the target is its
+ * owner.
  */
 export interface SignatureChange {
   readonly userId: string;
@@ -37,7 +37,7 @@ export interface DeviceListsDeps {
   readonly capacity?: number;
 }
 
-/** Number of users whose rooms are loaded before the event loop gets control again. */
+/** Number of users whose rooms are loaded before control returns to the event loop. */
 const usersPerTurn = 100;
 
 /**
@@ -72,7 +72,7 @@ export class DeviceLists {
     return recent.every((changes) => changes.isUnchangedSince(after));
   }
 
-  /** The joined rooms of a user, whose members get the user's device list changes. */
+  /** The joined rooms of a user, whose members receive the user's device list changes. */
   async roomsOf(userId: string): Promise<string[]> {
     return this.#deps.engine.userRooms.withMembership(userId, 'join');
   }
@@ -119,7 +119,7 @@ export class DeviceLists {
         affected.has(other) && usersSharingRooms.stoppedSharing(other, rooms.get(other)!, after, end);
       const startedSharing = shareNow && (!sharedBefore || stoppedSharing());
       if (startedSharing || (shareNow && updated.has(other))) changed.add(other);
-      // Users who have joined a shared room also get their own user id, as other homeservers return it.
+      // Users who have joined a shared room also receive their own user id, as other homeservers return it.
       if (startedSharing && usersSharingRooms.joinedRoomOf(other, rooms.get(other)!, after, end))
         changed.add(userId);
       if (!shareNow && sharedBefore && affected.has(other)) left.push(other);

@@ -24,7 +24,7 @@ export interface KeyClaimingDeps {
   readonly remote: RemoteKeys | undefined;
 }
 
-/** Number of claims that are made before the event loop gets control again. */
+/** Number of claims that are made before control returns to the event loop. */
 const claimsPerTurn = 500;
 
 /** Claims one-time keys of local and remote devices. Source: client-server API, `POST /keys/claim`. */

@@ -49,8 +49,8 @@ export interface RemoteKeysResult {
 }
 
 /**
- * Maximum number of local users that are looked up before the event loop gets control again, and of remote users in
- * one request.
+ * Maximum number of local users that are looked up before control returns to the event loop, and of remote users in one
+ * request.
  */
 const usersPerBatch = 500;
 
@@ -88,7 +88,7 @@ export class KeyQuery {
 
   /**
    * Returns the keys of local users.
-   * @param withNames whether to add the display names of the devices, which not every server may get
+   * @param withNames whether to add the display names of the devices, which not every server may receive
    */
   async queryLocal(requested: RequestedDevices, withNames = true): Promise<QueriedKeys> {
     const response = noKeys();

@@ -157,7 +157,7 @@ export class KeyUpload {
       if (availableDigest !== undefined && availableDigest !== digest) {
         throw invalidParam(`The device has another one-time key with the name ${name}`);
       }
-      // A claimed key is uploaded again when the client did not get the response to its upload.
+      // A claimed key is uploaded again when the client did not receive the response to its upload.
       return availableDigest === undefined && digests.claimed.get(name) !== digest;
     });
     await insertOneTimeKeys(

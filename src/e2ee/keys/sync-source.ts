@@ -6,7 +6,7 @@ import type { DeviceAddress } from './one-time-key-store.ts';
 
 const noKeys: DeviceKeyCounts = { oneTimeKeyCounts: {}, unusedFallbackKeyTypes: [] };
 
-/** The JSON of cached counts, which an idle client gets repeatedly. */
+/** The JSON of cached counts, which an idle client receives repeatedly. */
 const texts = new WeakMap<DeviceKeyCounts, string>();
 
 /**

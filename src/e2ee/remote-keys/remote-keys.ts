@@ -64,8 +64,8 @@ const maxDepth = 20;
 const maxTextLength = 255;
 
 /**
- * Returns the valid keys in a response that were requested. Users whom the response does not name get no entry, because
- * for clients an empty entry means that the user has no devices.
+ * Returns the valid keys in a response that were requested. Users whom the response does not name have no entry,
+ * because for clients an empty entry means that the user has no devices.
  */
 export function validKeys(answer: JsonObject, users: ReadonlyMap<string, readonly string[]>): QueriedKeys {
   const valid = noKeys();

@@ -95,7 +95,7 @@ export class RemoteDeviceLists {
   }
 
   /**
-   * Records that clients get the keys of these users from the users' own servers, because the stored lists are not
+   * Records that clients receive the keys of these users from the users' own servers, because the stored lists are not
    * current.
    */
   async recordRemoteQuery(userIds: readonly string[]): Promise<void> {

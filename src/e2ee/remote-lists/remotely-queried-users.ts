@@ -2,10 +2,9 @@
 const maxUsers = 10_000;
 
 /**
- * Users whose keys clients may have got from the user's own server, because the stored list was not current.
- * The list that is fetched afterwards may differ, and the updates that it contains were not sent to clients,
- * so clients have to query again after the fetch. The set is in memory only; after an overflow every user counts as
- * queried.
+ * Users whose keys clients may have received from the user's own server, because the stored list was not current. The
+ * list that is fetched afterwards may differ, and the updates that it contains were not sent to clients, so clients
+ * have to query again after the fetch. The set is in memory only; after an overflow every user counts as queried.
  */
 export class RemotelyQueriedUsers {
   readonly #users = new Set<string>();
@@ -23,7 +22,7 @@ export class RemotelyQueriedUsers {
 
   /**
    * Removes a user.
-   * @returns whether clients may have got keys that differ from the fetched list
+   * @returns whether clients may have received keys that differ from the fetched list
    */
   take(userId: string): boolean {
     return this.#users.delete(userId) || this.#hasOverflowed;

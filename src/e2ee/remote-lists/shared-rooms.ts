@@ -1,6 +1,6 @@
 import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 
-/** Number of users whose rooms are loaded before the event loop gets control again. */
+/** Number of users whose rooms are loaded before control returns to the event loop. */
 const usersPerTurn = 500;
 
 /** Finds the remote users who share a room with a local user: only the device lists of these users are stored. */

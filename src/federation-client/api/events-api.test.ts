@@ -43,7 +43,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       authority.remove();
     });
 
-    /** Calls a method while the server responds with `json`. Returns its result and the request that the server got. */
+    /**
+     * Calls a method while the server responds with `json`. Returns its result and the request that the server
+     * received.
+     */
     async function callWithResponse<T>(json: JsonValue, call: (server: string) => Promise<T>) {
       answer = JSON.stringify(json);
       requests.length = 0;

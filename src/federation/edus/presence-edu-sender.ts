@@ -25,7 +25,7 @@ const lifetime = 5 * 60_000;
 /** Maximum number of users in one EDU. */
 const maxInEdu = 50;
 
-/** Maximum number of members of a room for which a server that joins it gets the presence of local members. */
+/** Maximum number of members of a room for which a server that joins it receives the presence of local members. */
 const maxMembers = 1_000;
 
 /** Sends presence of local users to the servers that share rooms with them. Source: server-server API, "Presence". */
@@ -71,7 +71,7 @@ export class PresenceEduSender {
     }
   }
 
-  /** A server that joins a room gets the presence of the local members. */
+  /** A server that joins a room receives the presence of the local members. */
   #roomFact({ roomId, membershipChanges }: RoomFact): void {
     for (const { userId, from, to } of membershipChanges) {
       const server = serverOfUser(userId);

@@ -147,7 +147,7 @@ export class FederationSender {
   }
 
   /**
-   * Sends an ephemeral EDU. Servers that are unreachable until it expires never get it, and neither do servers that
+   * Sends an ephemeral EDU. Servers that are unreachable until it expires never receive it, and neither do servers that
    * have not acknowledged it when this server stops.
    * @param lazy may be delayed by some seconds, so that not all destinations are sent to at once
    */

@@ -62,8 +62,8 @@ export class Transactions {
   }
 
   /**
-   * Processes a transaction; a repeated transaction gets the same response.
-   * Source: server-server API, `PUT /_matrix/federation/v1/send/{txnId}`.
+   * Processes a transaction; a repeated transaction is answered with the same response. Source: server-server API, `PUT
+   * /_matrix/federation/v1/send/{txnId}`.
    * @returns the response as JSON
    * @throws MatrixError M_BAD_JSON, M_INVALID_PARAM, and M_FORBIDDEN when `origin` names another server
    */

@@ -16,5 +16,5 @@ export function addressKey(text: string): string {
   return formatIpRange(parseIpRange(`${address}/64`)!);
 }
 
-/** A quick check that most keys fail, which begin with `@`: only texts that pass it get the longer check. */
+/** A quick check that most keys fail, which begin with `@`: only texts that pass it need the longer check. */
 const mayBeIPv6 = /^[0-9a-f]{0,4}:/i;

@@ -103,7 +103,7 @@ forEachDatabase((open) => {
     assert.ok((await boundOf(database, 'things')) >= id!);
   });
 
-  test('60 transactions and 60 batches at once get different ids, 100 each, of Sequences whose bounds are raised by 10 at a time', async () => {
+  test('60 transactions and 60 batches at once are assigned different ids, 100 each, of Sequences whose bounds are raised by 10 at a time', async () => {
     const database = await openEmpty();
     const [inTransactions, inBatches] = await Promise.all([
       Sequence.open(database, 'transactions', step),

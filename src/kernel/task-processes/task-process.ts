@@ -97,7 +97,7 @@ export class TaskProcess<T extends object, R> {
   }
 
   #onReady(): void {
-    // A task that took control of the process gets no further time by another `ready`.
+    // Another `ready` of a task that took control of the process gives it no further time.
     if (this.#isReady) return;
     this.#isReady = true;
     if (!this.#current) return;

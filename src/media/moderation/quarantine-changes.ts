@@ -15,7 +15,7 @@ const rowsAtOnce = 1_000;
 /**
  * Records that files were quarantined or released, in the transaction that quarantines or releases them. Earlier
  * changes of the same files are deleted, so that the table has one row for each file at most; a reader of the changes
- * still gets the last one.
+ * still receives the last one.
  */
 export async function recordQuarantineChanges(
   writer: Writer<MediaTables>,

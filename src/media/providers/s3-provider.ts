@@ -12,7 +12,7 @@ export interface S3Deps {
   readonly options: S3Options;
 }
 
-/** Timeout until a response begins, in milliseconds; uploads get more time for their bytes on a slow connection. */
+/** Timeout until a response begins, in milliseconds; uploads have more time for their bytes on a slow connection. */
 const responseTimeout = 30_000;
 const transferTimeout = (bytes: number) => responseTimeout + bytes / 128;
 

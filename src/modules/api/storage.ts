@@ -24,7 +24,8 @@ export interface ModuleStore {
   write(changes: readonly StoreChange[]): Promise<void>;
   /**
    * Replaces a value by the result of `change`, with no other write of the store in between.
-   * @param change gets `undefined` where there is no value, and deletes the value by returning `undefined`; must not be async
+   * @param change receives `undefined` where there is no value, and deletes the value by returning `undefined`; must
+   * not be async
    * @returns the result
    */
   update(

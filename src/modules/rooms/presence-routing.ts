@@ -39,7 +39,7 @@ export function modulePresenceRouting(
   };
 }
 
-/** Adds the routes that a module returns: for each receiver, the users whose changes the receiver gets. */
+/** Adds the routes that a module returns: for each receiver, the users whose changes are sent to the receiver. */
 function addRoutes(
   routed: Map<string, Set<string>>,
   answer: ReadonlyMap<unknown, unknown>,

@@ -148,7 +148,7 @@ export class Evaluation implements NewMarks {
     const { notify, highlight } = outcomeFor(this.#member, stored, prepared);
     if (!notify) return;
     const mark = highlight ? prepared.marks.highlight : prepared.marks.plain;
-    // The event may have got its position on the stream after it was prepared.
+    // The event may have been assigned its position on the stream after it was prepared.
     this.marks.push(mark.stream === stream ? mark : { ...mark, stream });
   }
 

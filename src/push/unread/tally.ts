@@ -116,8 +116,8 @@ export class Tally {
   }
 
   /**
-   * Adds a mark without counting or copying the other marks again, because a user who does not read gets another mark with
-   * each event.
+   * Adds a mark without counting or copying the other marks again, because for a user who does not read, another mark
+   * is added with each event.
    */
   #push(mark: UnreadMark): void {
     this.#marks.push(mark);

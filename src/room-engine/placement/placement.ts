@@ -81,9 +81,9 @@ export interface Placement {
   ): Promise<ReadonlySet<string>>;
 
   /**
-   * Stores auth events and state as outliers. Each is authorized by its auth events, which must be stored or
-   * among `events`; events that are not allowed are stored as rejected. Stored events stay as they are. An
-   * unknown room gets a row with the version of `room`.
+   * Stores auth events and state as outliers. Each is authorized by its auth events, which must be stored or among
+   * `events`; events that are not allowed are stored as rejected. Stored events stay as they are. An unknown room is
+   * stored with the version of `room`.
    * @returns all these events, by event id
    * @throws MissingEvents
    */

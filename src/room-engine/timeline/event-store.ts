@@ -231,7 +231,7 @@ export class EventStore extends EventCache {
     return readNewest(this.#reader, roomNids);
   }
 
-  /** Returns the ids of the rooms that got events in `(after, upTo]` of the stream, including backfilled events. */
+  /** Returns the ids of the rooms that have events in `(after, upTo]` of the stream, including backfilled events. */
   roomsChangedBetween(after: number, upTo: number): Promise<string[]> {
     return readRoomsBetween(this.#reader, after, upTo);
   }

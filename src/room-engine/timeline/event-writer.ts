@@ -388,7 +388,7 @@ function textOf({ content }: PreparedWrite, signature: string): string {
 
 /**
  * Creates the error of an event that fails because an earlier event of its room could not be stored.
- * @param cause why the earlier event could not be stored: clients get the same status for both
+ * @param cause why the earlier event could not be stored: clients receive the same status for both
  */
 const earlierEventFailed = (cause: unknown) =>
   new Error('an earlier event of the room could not be stored', { cause });

@@ -11,7 +11,7 @@ export interface InitialState {
 
 /**
  * Checks `initial_state` for content that the state endpoint would refuse and the authorization rules do not check.
- * @param alias the alias that the room gets; no other alias can point to it yet
+ * @param alias the alias of the new room; no other alias can point to it yet
  * @throws MatrixError M_INVALID_ROOM_STATE
  */
 export function checkInitialState(

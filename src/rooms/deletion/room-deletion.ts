@@ -59,7 +59,7 @@ export interface RoomDeletionDeps {
   readonly rooms: Rooms;
   readonly purge: RoomPurge;
   readonly blocked: BlockedRooms;
-  /** Resolves when all events so far are in the queues of the servers that get them. */
+  /** Resolves when all events so far are in the queues of the servers to which they are sent. */
   readonly eventsQueued: () => Promise<void>;
 }
 

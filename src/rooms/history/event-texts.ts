@@ -6,7 +6,7 @@ import type { EventRelations, Viewer } from '../event-relations.ts';
 import type { VisibleEvent } from './room-view.ts';
 import { SharedText } from './shared-text.ts';
 
-/** Returns the fields of `unsigned` that only the device which sent an event gets; `undefined` for other events. */
+/** Returns the fields of `unsigned` that only the device which sent an event receives; `undefined` for other events. */
 export type SenderFields = (stored: StoredEvent) => JsonObject | undefined;
 
 /** Renders events for clients: `ClientEvents`. */
@@ -24,7 +24,7 @@ export interface EventRenderer {
 /**
  * Renders events for clients as JSON text. The text is rendered once for all members of a room; for the device that
  * sent the event, fields of `unsigned` are added to this text. Only readers of events with relations, or of events of
- * erased users, get a different text.
+ * erased users, receive a different text.
  */
 export class EventTexts {
   readonly #renderer: EventRenderer;

@@ -18,7 +18,9 @@ interface Chunk {
   readonly sentAt: Float64Array;
 }
 
-/** Events as JSON bytes, encoded once; each response gets a copy in which only the `age` of each event is filled in. */
+/**
+ * Events as JSON bytes, encoded once; each response contains a copy in which only the `age` of each event is filled in.
+ */
 export class StateText {
   readonly #chunks: readonly Chunk[];
   /** Number of bytes in memory. */

@@ -26,7 +26,7 @@ export const autoJoinOptions = {
   }),
   autocreate_auto_join_room_preset: option(oneOf('public_chat', 'private_chat', 'trusted_private_chat'), {
     description:
-      'The preset of the rooms that are created. With `trusted_private_chat`, every user who is joined gets power level 100. The two private presets need `auto_join_mxid_localpart`.',
+      'The preset of the rooms that are created. With `trusted_private_chat`, every user who is joined is assigned power level 100. The two private presets need `auto_join_mxid_localpart`.',
     default: 'public_chat',
   }),
   auto_join_mxid_localpart: option(nullable(localpart()), {

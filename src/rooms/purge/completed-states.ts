@@ -17,8 +17,8 @@ type Progress = { readonly position: number };
 
 /**
  * Schedules the cleanup of the state groups of rooms that were joined with partial state, once that state is complete.
- * When a state becomes complete, the events since the join get new state groups, and no event uses their earlier groups
- * any more. Registers the job, so it must be called before jobs are started.
+ * When a state becomes complete, the events since the join are assigned new state groups, and no event uses their
+ * earlier groups any more. Registers the job, so it must be called before jobs are started.
  */
 export function cleanCompletedStates({ jobs, streams, engine, groups }: CompletedStatesDeps): void {
   jobs.every<Progress>('rooms/clean-completed-states', interval, {

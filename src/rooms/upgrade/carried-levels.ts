@@ -10,7 +10,7 @@ import {
   type RoomVersion,
 } from '../../protocol/index.ts';
 
-/** The power level that privileged creators of the old room get in room versions without privileged creators. */
+/** The power level that privileged creators of the old room have in room versions without privileged creators. */
 const formerCreatorLevel = 100;
 
 /** Level of `m.room.tombstone` in room versions with privileged creators, and in earlier room versions. */
@@ -24,9 +24,9 @@ export interface OldLevels {
 
 /**
  * Returns the power levels of the new room: the levels of the old room in the format of the new version. Unknown keys
- * are copied. In room versions with privileged creators, the new creators are left out, and former creators get no
- * level, because the user who upgrades chooses the creators.
- * Source: client-server API, "Room Upgrades"; room version 12.
+ * are copied. In room versions with privileged creators, the new creators are left out, and former creators are
+ * assigned no level, because the user who upgrades chooses the creators. Source: client-server API, "Room Upgrades";
+ * room version 12.
  */
 export function carriedLevels(
   { create, levels }: OldLevels,

@@ -66,10 +66,10 @@ export class RoomUpgrade {
 
   /**
    * Creates the new room and restricts the old room. The same request during an upgrade (for instance after a double
-   * click) gets the same room.
+   * click) is answered with the same room.
    * @returns the id of the new room
-   * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_INVALID_PARAM, M_FORBIDDEN for users who may not send
-   * tombstones, M_LIMIT_EXCEEDED
+   * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_INVALID_PARAM, M_FORBIDDEN for users who may not send tombstones,
+   * M_LIMIT_EXCEEDED
    */
   upgrade(requester: RequestingUser, roomId: string, request: UpgradeRequest): Promise<string> {
     const key = JSON.stringify([requester.userId, roomId, request]);

@@ -132,7 +132,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(
         (await levels(upgradedAgain.talk)).users,
         { [carol!.userId]: 50 },
-        'former creators get no power level either',
+        'former creators are assigned no power level either',
       );
       const downgraded = await upgrade(talk, alice!, { new_version: '11', additional_creators: ['ignored'] });
       const { users } = await levels(downgraded.talk);

@@ -88,8 +88,8 @@ export class ProviderAccounts {
       await externalIds.setIssuer({ provider: provider.id, externalId }, issuer.entityId);
       return account.userId;
     }
-    // The account belongs to an identity provider that the metadata no longer lists. While the metadata listed
-    // several, this user may have got an account under an id that contains the entity id.
+    // The account belongs to an identity provider that the metadata no longer lists. While the metadata listed several,
+    // an account of this user may have been created under an id that contains the entity id.
     const otherAccount = issuer.isOneOfSeveral
       ? undefined
       : await externalIds.findAccount(provider.id, issuer.otherExternalId);

@@ -26,7 +26,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       other.user = { sub: 'same', preferred_username: 'henry' };
       assert.equal((await hearth.session(await hearth.login('oidc-main')))['user_id'], '@henry:test');
       const second = await hearth.session(await hearth.login('oidc-other'));
-      assert.equal(second['user_id'], '@henry1:test', 'a name that is taken gets a number');
+      assert.equal(second['user_id'], '@henry1:test', 'a number is appended to a name that is taken');
     });
 
     it('[option: oidc_providers[].allow_existing_users] links an existing account to one user of the identity provider, and refuses a second user', async () => {

@@ -28,7 +28,7 @@ const cas = object({
     default: true,
   }),
   allow_numeric_ids: option(boolean(), {
-    description: 'Accepts users whose name is a number; their user ids get the prefix `numeric_ids_prefix`.',
+    description: 'Accepts users whose name is a number; their user ids begin with `numeric_ids_prefix`.',
     default: false,
   }),
   numeric_ids_prefix: option(string({ pattern: '^[A-Za-z0-9]+$', allowed: 'letters and digits' }), {

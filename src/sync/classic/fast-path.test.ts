@@ -1,7 +1,7 @@
 /**
- * Clients that sync often get timelines from memory that are shared by all members (the fast path). Each of their
- * answers must equal word for word the answer that is read from the database, and all their answers together
- * must contain what one sync at the end returns.
+ * Clients that sync often receive timelines from memory that are shared by all members (the fast path). Each of their
+ * answers must equal word for word the answer that is read from the database, and all their answers together must
+ * contain what one sync at the end returns.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -72,8 +72,8 @@ for (const database of selectedDatabases(import.meta.url)) {
      */
     let people: TestClient[];
     /**
-     * The heroes of the rooms; they send nothing. A lazy-loading client gets the membership of a user who is not a hero
-     * only when that user sends an event.
+     * The heroes of the rooms; they send nothing. A lazy-loading client receives the membership of a user who is not a
+     * hero only when that user sends an event.
      */
     let silent: TestClient[];
     let parameters: readonly SyncParameters[];

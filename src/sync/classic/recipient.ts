@@ -23,7 +23,7 @@ export interface Recipient {
 
 /** The part of a room's history that one answer covers. */
 export interface RoomRange {
-  /** `undefined` when the room is new to the client, which then gets the whole state. */
+  /** `undefined` when the room is new to the client, which then receives the whole state. */
   readonly after: number | undefined;
   readonly upTo: number;
   /**

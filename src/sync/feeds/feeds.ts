@@ -80,7 +80,7 @@ export class Feeds {
     return this.#feeds.get(userId);
   }
 
-  /** Returns the feed of a user, or opens one. An open feed gets all changes until it is dropped. */
+  /** Returns the feed of a user, or opens one. An open feed receives all changes until it is dropped. */
   async open(userId: string): Promise<Feed> {
     const cached = this.#feeds.get(userId);
     if (cached) return cached;
@@ -89,7 +89,7 @@ export class Feeds {
 
   /**
    * Resolves at the next change, after `timeout` milliseconds, or when `signal` aborts. Resolves at once when the feed
-   * was dropped before the call, because a dropped feed gets no more changes.
+   * was dropped before the call, because a dropped feed receives no more changes.
    */
   wait(feed: Feed, timeout: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {

@@ -50,8 +50,8 @@ export class SlidingSync {
     const connectionRequest = await this.#begin(request);
     try {
       const answer = await this.#answer(request, connectionRequest);
-      // A client that has disconnected or has sent another request does not get this answer, so it must not
-      // count as sent.
+      // A client that has disconnected or has sent another request does not receive this answer, so it must not count
+      // as sent.
       if (connectionRequest.signal.aborted) return emptyAnswer(request.pos);
       const generation = await this.#deps.connections.save(connectionRequest, answer.sent);
       if (generation === undefined || connectionRequest.superseded.aborted) return emptyAnswer(request.pos);
@@ -61,7 +61,7 @@ export class SlidingSync {
     }
   }
 
-  /** Records in the connection which data the client gets with an answer. @returns the answer as JSON text */
+  /** Records in the connection which data the client receives with an answer. @returns the answer as JSON text */
   #recordSent(
     request: SlidingSyncRequest,
     connection: Connection,
@@ -164,7 +164,7 @@ export class SlidingSync {
       const remaining = deadline - clock.monotonic();
       if (remaining <= 0 || signal.aborted) return false;
       await feeds.wait(feed, remaining, signal);
-      // A feed that was dropped meanwhile gets no more changes: the caller opens a new feed.
+      // A feed that was dropped meanwhile receives no more changes: the caller opens a new feed.
       if (feed !== (await feeds.open(feed.userId))) return !signal.aborted;
     }
   }

@@ -22,8 +22,8 @@ export interface SourceSection<S> {
 const maxSources = 30;
 
 /**
- * The sources of syncs by the sections that they fill, in the order of the list. Each source gets a bit,
- * which marks its changes in feeds.
+ * The sources of syncs by the sections that they fill, in the order of the list. Each source has a bit, which marks its
+ * changes in feeds.
  */
 export class SourceList {
   readonly all: readonly { readonly bit: number; readonly source: SyncSource }[];

@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await fixture.addressesOf(anna), []);
     });
 
-    it('rejects an address that another account has got since its validation began', async () => {
+    it('rejects an address that was added to another account since its validation began', async () => {
       await start();
       const [anna, eve] = [await fixture.server.register('anna'), await fixture.server.register('eve')];
       const theirs = await fixture.validate('account/3pid', 'anna@example.org', 'eve');

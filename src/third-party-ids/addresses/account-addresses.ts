@@ -29,7 +29,7 @@ export interface AccountAddressesDeps {
 /** Rules and receivers of changes that modules supply. */
 export interface AddressExtensions {
   readonly checkUse?: ThirdPartyIdentifiers['checkUse'];
-  /** Receives each address that an account gets or loses, after the change is stored. */
+  /** Receives each address that is added to or removed from an account, after the change is stored. */
   readonly changed?:
     | ((change: { userId: string; medium: string; address: string; isAdded: boolean }) => void)
     | undefined;

@@ -6,7 +6,7 @@ import type { Purpose } from './purpose.ts';
 export interface ValidationMail {
   readonly to: string;
   readonly purpose: Purpose;
-  /** Whether the address can be validated for the purpose; otherwise its owner gets another mail, or none. */
+  /** Whether the address can be validated for the purpose; otherwise its owner receives another mail, or none. */
   readonly canBeValidated: boolean;
   readonly sid: string;
   readonly clientSecret: string;

@@ -1,4 +1,4 @@
-/** Minimum number of characters of a summary: a shorter summary gets the next paragraph, too. */
+/** Minimum number of characters of a summary: the next paragraph is added to a shorter summary. */
 const minLength = 200;
 
 /** Maximum number of characters of a summary; a longer summary is cut. */

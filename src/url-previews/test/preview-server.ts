@@ -30,7 +30,10 @@ const pageTimeout = 5_000;
 /** Milliseconds that reading a page may take in these tests. */
 const testPageTimeout = 60_000;
 
-/** Returns a clock with more time for pages: their process has a low priority, and gets little processor time on a busy machine. */
+/**
+ * Returns a clock with more time for pages: their process has a low priority, and receives little processor time on a
+ * busy machine.
+ */
 function clockForSlowPages(): SkippableClock {
   const clock = skippableClock();
   return {

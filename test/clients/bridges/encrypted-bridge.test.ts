@@ -121,7 +121,7 @@ async function createDevice(userId: string): Promise<void> {
 
 const deviceOf = (userId: string) => (userId === bot ? 'BOTDEVICE' : 'BENDEVICE');
 
-/** Waits until the bridge has decrypted all messages, and checks that it got each once. */
+/** Waits until the bridge has decrypted all messages, and checks that it received each once. */
 async function assertReceived(texts: readonly string[]): Promise<void> {
   await eventually('the bridge to decrypt the messages', () => received.length >= texts.length);
   assert.deepEqual(

@@ -442,7 +442,7 @@ test('an administrator sends a notice to one user, and to all users', async () =
   await inspect('notice-to-all');
 });
 
-test('an administrator sees the progress of a notice to all users, and who did not get it', async () => {
+test('an administrator sees the progress of a notice to all users, and who did not receive it', async () => {
   const path = '**/v1/send_server_notice_to_all/*';
   let answer = {
     status: 'active',
@@ -457,12 +457,12 @@ test('an administrator sees the progress of a notice to all users, and who did n
   const bar = page.getByRole('progressbar', { name: 'Sent notices' });
   await bar.waitFor();
   assert.equal(await bar.getAttribute('value'), '0.25');
-  await page.getByText('99 of 400 users have got it.').waitFor();
+  await page.getByText('99 of 400 users have received it.').waitFor();
   await page.locator('dl > div').filter({ hasText: '@bela:test' }).filter({ hasText: 'No room' }).waitFor();
   await button('Cancel the notice').waitFor();
   await inspect('notice-progress');
   answer = { ...answer, status: 'complete', sent: 399 };
-  await status('sent to 399 users. Users who did not get it: 1.');
+  await status('sent to 399 users. Users who did not receive it: 1.');
   await bar.waitFor({ state: 'hidden' });
   await button('Cancel the notice').waitFor({ state: 'hidden' });
   await page.unroute(path);
@@ -480,7 +480,7 @@ test('an administrator cancels a notice to all users', async () => {
   await link('Server notices').click();
   await button('Cancel the notice').click();
   await confirm('Stop sending');
-  await status('The notice was cancelled: 99 of 400 users have got it.');
+  await status('The notice was cancelled: 99 of 400 users have received it.');
   await button('Cancel the notice').waitFor({ state: 'hidden' });
   await page.unroute(path);
 });

@@ -15,7 +15,7 @@ export interface TestAuthority {
   readonly pem: string;
   /** Path of a file with the certificate of the authority. */
   readonly path: string;
-  /** Issues a certificate for host names and addresses; the same names get the same certificate. */
+  /** Issues a certificate for host names and addresses; for the same names, it issues the same certificate. */
   issue(...names: readonly string[]): Certificate;
   /** Makes a certificate that no authority has signed. */
   selfSigned(name: string): Certificate;

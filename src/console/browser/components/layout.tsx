@@ -15,7 +15,7 @@ interface PageProps {
   readonly children: ComponentChildren;
 }
 
-/** A page with its heading, which gets the focus when the page is opened, so that screen readers read it. */
+/** A page with its heading, which receives the focus when the page is opened, so that screen readers read it. */
 export function Page({ title, about = title, up, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

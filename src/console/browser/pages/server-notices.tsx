@@ -90,14 +90,15 @@ function Newest({ notice, onCancelled }: NewestProps) {
   const { id, total, sent, failed, error } = notice;
   const cancel = async () => {
     await cancelNoticeToAll(api, id);
-    return 'No more users get the notice.';
+    return 'The notice is sent to no more users.';
   };
   const failures = Object.entries(notice.failed_users);
   return (
     <Section title="Newest notice to all users">
       {isRunning(notice) && <Progress label="Sent notices" value={(sent + failed) / Math.max(1, total)} />}
       <p role="status">
-        {textAbout(notice)} {failed > 0 && `Users who did not get it: ${formatCount(failed)}.`} {error ?? ''}
+        {textAbout(notice)} {failed > 0 && `Users who did not receive it: ${formatCount(failed)}.`}{' '}
+        {error ?? ''}
       </p>
       {isRunning(notice) && (
         <Action
@@ -118,7 +119,7 @@ function Newest({ notice, onCancelled }: NewestProps) {
 
 function textAbout({ status, sent, total }: NoticeToAll): string {
   if (status === 'complete') return `The notice has been sent to ${formatCount(sent)} users.`;
-  const part = `${formatCount(sent)} of ${formatCount(total)} users have got it.`;
+  const part = `${formatCount(sent)} of ${formatCount(total)} users have received it.`;
   if (status === 'cancelled') return `The notice was cancelled: ${part}`;
   return status === 'failed' ? `The notice could not be sent to all users: ${part}` : part;
 }

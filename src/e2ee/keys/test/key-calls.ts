@@ -23,7 +23,7 @@ export function keyCalls(server: () => E2eeServer) {
       return claimed[target.userId]?.[target.deviceId];
     },
 
-    /** The key counts that the device gets in /sync. */
+    /** The key counts that the device receives in /sync. */
     keyCounts: async ({ userId, deviceId }: UserWithKeys) => {
       const { counts } = server().e2ee;
       const { oneTimeKeyCounts, unusedFallbackKeyTypes } = await counts.get(userId, deviceId);

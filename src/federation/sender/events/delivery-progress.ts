@@ -38,7 +38,7 @@ export class DeliveryProgress {
     return this.#unsaved.size === 0;
   }
 
-  /** Records that the destination lacks the event and will not get it from memory. */
+  /** Records that the destination lacks the event and will not receive it from memory. */
   missed(destination: string, { roomNid, nid, stream }: Pick<OutgoingPdu, 'roomNid' | 'nid' | 'stream'>) {
     this.#addMissed(destination, roomNid, { eventNid: nid, stream, first: stream });
   }

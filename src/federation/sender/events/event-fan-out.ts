@@ -12,7 +12,7 @@ export interface EventFanOutDeps {
   readonly streams: Pick<StreamReader, 'current'>;
   /** Whether this server federates with a server. */
   readonly isDestination: (serverName: string) => boolean;
-  /** Receives an event and all servers that get it. */
+  /** Receives an event and all servers to which it is sent. */
   readonly deliver: (pdu: OutgoingPdu, destinations: readonly string[]) => void;
 }
 

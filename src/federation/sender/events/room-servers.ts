@@ -13,7 +13,8 @@ const maxRooms = 5_000;
 
 /**
  * Finds the servers in a room in the state before an event. The head of the room may be newer than the events being
- * fanned out: servers that have joined since must not get these events, and servers that have left since must get them.
+ * fanned out: servers that have joined since must not receive these events, and servers that have left since must
+ * receive them.
  */
 export class RoomServers {
   readonly #engine: Pick<RoomReader, 'events' | 'groups'>;

@@ -16,7 +16,7 @@ export type QueueState = 'idle' | 'sending' | 'catching up' | 'waiting to retry'
 /**
  * Sends to one server: one transaction at a time, in order, each repeated until the server acknowledges it. A server
  * that is too slow or unreachable is `behind`: the database records the rooms with events that it lacks. When it is
- * reachable again, it gets the newest events of these rooms, and fetches older events itself.
+ * reachable again, it receives the newest events of these rooms, and fetches older events itself.
  */
 export class ServerQueue {
   readonly destination: string;
@@ -209,8 +209,8 @@ export class ServerQueue {
   }
 
   /**
-   * Handles a refused transaction: smaller transactions find the event or EDU that the server refuses, which is
-   * then dropped. A server that refuses everything gets a backoff.
+   * Handles a refused transaction: smaller transactions find the event or EDU that the server refuses, which is then
+   * dropped. A server that refuses everything is put into backoff.
    */
   async #refused(transaction: Transaction, error: RemoteError, startedAt: number): Promise<void> {
     const { log } = this.#deps;

@@ -3,7 +3,9 @@ import { maxEdus, maxPdus } from './transaction.ts';
 /** Maximum number of events and EDUs in a transaction. */
 const maxItems = maxPdus + maxEdus;
 
-/** Number of refused transactions with a single item, one after the other, after which the server gets a backoff. */
+/**
+ * Number of refused transactions with a single item, one after the other, after which the server is put into backoff.
+ */
 const maxDropped = 5;
 
 /**

@@ -153,8 +153,8 @@ interface Parameter {
 }
 
 /**
- * Checks query parameters or form fields against a schema. Converts integers, numbers and booleans, and fills
- * in each `default` of the schema. A parameter that is an array gets all its values, any other the first one.
+ * Checks query parameters or form fields against a schema. Converts integers, numbers and booleans, and fills in each
+ * `default` of the schema. A parameter that is an array has all its values, any other the first one.
  */
 export class ParameterChecker {
   readonly #checker: Checker;

@@ -62,7 +62,7 @@ export interface RouteContract {
   readonly needsBody?: boolean;
   /**
    * Throws when the requester may not make any request of this kind. Is called for requests that fail with status 400:
-   * its error replaces their error, so that the requester gets the same error for malformed and for valid requests.
+   * its error replaces their error, so that the requester receives the same error for malformed and for valid requests.
    */
   readonly checkAccess?: AccessCheck;
   /**

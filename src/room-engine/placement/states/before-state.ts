@@ -58,7 +58,7 @@ export class BeforeStates {
     const resolution = await resolver.resolve(version, distinct);
     const changes = distinct.map((group) => ({ group, delta: resolution.changesFrom(group) }));
     const [nearest] = changes.sort((a, b) => a.delta.size - b.delta.size);
-    if (!nearest) throw new Error('state resolution got no state groups');
+    if (!nearest) throw new Error('state resolution received no state groups');
     if (nearest.delta.size === 0) {
       resolver.remember(distinct, nearest.group);
       return this.#existing(nearest.group, head);
@@ -224,7 +224,7 @@ export class BeforeStates {
         });
       }
       if (missing.size === 0) return;
-      // The current state may get new entries during this look-up.
+      // Entries may be added to the current state during this look-up.
       for (const [key, nid] of await stateKeys.prepareMany(missing)) keyNids.set(key, nid);
     }
   }

@@ -83,7 +83,7 @@ export class StateGroupCleanup {
     const { roomId, roomNid, upTo } = payload;
     const head = await engine.heads.get(roomId);
     if (head?.roomNid !== roomNid || head.stateGroup === undefined) return;
-    // A room that was joined with partial state gets other state groups when its state is complete.
+    // A room that was joined with partial state is assigned other state groups when its state is complete.
     if (head.isPartial) return this.schedule({ roomId, roomNid });
     // The groups are read before the events, so that no group that is made between the two reads looks unused.
     const groups = await store.readGroups(this.#stateDatabase, roomNid);

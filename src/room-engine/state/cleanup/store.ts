@@ -56,8 +56,8 @@ export async function readUsedGroups(database: Database, roomNid: number): Promi
     after = rows.at(-1)?.stream ?? undefined;
     if (rows.length < rowsAtOnce) break;
   }
-  // Backfilled events get positions below all other events, so events that were backfilled during the query are before
-  // `first`.
+  // Backfilled events are assigned positions below all other events, so events that were backfilled during the query
+  // are before `first`.
   for (let before = first; before !== undefined; ) {
     const rows = await events()
       .select(['stream', 'state_group', 'state_before'])

@@ -38,7 +38,7 @@ const minBackoff = 60_000;
 const maxBackoff = 4 * 3_600_000;
 
 /**
- * Milliseconds for which servers are retried. A server that is unreachable for longer gets the leave in the
+ * Milliseconds for which servers are retried. A server that is unreachable for longer receives the leave in the
  * response to its next request.
  */
 const maxAge = 26 * 3_600_000;

@@ -46,7 +46,7 @@ const noEvents: RoomEvents = {
   hasNewData: false,
 };
 
-/** Whether the client gets the whole state of the room. */
+/** Whether the client receives the whole state of the room. */
 const needsWholeState = ({ after, fullState }: RoomRange) => after === undefined || fullState;
 
 /** Makes the entries of joined rooms, as JSON text. */
@@ -166,7 +166,7 @@ export class JoinedRooms {
     let state: StateNids;
     if (after === undefined || fullState) {
       if (sent && after !== undefined) {
-        // The client must get all membership changes, whether its timeline needs them or not.
+        // The client must receive all membership changes, whether its timeline needs them or not.
         for (const member of membersOf(await this.#changes(head, recipient, { after, upTo }, timeline)))
           needed.add(member);
       }

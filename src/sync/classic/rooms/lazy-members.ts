@@ -21,7 +21,7 @@ export function* membersOf(state: StateNids): Generator<string> {
 }
 
 /**
- * Whether a lazy-loading client gets an entry of a whole state. Of the memberships it gets only the user's own
+ * Whether a lazy-loading client receives an entry of a whole state. Of the memberships it receives only the user's own
  * membership and the memberships of needed members.
  */
 export function isNeededEntry(key: string, userId: string, needed: ReadonlySet<string>): boolean {

@@ -15,9 +15,9 @@ export interface PlainTimelinesDeps {
 }
 
 /**
- * Timelines of clients that sync often: they contain the events in the form that all members except the senders get,
- * and come without state. Most timelines of a busy server are of this kind. Each is made once for all members, from
- * memory.
+ * Timelines of clients that sync often: they contain the events in the form that all members except the senders
+ * receive, and come without state. Most timelines of a busy server are of this kind. Each is made once for all members,
+ * from memory.
  */
 export class PlainTimelines {
   readonly #deps: PlainTimelinesDeps;

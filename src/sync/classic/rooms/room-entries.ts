@@ -195,7 +195,7 @@ export class RoomEntries {
       const all = [this.#accountDataOfRooms(recipient.userId), this.#ephemeralOf(recipient, [room])] as const;
       return Promise.all(all).then(([data, initial]) => render(data, initial));
     }
-    // A client whose user has joined the room again gets all account data of the room.
+    // A client whose user has joined the room again receives all account data of the room.
     return rejoinedAfter === undefined
       ? render(accountData)
       : this.#accountDataOfRooms(recipient.userId).then(render);
@@ -234,8 +234,8 @@ export class RoomEntries {
   }
 
   /**
-   * Whether a client gets a room that the user has left: if its filter includes left rooms, or if the
-   * leave is new to it.
+   * Whether a client receives a room that the user has left: if its filter includes left rooms, or if the leave is new
+   * to it.
    */
   async #isLeftRoomShown(
     { userId, filter }: Recipient,

@@ -19,7 +19,7 @@ async function openTimelines(open: OpenDatabase, tuning: RoomsTuning = {}) {
   return { fixture, roomId, head, timelines, find, say };
 }
 
-/** Returns the events of a timeline as clients get them. */
+/** Returns the events of a timeline as clients receive them. */
 const eventsOf = (timeline: unknown): { content: { body?: string }; unsigned: Record<string, unknown> }[] => {
   assert.ok(timeline instanceof SharedTimeline);
   return JSON.parse(timeline.text(0)).events;

@@ -46,7 +46,7 @@ const maxPages = 6;
 
 /**
  * Minimum number of events on the first page. The minimum doubles with each page, so that a client whose filter passes
- * few events gets no limited timeline where nothing is missing.
+ * few events receives no limited timeline where nothing is missing.
  */
 const firstPage = 10;
 
@@ -93,7 +93,7 @@ export async function readTimeline(
   return {
     events: shown.reverse(),
     limited,
-    // A client that wants no timeline gets a token of the end of the range, with which it reads events and members.
+    // A client that wants no timeline receives a token of the end of the range, with which it reads events and members.
     prevBatch: prevBatchOf(isEmpty ? undefined : oldest, { after, upTo }),
     hidesState:
       limited ||

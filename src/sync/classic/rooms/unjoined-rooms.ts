@@ -178,7 +178,7 @@ export class UnjoinedRooms {
     return state;
   }
 
-  /** Adds the memberships of timeline senders to the membership changes, which the client gets anyway. */
+  /** Adds the memberships of timeline senders to the membership changes, which the client receives anyway. */
   async #addSenders(
     head: RoomHead,
     state: StateNids,

@@ -37,7 +37,10 @@ export class Connection {
   /** Rooms whose newest row on disk is of an answer that the client has not received. */
   #unreceived: Set<number>;
   #outdated: OutdatedRows[] = [];
-  /** Digest of the last request and the lists of its answer: the same request without changes gets the same lists. */
+  /**
+   * Digest of the last request and the lists of its answer: the same request without changes is answered with the same
+   * lists.
+   */
   lastAnswer: { readonly request: string; readonly lists: string } | undefined;
 
   constructor(

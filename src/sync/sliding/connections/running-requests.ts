@@ -6,9 +6,7 @@ export interface RunningRequest {
   end(): void;
 }
 
-/**
- * The newest request of each connection: only the newest request gets an answer with data, which then counts as sent.
- */
+/** The newest request of each connection: only the newest request is answered with data, which then counts as sent. */
 export class RunningRequests {
   readonly #newest = new Map<string, AbortController>();
 

@@ -22,7 +22,7 @@ export const roomParts = ['timeline', ...rememberedExtensions] as const;
 
 /** The parts of a room that a connection has received. */
 export interface SentRoom extends Readonly<Record<(typeof roomParts)[number], SentPart>> {
-  /** The client has at least this many of the newest events, or all events that it may get. */
+  /** The client has at least this many of the newest events, or all events that it may receive. */
   readonly timelineLimit: number;
   /** The required state that the client was sent, as `RequiredState.text`. */
   readonly state: string;

@@ -22,9 +22,9 @@ export class RoomList {
   }
 
   /**
-   * Returns the rooms that a client may get, the most recently active first: rooms that the user is joined
-   * to, invited to or knocks on, rooms that other users have removed the user from, and rooms that the user has left
-   * since the client was sent them.
+   * Returns the rooms that a client may receive, the most recently active first: rooms that the user is joined to,
+   * invited to or knocks on, rooms that other users have removed the user from, and rooms that the user has left since
+   * the client was sent them.
    * @param sent the parts of rooms that the client was sent up to `since`, by room nid
    */
   async of(

@@ -47,7 +47,7 @@ export const accounts: readonly ExpectedDifference[] = [
   {
     requests: ['anonymous POST /register?kind=guest'],
     at: errcode,
-    what: 'Guests who are not allowed get `M_FORBIDDEN`',
+    what: 'Guests who are not allowed receive `M_FORBIDDEN`',
     reason: 'Nothing in the request is unknown',
   },
   {
@@ -86,7 +86,7 @@ export const accounts: readonly ExpectedDifference[] = [
   {
     requests: ['anonymous POST /login (deactivated)'],
     at: errcode,
-    what: 'Deactivated users get `M_USER_DEACTIVATED`',
+    what: 'Deactivated users receive `M_USER_DEACTIVATED`',
     reason: 'Description of `POST /login`',
   },
   {

@@ -356,7 +356,7 @@ export const errors: readonly ExpectedDifference[] = [
       'ben PUT /rooms/{room}/redact/$unknown/r4',
     ],
     at: status,
-    what: 'Rooms and events that a user may not see get the same answer as unknown ones',
+    what: 'Rooms and events that a user may not see are answered like unknown ones',
     reason: 'The answer must not reveal which rooms and events exist',
   },
 ];
