@@ -10,7 +10,7 @@ import { Appservice } from '../../src/appservice-registry/index.ts';
 import { RoomInterest } from '../../src/appservices/interest/room-interest.ts';
 import { UserInterest } from '../../src/appservices/interest/user-interest.ts';
 import { appserviceMigrations } from '../../src/appservices/migrations.ts';
-import { FactBuffer } from '../../src/appservices/outbox/fact-buffer.ts';
+import { bufferFacts } from '../../src/appservices/outbox/buffer-facts.ts';
 import { FanOut } from '../../src/appservices/outbox/fan-out.ts';
 import type { DeviceListChange } from '../../src/devices/index.ts';
 import { DeviceKeyChanges } from '../../src/e2ee/index.ts';
@@ -125,7 +125,7 @@ function openFanOut({ database, streams, clock, engine, rooms }: RoomsUnderTest)
     services,
     users,
     rooms: interest,
-    buffer: new FactBuffer(sources, streams, users, false),
+    buffer: bufferFacts(sources, streams, users, false),
     engine,
     userRooms: engine.userRooms,
     heads: engine.heads,

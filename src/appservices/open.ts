@@ -12,7 +12,7 @@ import { RoomInterest } from './interest/room-interest.ts';
 import { UserInterest } from './interest/user-interest.ts';
 import { Networks } from './networks/networks.ts';
 import { searchRate, thirdPartyNetworkRoutes } from './networks/routes.ts';
-import { FactBuffer, type FactSources } from './outbox/fact-buffer.ts';
+import { bufferFacts, type FactSources } from './outbox/buffer-facts.ts';
 import { FanOut } from './outbox/fan-out.ts';
 import type { StoredFactsDeps } from './outbox/stored-facts.ts';
 import type { ServiceRequests } from './requests/open.ts';
@@ -123,7 +123,7 @@ function openSending(deps: AppservicesDeps): { sender: AppserviceSender; rooms: 
     services,
     users,
     rooms,
-    buffer: new FactBuffer(deps, streams, users, tracksDeviceLists),
+    buffer: bufferFacts(deps, streams, users, tracksDeviceLists),
     userRooms: engine.userRooms,
     heads: engine.heads,
     onMember,

@@ -27,7 +27,7 @@ interface EncodedEvent {
   /** The PDU as text, because remote servers' JSON may hold numbers that parsing would change. */
   readonly pdu: string;
   readonly flags: number;
-  readonly outside?: true;
+  readonly outOfBand?: true;
   readonly stream?: number;
   readonly stateGroup?: number;
   readonly stateBefore?: number;
@@ -132,7 +132,7 @@ function encodeEvent(stored: StoredEvent): EncodedEvent {
     resolves,
     followsGap,
     withheld,
-    outOfBand: outside,
+    outOfBand,
     ...numbers
   } = stored;
   const encoded = {
@@ -141,13 +141,13 @@ function encodeEvent(stored: StoredEvent): EncodedEvent {
     version: event.version.id,
     pdu: JSON.stringify(event.pdu),
     flags: flagsOf(stored),
-    ...(outside && { outside }),
+    ...(outOfBand && { outOfBand }),
   };
   // JSON leaves out fields that are `undefined`.
   return encoded as EncodedEvent;
 }
 
-function decodeEvent({ eventId, version, pdu, flags, outside, ...numbers }: EncodedEvent): StoredEvent {
+function decodeEvent({ eventId, version, pdu, flags, outOfBand, ...numbers }: EncodedEvent): StoredEvent {
   return {
     stream: undefined,
     stateGroup: undefined,
@@ -163,6 +163,6 @@ function decodeEvent({ eventId, version, pdu, flags, outside, ...numbers }: Enco
     resolves: (flags & EventFlag.resolves) !== 0,
     followsGap: (flags & EventFlag.followsGap) !== 0,
     withheld: (flags & EventFlag.withheld) !== 0,
-    outOfBand: outside === true,
+    outOfBand: outOfBand === true,
   };
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Database, FullText, TextDocument, TextSearch } from '../kernel/database/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
-import { Follower, type StreamReader } from '../kernel/streams/index.ts';
+import { FactBuffer, Follower, type StreamReader } from '../kernel/streams/index.ts';
 import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
 import { searchedText } from './searched-text.ts';
 
@@ -30,15 +30,16 @@ export class SearchIndex {
   readonly #deps: SearchIndexDeps;
   readonly #texts: FullText;
   readonly #follower: Follower;
-  /** A position on the stream: later events are collected in memory, earlier events must be read from the database. */
-  readonly #bufferedFrom: number;
-  /** Events to be indexed, in their order. */
-  #pending: StoredEvent[] = [];
+  /** Events to be indexed. */
+  readonly #buffer: FactBuffer<{ readonly stored: StoredEvent; readonly position: number }>;
 
   constructor(deps: SearchIndexDeps) {
     this.#deps = deps;
     this.#texts = deps.database.fullText(eventTexts);
-    this.#bufferedFrom = deps.streams.current;
+    this.#buffer = new FactBuffer(deps.streams);
+    deps.engine.stream.subscribe(({ stored }, position) => {
+      if (concernsIndex(stored)) this.#buffer.add({ stored, position });
+    });
     this.#follower = new Follower(deps, {
       name: 'search/events',
       startAt: 0,
@@ -48,9 +49,6 @@ export class SearchIndex {
   }
 
   start(): Promise<void> {
-    this.#deps.engine.stream.subscribe(({ stored }) => {
-      if (concernsIndex(stored)) this.#pending.push(stored);
-    });
     return this.#follower.start();
   }
 
@@ -69,22 +67,20 @@ export class SearchIndex {
   }
 
   async #follow(after: number, upTo: number): Promise<void> {
-    const { events } = this.#deps.engine;
-    for (let from = after; from < this.#bufferedFrom; ) {
-      const page = await events.betweenWithBackfill(
-        from,
-        Math.min(upTo, this.#bufferedFrom),
-        eventsPerCommit,
-      );
-      await this.#write(page.map(({ stored }) => stored).filter(concernsIndex));
-      from =
-        page.length < eventsPerCommit ? this.#bufferedFrom : (page.at(-1)?.position ?? this.#bufferedFrom);
-      await new Promise(setImmediate);
+    const buffered = this.#buffer.take(after, upTo);
+    if (buffered === undefined) return this.#followStored(after, upTo);
+    for (let start = 0; start < buffered.length; start += eventsPerCommit) {
+      await this.#write(buffered.slice(start, start + eventsPerCommit).map(({ stored }) => stored));
     }
-    while (this.#pending.length > 0) {
-      const next = this.#pending.slice(0, eventsPerCommit);
-      await this.#write(next);
-      this.#pending.splice(0, next.length);
+  }
+
+  /** Indexes the events in `(after, upTo]` of the stream that are read from the database. */
+  async #followStored(after: number, upTo: number): Promise<void> {
+    for (let from = after; from < upTo; ) {
+      const page = await this.#deps.engine.events.betweenWithBackfill(from, upTo, eventsPerCommit);
+      await this.#write(page.map(({ stored }) => stored).filter(concernsIndex));
+      from = page.length < eventsPerCommit ? upTo : (page.at(-1)?.position ?? upTo);
+      await new Promise(setImmediate);
     }
   }
 

@@ -100,7 +100,8 @@ export class UrlPreviews {
     const running = this.#running.get(key);
     if (running !== undefined) return running;
     const runningOfUsers = this.#runningOfUsers;
-    // No user may have more running previews than the number that may still start, so that a few users cannot block all others.
+    // A user may have at most as many running previews as may still start, so that a few users cannot block all
+    // others.
     const allowed = Math.min(maxRunningOfUser, maxRunning - this.#running.size);
     if (runningOfUsers.of(userId) >= allowed) throw limitExceeded(1_000);
     this.#deps.limit.take(userId);

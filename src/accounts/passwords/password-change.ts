@@ -93,7 +93,7 @@ export class PasswordChange {
     );
   }
 
-  /** @throws MatrixError M_FORBIDDEN when this server stores no passwords */
+  /** Checks that an administrator can set passwords. @throws MatrixError M_FORBIDDEN when this server stores none */
   checkForAdmin(): void {
     if (!this.#options.password_config.localdb_enabled) {
       throw forbidden('Passwords cannot be set on this server');

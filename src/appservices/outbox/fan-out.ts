@@ -1,5 +1,6 @@
 import type { Appservice } from '../../appservice-registry/index.ts';
 import { type Database, writerFor } from '../../kernel/database/index.ts';
+import type { FactBuffer } from '../../kernel/streams/index.ts';
 import type { UserInterest } from '../interest/user-interest.ts';
 import { insertOutbox, type OutboxRow, readProgress, writeProgress } from '../store.ts';
 import type { AppserviceTables } from '../tables.ts';
@@ -10,14 +11,13 @@ import {
   type ServiceEntry,
 } from './device-list-changes.ts';
 import type { Fact, MembershipStep } from './fact.ts';
-import type { FactBuffer } from './fact-buffer.ts';
 import { type StoredFactsDeps, storedFacts, storedMemberships } from './stored-facts.ts';
 import { UnhandledFacts } from './unhandled-facts.ts';
 
 export interface FanOutDeps extends StoredFactsDeps, DeviceListChangesDeps {
   readonly database: Database;
   readonly users: UserInterest;
-  readonly buffer: FactBuffer;
+  readonly buffer: FactBuffer<Fact>;
   /** Called with the user for each membership event of a user of a service. */
   readonly onMember: (userId: string) => void;
   /** Called after each transaction that writes entries, also a failed one, with the services that these entries are for. */

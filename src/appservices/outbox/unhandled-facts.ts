@@ -1,15 +1,15 @@
+import type { FactBuffer } from '../../kernel/streams/index.ts';
 import type { Fact, MembershipFact } from './fact.ts';
-import type { FactBuffer } from './fact-buffer.ts';
 
 /** The facts that are not handled yet: the current batch, later facts in the database, and the facts in the buffer. */
 export class UnhandledFacts {
-  readonly #buffer: Pick<FactBuffer, 'untakenFacts'>;
+  readonly #buffer: Pick<FactBuffer<Fact>, 'untakenFacts'>;
   #current: readonly Fact[] = [];
   /** Index of the fact of `#current` that is being handled. */
   #index = 0;
   #stored: readonly MembershipFact[] = [];
 
-  constructor(buffer: Pick<FactBuffer, 'untakenFacts'>) {
+  constructor(buffer: Pick<FactBuffer<Fact>, 'untakenFacts'>) {
     this.#buffer = buffer;
   }
 

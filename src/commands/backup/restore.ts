@@ -37,7 +37,7 @@ export async function restore(source: string | undefined, options: RestoreOption
   if (source === undefined) throw new CommandFailure('give the directory of a backup');
   const directory = resolve(source);
   if (options.store !== undefined) {
-    const { fetchFromStore } = await import('./store/restore-from-store.ts');
+    const { fetchFromStore } = await import('./store/fetch-from-store.ts');
     await fetchFromStore(directory, { ...options, store: options.store });
   }
   const manifest = readManifest(directory);

@@ -5,6 +5,7 @@ import type { E2eeTables } from '../tables.ts';
 /** Maximum number of users in one query. */
 const chunkSize = 500;
 
+/** Returns the identity keys of a device, as the client uploaded them; `undefined` without keys. */
 export async function readDeviceKeys(
   reader: Reader<E2eeTables>,
   userId: string,
@@ -36,6 +37,7 @@ export async function readDeviceKeysOf(
   return deviceKeys;
 }
 
+/** Stores the identity keys of a device in place of earlier ones. */
 export async function writeDeviceKeys(
   writer: Writer<E2eeTables>,
   userId: string,

@@ -37,20 +37,23 @@ export async function readLocalDevices(
   };
 }
 
-/** Returns the content of `m.device_list_update` for the current state of a device. */
+/**
+ * Returns the content of `m.device_list_update` for the current state of a device.
+ * @param update its `stream_id`, and the `stream_id` of the update before it; `undefined` for the first update
+ */
 export function deviceListUpdate(
   userId: string,
   deviceId: string,
   { keys, names }: LocalDevices,
-  place: { readonly streamId: number; readonly previous: number | undefined },
+  update: { readonly streamId: number; readonly previous: number | undefined },
 ): JsonObject {
   const name = names.get(deviceId);
   const own = Object.hasOwn(keys, deviceId) ? keys[deviceId] : undefined;
   return {
     user_id: userId,
     device_id: deviceId,
-    stream_id: place.streamId,
-    prev_id: place.previous === undefined ? [] : [place.previous],
+    stream_id: update.streamId,
+    prev_id: update.previous === undefined ? [] : [update.previous],
     ...(names.has(deviceId) ? {} : { deleted: true }),
     ...(name !== undefined && { device_display_name: name }),
     ...(own && { keys: own }),

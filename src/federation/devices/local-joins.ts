@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
-import { Follower, type StreamReader } from '../../kernel/streams/index.ts';
+import { FactBuffer, Follower, type StreamReader } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 
@@ -32,25 +32,23 @@ export class LocalJoins {
   readonly #deps: LocalJoinsDeps;
   readonly #onJoin: (join: LocalJoin) => Promise<void>;
   readonly #follower: Follower;
-  /** Joins after this position are in `#pending`; earlier joins are read from the database. */
-  readonly #bufferedFrom: number;
-  #pending: LocalJoin[] = [];
-  #isBacklogRead = false;
+  readonly #buffer: FactBuffer<LocalJoin & { readonly position: number }>;
 
   /** @param onJoin may be called twice for the same join */
   constructor(deps: LocalJoinsDeps, onJoin: (join: LocalJoin) => Promise<void>) {
     this.#deps = deps;
     this.#onJoin = onJoin;
-    this.#bufferedFrom = deps.streams.current;
-    deps.engine.stream.subscribe(({ roomId, completesState, membershipChanges }) => {
-      if (completesState) this.#pending.push({ roomId, userId: undefined });
+    this.#buffer = new FactBuffer(deps.streams);
+    deps.engine.stream.subscribe(({ roomId, completesState, membershipChanges }, position) => {
+      if (completesState) this.#buffer.add({ roomId, userId: undefined, position });
       for (const { userId, from, to } of membershipChanges) {
-        if (to === 'join' && from !== 'join' && this.#isLocal(userId)) this.#pending.push({ roomId, userId });
+        if (to === 'join' && from !== 'join' && this.#isLocal(userId))
+          this.#buffer.add({ roomId, userId, position });
       }
     });
     this.#follower = new Follower(deps, {
       name: 'federation/introductions',
-      follow: (after) => this.#follow(after),
+      follow: (after, upTo) => this.#follow(after, upTo),
     });
   }
 
@@ -68,28 +66,17 @@ export class LocalJoins {
     return this.#follower.caughtUp();
   }
 
-  async #follow(after: number): Promise<void> {
-    const hasBacklog = !this.#isBacklogRead && after < this.#bufferedFrom;
-    const pending = [...(hasBacklog ? await this.#joinsSince(after) : []), ...this.#pending];
-    this.#isBacklogRead = true;
-    this.#pending = [];
-    try {
-      for (let join = pending[0]; join; join = pending[0]) {
-        await this.#onJoin(join);
-        pending.shift();
-      }
-    } catch (error) {
-      this.#pending = [...pending, ...this.#pending];
-      throw error;
-    }
+  async #follow(after: number, upTo: number): Promise<void> {
+    const joins = this.#buffer.take(after, upTo) ?? (await this.#storedJoins(after, upTo));
+    for (const { roomId, userId } of joins) await this.#onJoin({ roomId, userId });
   }
 
-  /** Returns the joins after a position that were not buffered. */
-  async #joinsSince(after: number): Promise<LocalJoin[]> {
+  /** Reads the joins in `(after, upTo]` of the stream from the database. */
+  async #storedJoins(after: number, upTo: number): Promise<LocalJoin[]> {
     const { engine } = this.#deps;
     const completed = await engine.roomsCompletedSince(after);
     const joins: LocalJoin[] = completed.map(({ roomId }) => ({ roomId, userId: undefined }));
-    for (const roomId of await engine.events.roomsChangedBetween(after, this.#bufferedFrom)) {
+    for (const roomId of await engine.events.roomsChangedBetween(after, upTo)) {
       const head = await engine.heads.get(roomId);
       const local = [...(head?.members ?? [])].filter(
         ([userId, membership]) => membership === 'join' && this.#isLocal(userId),

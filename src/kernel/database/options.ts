@@ -33,8 +33,8 @@ export function databaseOptions({ name, txn_limit, args }: DatabaseEntry): Datab
 }
 
 /**
- * Returns the TLS settings for a mode with libpq's name (its manual, "SSL Support"): `false` for no TLS, `undefined`
- * without a mode. `allow` and `prefer` connect without TLS, because they provide no security in any case.
+ * Returns the TLS settings for the option `sslmode` of libpq (its manual, "SSL Support"): `false` for no TLS, `undefined`
+ * when the option is absent. `allow` and `prefer` connect without TLS, because they provide no security in any case.
  */
 function sslOptions(given: Readonly<Record<string, unknown>>): false | ConnectionOptions | undefined {
   const mode = given['sslmode'];

@@ -1,4 +1,5 @@
 /** Positions, the facts at these positions, and the followers of the facts (decision 0001). */
+export { FactBuffer } from './fact-buffer.ts';
 export { type FactCodec, jsonFacts } from './fact-codec.ts';
 export { Follower, type FollowerOptions } from './follower.ts';
 export { LocalStreams, type LocalStreamsDeps } from './local-streams.ts';

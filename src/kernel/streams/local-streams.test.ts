@@ -147,9 +147,13 @@ forEachDatabase((open) => {
     stream.subscribe(fail);
     stream.subscribe((text) => seen.push(text));
     streams.onAdvance(fail);
+    const published: unknown[] = [];
+    streams.onPublish(fail);
+    streams.onPublish(({ facts }) => published.push(...facts.map(({ fact }) => fact)));
     await write(streams, stream, 'first');
     assert.equal(await write(streams, stream, 'second'), streams.current);
     assert.deepEqual(seen, ['first', 'second']);
+    assert.deepEqual(published, ['first', 'second']);
   });
 
   test('LocalStreams and Sequence assign no position and no id twice, even after a crash', async () => {

@@ -60,6 +60,13 @@ export class FactPublisher {
     this.#after = current;
     this.#facts = [];
     this.#isIncomplete = false;
-    if (isComplete) for (const listener of this.#listeners) listener(range);
+    if (!isComplete) return;
+    for (const listener of this.#listeners) {
+      try {
+        listener(range);
+      } catch (error) {
+        this.#log.error({ err: error, upTo: current }, 'Facts could not be published to another process');
+      }
+    }
   }
 }

@@ -14,8 +14,7 @@ const rowsAtOnce = 1_000;
 
 /**
  * Records that files were quarantined or released, in the transaction that quarantines or releases them. Earlier
- * changes of the same files are deleted, so that the table has one row for each file at most; a reader of the changes
- * still receives the last one.
+ * changes of the same files are deleted, so that the table has at most one row for each file, the last change.
  */
 export async function recordQuarantineChanges(
   writer: Writer<MediaTables>,

@@ -1,4 +1,4 @@
-import type { StreamReader } from '../../kernel/streams/index.ts';
+import { FactBuffer, type StreamReader } from '../../kernel/streams/index.ts';
 import { membershipOf } from '../../protocol/index.ts';
 import type { RoomFact, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
@@ -7,9 +7,6 @@ export interface NewEvent {
   readonly stored: StoredEvent;
   readonly position: number;
 }
-
-/** Maximum number of buffered events; when there are more, events are read from the database. */
-const maxBufferedEvents = 10_000;
 
 /** Number of events that are read at a time. */
 const pageSize = 200;
@@ -21,41 +18,31 @@ const pageSize = 200;
 export class NewEvents {
   readonly #engine: RoomReader;
   readonly #users: ReadonlySet<string>;
-  /** The events after the position `#since` that were not returned yet. */
-  #bufferedEvents: NewEvent[] = [];
-  /** Position after which the buffer is complete. */
-  #since: number;
+  readonly #buffer: FactBuffer<NewEvent>;
 
   /** @param users local users whose invites by remote servers are included */
   constructor(engine: RoomReader, streams: Pick<StreamReader, 'current'>, users: ReadonlySet<string>) {
     this.#engine = engine;
     this.#users = users;
-    this.#since = streams.current;
-    engine.stream.subscribe((fact, position) => this.#buffer(fact, position));
+    this.#buffer = new FactBuffer(streams);
+    engine.stream.subscribe((fact, position) => this.#add(fact, position));
   }
 
   /** Iterates over the events in `(after, upTo]` in their order, in groups. */
   async *between(after: number, upTo: number): AsyncGenerator<readonly NewEvent[]> {
-    const isComplete = after >= this.#since;
-    const end = this.#bufferedEvents.findIndex(({ position }) => position > upTo);
-    const events = this.#bufferedEvents.splice(0, end === -1 ? this.#bufferedEvents.length : end);
-    // When the caller fails, its next attempt reads from the database.
-    this.#since = Math.max(this.#since, upTo);
-    if (!isComplete) {
+    const events = this.#buffer.take(after, upTo);
+    if (events === undefined) {
       yield* this.#readStored(after, upTo);
       return;
     }
     for (let start = 0; start < events.length; start += pageSize) yield events.slice(start, start + pageSize);
   }
 
-  #buffer({ onTimeline, stored, membershipChanges }: RoomFact, position: number): void {
+  #add({ onTimeline, stored, membershipChanges }: RoomFact, position: number): void {
     const invites = () =>
       membershipChanges.some(({ userId, to }) => to === 'invite' && this.#users.has(userId));
     if (this.#users.size === 0 || !(onTimeline || (stored.outOfBand && invites()))) return;
-    this.#bufferedEvents.push({ stored, position });
-    if (this.#bufferedEvents.length <= maxBufferedEvents) return;
-    this.#bufferedEvents = [];
-    this.#since = position;
+    this.#buffer.add({ stored, position });
   }
 
   async *#readStored(after: number, upTo: number): AsyncGenerator<readonly NewEvent[]> {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
-import { Follower, type StreamReader } from '../../kernel/streams/index.ts';
+import { FactBuffer, Follower, type StreamReader } from '../../kernel/streams/index.ts';
 import { isJsonObject, MatrixError, membershipOf, serverOfUser } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
@@ -34,14 +34,15 @@ const eventsAtOnce = 500;
 export class SettingsTransfer {
   readonly #deps: SettingsTransferDeps;
   readonly #follower: Follower;
-  /** Events after this position are in `#pending`; earlier events must be read from the database. */
-  readonly #pendingFrom: number;
   /** Joins and tombstones to handle. */
-  #pending: StoredEvent[] = [];
+  readonly #buffer: FactBuffer<{ readonly stored: StoredEvent; readonly position: number }>;
 
   constructor(deps: SettingsTransferDeps) {
     this.#deps = deps;
-    this.#pendingFrom = deps.streams.current;
+    this.#buffer = new FactBuffer(deps.streams);
+    deps.engine.stream.subscribe(({ stored, onTimeline }, position) => {
+      if (onTimeline && this.#isRelevant(stored)) this.#buffer.add({ stored, position });
+    });
     this.#follower = new Follower(deps, {
       name: 'rooms/settings-transfer',
       follow: (after, upTo) => this.#follow(after, upTo),
@@ -50,9 +51,6 @@ export class SettingsTransfer {
 
   /** Follows the stream of rooms, from the last stored position on. */
   start(): Promise<void> {
-    this.#deps.engine.stream.subscribe(({ stored, onTimeline }) => {
-      if (onTimeline && this.#isRelevant(stored)) this.#pending.push(stored);
-    });
     return this.#follower.start();
   }
 
@@ -62,18 +60,17 @@ export class SettingsTransfer {
   }
 
   async #follow(after: number, upTo: number): Promise<void> {
-    const { events } = this.#deps.engine;
-    for (let from = after; from < this.#pendingFrom; ) {
-      const candidates = await events.between(from, Math.min(upTo, this.#pendingFrom), eventsAtOnce);
+    const buffered = this.#buffer.take(after, upTo);
+    if (buffered === undefined) return this.#followStored(after, upTo);
+    for (const { stored } of buffered) await this.#handle(stored);
+  }
+
+  /** Handles the events in `(after, upTo]` of the stream that are read from the database. */
+  async #followStored(after: number, upTo: number): Promise<void> {
+    for (let from = after; from < upTo; ) {
+      const candidates = await this.#deps.engine.events.between(from, upTo, eventsAtOnce);
       for (const stored of candidates) if (this.#isRelevant(stored)) await this.#handle(stored);
-      from =
-        candidates.length < eventsAtOnce
-          ? this.#pendingFrom
-          : (candidates.at(-1)?.stream ?? this.#pendingFrom);
-    }
-    for (let [stored] = this.#pending; stored; [stored] = this.#pending) {
-      await this.#handle(stored);
-      this.#pending.shift();
+      from = candidates.length < eventsAtOnce ? upTo : (candidates.at(-1)?.stream ?? upTo);
     }
   }
 

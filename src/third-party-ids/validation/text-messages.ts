@@ -17,7 +17,8 @@ interface ScheduledText extends JsonObject {
 const maxAttempts = 5;
 
 /**
- * Requests text messages after the client is answered, so that the time of the response does not reveal whether a message is sent.
+ * Requests text messages after the client is answered, so that the time of the response does not reveal whether a
+ * message is sent.
  */
 export class TextMessages {
   readonly delegate: PhoneDelegate;

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe } from 'node:test';
 import S3rver from 's3rver';
-import { fetchFromStore } from '../../../src/commands/backup/store/restore-from-store.ts';
+import { fetchFromStore } from '../../../src/commands/backup/store/fetch-from-store.ts';
 import { configure, hearth, type ServerProcess, startProcess } from '../../processes/server-process.ts';
 import { builtHearth } from '../../support/servers/built-hearth.ts';
 import { after, before, test } from '../bounded-test.ts';

@@ -1,5 +1,5 @@
 import type { CacheRegistry } from '../../../kernel/caches/index.ts';
-import type { StreamReader } from '../../../kernel/streams/index.ts';
+import { FactBuffer, type StreamReader } from '../../../kernel/streams/index.ts';
 import { isDummyEvent, serverOfUser } from '../../../protocol/index.ts';
 import type { RoomFact, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
 import { type OutgoingPdu, outgoingPdu } from '../transactions/outgoing-pdu.ts';
@@ -18,9 +18,6 @@ export interface EventFanOutDeps {
 
 type Placed = StoredEvent & { readonly stream: number };
 
-/** Maximum number of buffered facts; beyond it events are read from the database. */
-const maxFacts = 10_000;
-
 /** Number of events read at a time. */
 const pageSize = 500;
 
@@ -31,36 +28,28 @@ const pageSize = 500;
 export class EventFanOut {
   readonly #deps: EventFanOutDeps;
   readonly #servers: RoomServers;
-  /** Buffered events of this server, and state events of other servers, in order; complete after `#factsSince`. */
-  #facts: { readonly stored: StoredEvent; readonly position: number }[] = [];
-  #factsSince: number;
+  /** Events of this server, and state events of other servers. */
+  readonly #buffer: FactBuffer<{ readonly stored: StoredEvent; readonly position: number }>;
   /** Stream position up to which events were fanned out. */
   #fannedOut = 0;
 
   constructor(deps: EventFanOutDeps) {
     this.#deps = deps;
     this.#servers = new RoomServers(deps.engine, deps.caches);
-    this.#factsSince = deps.streams.current;
-    deps.engine.stream.subscribe((fact, position) => this.#buffer(fact, position));
+    this.#buffer = new FactBuffer(deps.streams);
+    deps.engine.stream.subscribe((fact, position) => this.#add(fact, position));
   }
 
   /** Fans out all events in `(after, upTo]` of the stream, in order. */
   async fanOut(after: number, upTo: number): Promise<void> {
-    const isComplete = after >= this.#factsSince;
-    const end = this.#facts.findIndex(({ position }) => position > upTo);
-    const facts = this.#facts.splice(0, end === -1 ? this.#facts.length : end);
-    // If this fails, the next attempt reads from the database.
-    this.#factsSince = Math.max(this.#factsSince, upTo);
-    if (!isComplete) return this.#fanOutStored(after, upTo);
+    const facts = this.#buffer.take(after, upTo);
+    if (facts === undefined) return this.#fanOutStored(after, upTo);
     for (const { stored } of facts) await this.#fanOut(stored);
   }
 
-  #buffer({ stored }: RoomFact, position: number): void {
+  #add({ stored }: RoomFact, position: number): void {
     if (!this.#isSentByUs(stored) && stored.event.stateKey === undefined) return;
-    this.#facts.push({ stored, position });
-    if (this.#facts.length <= maxFacts) return;
-    this.#facts = [];
-    this.#factsSince = position;
+    this.#buffer.add({ stored, position });
   }
 
   async #fanOutStored(after: number, upTo: number): Promise<void> {
