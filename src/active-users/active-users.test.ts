@@ -226,7 +226,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const room = enc(await bob.createRoom());
       const delay = `org.matrix.msc4140.delay=${40 * day}`;
       delayed = await unspecified(bob, 'PUT', `v3/rooms/${room}/send/m.room.message/later?${delay}`, {
-        ...{ msgtype: 'm.text', body: 'later' },
+        msgtype: 'm.text',
+        body: 'later',
       });
       assert.equal(typeof delayed['delay_id'], 'string');
     });

@@ -53,8 +53,15 @@ export function auditLogRoute(audit: AuditLog): Route {
     async ({ query }) => {
       const { method, operation, target, status, ip, changes } = query;
       const filter = {
-        ...{ administrator: query.admin, method, operation, target, status, ip, changes },
-        ...{ from: query.from_ts, until: query.until_ts },
+        administrator: query.admin,
+        method,
+        operation,
+        target,
+        status,
+        ip,
+        changes,
+        from: query.from_ts,
+        until: query.until_ts,
       };
       const limit = Math.min(query.limit, maxRows);
       const page = { after: query.from, oldestFirst: query.dir === 'f' };

@@ -274,8 +274,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       let requests = 0;
       const record = (method: string, status: number) =>
         audit.record({
-          ...{ administrator: '@admin:test', path: '/', operation: 'x', target: `${++requests}`, ip: '::1' },
-          ...{ method, status },
+          administrator: '@admin:test',
+          path: '/',
+          operation: 'x',
+          target: `${++requests}`,
+          ip: '::1',
+          method,
+          status,
         });
       const read = {
         administrator: '@a:test',

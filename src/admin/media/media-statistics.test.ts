@@ -41,7 +41,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         }
         const page = async (query: Record<string, string | number>) => {
           const body = await admin.do('GET', '/v1/statistics/users/media', undefined, {
-            ...{ search_term: term, ...order },
+            search_term: term,
+            ...order,
             ...query,
           });
           const rows = body['users'] as { user_id: string }[];

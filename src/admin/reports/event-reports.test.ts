@@ -82,7 +82,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const keys = await readPagesWhileChanging(
           async (from = 0) => {
             const { event_reports: found, next_token: next } = await list({
-              ...{ user_id: cleo.id, dir, limit: 2 },
+              user_id: cleo.id,
+              dir,
+              limit: 2,
               from,
             });
             return { keys: found.map((one) => String(one['reason'])), next };

@@ -21,8 +21,15 @@ forSelectedDatabases(import.meta.url, (open) => {
         await writer
           .insertInto('reports')
           .values({
-            ...{ id: 1, kind: 'room', received_ts: 1, reporter: '@anna:test', room_id: '!meadow' },
-            ...{ event_id: null, user_id: null, reason: null, score: null },
+            id: 1,
+            kind: 'room',
+            received_ts: 1,
+            reporter: '@anna:test',
+            room_id: '!meadow',
+            event_id: null,
+            user_id: null,
+            reason: null,
+            score: null,
           })
           .execute();
       });

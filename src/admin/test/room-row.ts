@@ -10,10 +10,23 @@ export async function insertRoomRow(
     await writer
       .insertInto('room_stats')
       .values({
-        ...{ room_nid: 1, name: null, topic: null, canonical_alias: null, avatar_url: null },
-        ...{ join_rule: 'invite', history_visibility: 'shared', guest_can_join: 0, room_type: null },
-        ...{ encryption: null, version: '12', creator: '@anna:test', federatable: 1 },
-        ...{ joined_members: 1, joined_local_members: 1, invited_members: 0, state_events: 6 },
+        room_nid: 1,
+        name: null,
+        topic: null,
+        canonical_alias: null,
+        avatar_url: null,
+        join_rule: 'invite',
+        history_visibility: 'shared',
+        guest_can_join: 0,
+        room_type: null,
+        encryption: null,
+        version: '12',
+        creator: '@anna:test',
+        federatable: 1,
+        joined_members: 1,
+        joined_local_members: 1,
+        invited_members: 0,
+        state_events: 6,
         search_text: '',
         ...fields,
       })

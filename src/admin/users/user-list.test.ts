@@ -257,8 +257,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       const users = Array.from({ length: 60 }, (_, index) => ({
         ...account(`@${random(1_000)}-${index}:test`),
         user_type: [null, 'bot', 'support', ''][random(4)]!,
-        ...{ is_guest: random(2), is_admin: random(4) === 0 ? 1 : 0, is_deactivated: random(2) },
-        ...{ is_locked: 0, is_shadow_banned: 1 },
+        is_guest: random(2),
+        is_admin: random(4) === 0 ? 1 : 0,
+        is_deactivated: random(2),
+        is_locked: 0,
+        is_shadow_banned: 1,
       }));
       await database.transaction<AccountTables, void>(async (writer) => {
         for (const user of users) await writer.insertInto('users').values(user).execute();
@@ -317,7 +320,16 @@ forSelectedDatabases(import.meta.url, (open) => {
 });
 
 const account = (userId: string) => ({
-  ...{ user_id: userId, folded_id: userId, created_at: 1 },
-  ...{ password_hash: null, user_type: null, appservice_id: null },
-  ...{ is_guest: 0, is_admin: 0, is_deactivated: 0, is_erased: 0, is_locked: 0, is_suspended: 0 },
+  user_id: userId,
+  folded_id: userId,
+  created_at: 1,
+  password_hash: null,
+  user_type: null,
+  appservice_id: null,
+  is_guest: 0,
+  is_admin: 0,
+  is_deactivated: 0,
+  is_erased: 0,
+  is_locked: 0,
+  is_suspended: 0,
 });

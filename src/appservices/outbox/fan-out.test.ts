@@ -91,7 +91,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         nid: index + 1,
         stream: index + 1,
         event: {
-          ...{ roomId: '!room', sender: '@other:elsewhere', content: {} },
+          roomId: '!room',
+          sender: '@other:elsewhere',
+          content: {},
           ...(index + 1 === leaveAt
             ? { type: 'm.room.member', stateKey: user, content: { membership: 'leave' } }
             : { type: 'm.room.message' }),

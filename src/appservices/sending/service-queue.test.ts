@@ -119,7 +119,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     const queue = new ServiceQueue(
       service,
       {
-        ...{ clock, client, queues, log },
+        clock,
+        client,
+        queues,
+        log,
         database: { reader, transaction },
         keyCounts: { get: async () => ({ oneTimeKeyCounts: {}, unusedFallbackKeyTypes: [] }) },
         takeEphemeral: () => typing.splice(0),

@@ -22,10 +22,25 @@ const rooms = [...streamMigrations, ...roomMigrations];
 type Room = DirectoryTables['room_stats'];
 
 const roomOf = (nid: number, values: Partial<Room> = {}): Room => ({
-  ...{ room_nid: nid, room_id: `!room${nid}`, name: null, topic: null, canonical_alias: null },
-  ...{ avatar_url: null, join_rule: 'invite', history_visibility: 'shared', guest_can_join: 0 },
-  ...{ room_type: null, encryption: null, version: '11', creator: '@ann:test', federatable: 1 },
-  ...{ joined_members: 1, joined_local_members: 1, invited_members: 0, state_events: 6, search_text: '' },
+  room_nid: nid,
+  room_id: `!room${nid}`,
+  name: null,
+  topic: null,
+  canonical_alias: null,
+  avatar_url: null,
+  join_rule: 'invite',
+  history_visibility: 'shared',
+  guest_can_join: 0,
+  room_type: null,
+  encryption: null,
+  version: '11',
+  creator: '@ann:test',
+  federatable: 1,
+  joined_members: 1,
+  joined_local_members: 1,
+  invited_members: 0,
+  state_events: 6,
+  search_text: '',
   ...values,
 });
 
@@ -45,7 +60,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     const database = await open([...rooms, ...older]);
     const all = Array.from({ length: 1_201 }, (_, index) => roomOf(index));
     all[7] = roomOf(7, {
-      ...{ name: `X${'😀'.repeat(300)}`, canonical_alias: '#Pub:test:8448', encryption: 'm.megolm' },
+      name: `X${'😀'.repeat(300)}`,
+      canonical_alias: '#Pub:test:8448',
+      encryption: 'm.megolm',
       join_rule: 'é'.repeat(5_000),
     });
     await database.transaction<DirectoryTables, void>(async (writer) => {

@@ -38,16 +38,26 @@ forSelectedDatabases(import.meta.url, (open) => {
         await writer
           .insertInto('rooms')
           .values({
-            ...{ room_nid: roomNid, room_id: `!room${roomNid}`, version: '11', extremities: '[]' },
-            ...{ state_group: null, created_ts: 1, partial_state: null, former_extremities: null },
+            room_nid: roomNid,
+            room_id: `!room${roomNid}`,
+            version: '11',
+            extremities: '[]',
+            state_group: null,
+            created_ts: 1,
+            partial_state: null,
+            former_extremities: null,
           })
           .execute();
       for (const [userId, roomNid, membership] of members)
         await writer
           .insertInto('memberships')
           .values({
-            ...{ user_id: userId, room_nid: roomNid, membership, forgotten: 0 },
-            ...{ event_nid: 1, stream: 1 },
+            user_id: userId,
+            room_nid: roomNid,
+            membership,
+            forgotten: 0,
+            event_nid: 1,
+            stream: 1,
           })
           .execute();
     });

@@ -58,8 +58,12 @@ before(async () => {
   roomId = await anna.createRoom({ name: 'Meadow', preset: 'public_chat', room_alias_name: 'meadow' });
   await anna.createRoom({ name: 'Attic' });
   await anna.do('POST', '/pushers/set', {
-    ...{ app_id: 'org.example.phone', kind: 'http', lang: 'en', pushkey: 'key' },
-    ...{ app_display_name: 'Example', device_display_name: 'Phone of Anna' },
+    app_id: 'org.example.phone',
+    kind: 'http',
+    lang: 'en',
+    pushkey: 'key',
+    app_display_name: 'Example',
+    device_display_name: 'Phone of Anna',
     data: { url: 'https://localhost:1/_matrix/push/v1/notify' },
   });
   await anna.do('PUT', `/user/${anna.id}/account_data/org.example.settings`, { color: 'green' });
