@@ -88,6 +88,28 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await bodies(roomId), ['one', undefined, 'three']);
     });
 
+    /** Returns the progress of a redaction in the list of tasks. */
+    const progress = async (redactId: unknown) => {
+      const query = { action_name: 'rooms/redact-user', resource_id: String(redactId) };
+      const { scheduled_tasks: tasks } = await admin.do('GET', '/v1/scheduled_tasks', undefined, query);
+      return (tasks as { progress: object }[])[0]?.progress;
+    };
+
+    it('counts the events in all rooms up to the limit, with redacted ones and failures, as its progress', async () => {
+      const user = await newUser();
+      const rooms = [await anna.createRoom({ preset: 'public_chat' }), await anna.createRoom()];
+      await user.join(rooms[0]!);
+      await anna.membership('invite', rooms[1]!, user);
+      await user.join(rooms[1]!);
+      for (const roomId of rooms) for (const body of ['one', 'two', 'three']) await user.say(roomId, body);
+      await finished(await redact(user.id, { rooms: rooms.slice(0, 1), limit: 1 }));
+      await user.leave(rooms[1]!);
+      const redactId = await redact(user.id, { rooms, limit: 3 });
+      const { failed_redactions: failures } = await finished(redactId);
+      assert.equal(Object.keys(failures as object).length, 3);
+      assert.deepEqual(await progress(redactId), { done: 6, total: 6 });
+    });
+
     it('redacts more events than the rate limit of the user allows, and continues after a restart', async () => {
       const user = await newUser();
       const roomId = await user.createRoom({ preset: 'public_chat' });
@@ -97,6 +119,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await server.restart();
       assert.deepEqual((await finished(redactId))['failed_redactions'], {});
       assert.deepEqual(new Set(await bodies(roomId)), new Set([undefined]));
+      // The join of the user is redacted, too.
+      assert.deepEqual(await progress(redactId), { done: 81, total: 81 });
     });
 
     it('reports the events that could not be redacted, and redacts as the administrator with use_admin', async () => {

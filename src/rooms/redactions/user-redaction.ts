@@ -34,8 +34,6 @@ export interface UserRedactionStatus {
   readonly error: string | undefined;
   /** Error messages by the ids of the events that could not be redacted. */
   readonly failed: Readonly<Record<string, string>>;
-  /** Number of events that were redacted. */
-  readonly redacted: number;
 }
 
 export interface UserRedactionDeps {
@@ -74,7 +72,8 @@ type Progress = {
   readonly before: number | null;
   /** Number of considered events in the first room of `roomIds`. */
   readonly considered: number;
-  readonly redacted: number;
+  /** Numbers of events in all rooms, with those that were redacted before and failures; null before they are counted. */
+  readonly counts: { readonly considered: number; readonly total: number } | null;
   readonly failed: Readonly<Record<string, string>>;
 };
 
@@ -93,7 +92,10 @@ export class UserRedaction {
       parallel: 1,
       maxAttempts,
       keep: statusLifetime,
-      progressOf: ({ redacted }) => ({ done: redacted, total: null }),
+      progressOf: ({ counts }) =>
+        counts
+          ? { done: counts.considered, total: Math.max(counts.considered, counts.total) }
+          : { done: 0, total: null },
     });
   }
 
@@ -101,7 +103,7 @@ export class UserRedaction {
   async schedule(order: UserRedactionOrder): Promise<string> {
     const { database, jobs, clock, randomness } = this.#deps;
     const key = randomLetters(randomness, 16);
-    const payload: Progress = { ...order, before: null, considered: 0, redacted: 0, failed: {} };
+    const payload: Progress = { ...order, before: null, considered: 0, counts: null, failed: {} };
     await database.transaction((writer) =>
       jobs.schedule(writer, { kind: job, key, payload, runAt: clock.now() }),
     );
@@ -116,6 +118,11 @@ export class UserRedaction {
 
   async #run({ payload, signal, progress }: JobAttempt<Progress>): Promise<Progress> {
     let redaction = payload;
+    if (!redaction.counts) {
+      const total = await this.#count(redaction, signal);
+      redaction = { ...redaction, counts: { considered: 0, total } };
+      await progress(redaction);
+    }
     for (let roomId = redaction.roomIds[0]; roomId !== undefined; roomId = redaction.roomIds[0]) {
       const events = await this.#events(redaction, roomId);
       for (const stored of events) {
@@ -129,13 +136,35 @@ export class UserRedaction {
     return redaction;
   }
 
+  /** Counts the events to consider in all rooms. */
+  async #count(redaction: Progress, signal: AbortSignal): Promise<number> {
+    let total = 0;
+    for (const roomId of redaction.roomIds) {
+      for (let room = redaction; ; ) {
+        signal.throwIfAborted();
+        const events = await this.#events(room, roomId);
+        if (events.length === 0) break;
+        total += events.length;
+        const before = events.at(-1)!.stream ?? null;
+        room = { ...room, before, considered: room.considered + events.length };
+      }
+    }
+    return total;
+  }
+
   async #redact(
     redaction: Progress,
     roomId: string,
     { event, stream, redactedBy }: StoredEvent,
   ): Promise<Progress> {
     const { sending } = this.#deps.rooms;
-    const next = { ...redaction, before: stream ?? null, considered: redaction.considered + 1 };
+    const { counts } = redaction;
+    const next = {
+      ...redaction,
+      before: stream ?? null,
+      considered: redaction.considered + 1,
+      counts: counts && { ...counts, considered: counts.considered + 1 },
+    };
     if (redactedBy !== undefined) return next;
     const content = redaction.reason === null ? {} : { reason: redaction.reason };
     const sender = { userId: redaction.redactor, deviceId: undefined, isServerTask: true };
@@ -145,7 +174,7 @@ export class UserRedaction {
       if (!(error instanceof MatrixError)) throw error;
       return { ...next, failed: { ...next.failed, [event.eventId]: error.message } };
     }
-    return { ...next, redacted: next.redacted + 1 };
+    return next;
   }
 
   /** Returns the next events of a user in a room to redact, newest first. */
@@ -198,6 +227,6 @@ function isInTime({ event }: StoredEvent, { sentFrom, sentUntil }: UserRedaction
 }
 
 function statusOf(found: Job): UserRedactionStatus {
-  const { failed, redacted } = (found.result ?? found.payload) as Progress;
-  return { status: jobStatus(found), error: jobFailure(found), failed, redacted };
+  const { failed } = (found.result ?? found.payload) as Progress;
+  return { status: jobStatus(found), error: jobFailure(found), failed };
 }
