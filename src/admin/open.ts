@@ -128,8 +128,8 @@ export function openAdmin(deps: AdminDeps): { readonly routes: readonly Route[];
 
 function routesOfUsers(deps: AdminDeps, users: LocalUsers, cursors: PageCursors): Route[] {
   const { database, profiles, options, addresses, externalIds } = deps;
-  const { accounts, consents, devices } = deps.accounts;
-  const list = new UserList(deps);
+  const { accounts, consents, devices, lastSeen } = deps.accounts;
+  const list = new UserList({ database: deps.database, lastSeen });
   const editor = new UserEditor({
     ...deps.accounts,
     accounts,

@@ -74,7 +74,7 @@ export interface DevicesDeps {
   readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly randomness: Randomness;
-  /** Flushed before devices are read, so that their last activity is current. */
+  /** Flushed before devices and addresses are read, so that the last activity is current. */
   readonly lastSeen?: Pick<LastSeen, 'flush' | 'forget'>;
 }
 
@@ -239,7 +239,8 @@ export class Devices {
   }
 
   /** The addresses that a user was active from, latest first, at most 1000. */
-  connections(userId: string): Promise<Connection[]> {
+  async connections(userId: string): Promise<Connection[]> {
+    await this.#deps.lastSeen?.flush();
     return listConnections(this.#deps.database.reader<DeviceTables>(), userId, maxConnections);
   }
 

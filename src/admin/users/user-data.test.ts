@@ -60,7 +60,6 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const roomId = await user.createRoom();
       await user.do('PUT', `/user/${user.id}/account_data/m.example`, { a: 1 });
       await user.do('PUT', `/user/${user.id}/rooms/${enc(roomId)}/account_data/m.example`, { b: 2 });
-      await admin.do('GET', `/v2/users/${user.id}/devices`);
       const whois = await admin.do('GET', `/v1/whois/${user.id}`);
       assert.equal(whois['user_id'], user.id);
       assert.equal(JSON.stringify(whois['devices']).includes('"ip":"127.0.0.1"'), true);
@@ -71,6 +70,22 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         joined_rooms: [roomId],
         total: 1,
       });
+    });
+
+    it('the details and the list of users have the time of a request that a user sent just before', async () => {
+      const times: Record<string, (id: string) => Promise<Record<string, unknown>>> = {
+        details: (id) => admin.do('GET', `/v2/users/${id}`),
+        list: async (id) => {
+          const { users } = await admin.do('GET', '/v2/users', undefined, { user_id: id });
+          return (users as Record<string, unknown>[])[0]!;
+        },
+      };
+      for (const [name, read] of Object.entries(times)) {
+        const user = await newUser();
+        const start = Date.now();
+        await user.do('GET', '/account/whoami');
+        assert.ok(Number((await read(user.id))['last_seen_ts']) >= start, name);
+      }
     });
 
     it('GET /users/{userId}/pushers lists the pushers of a user with the fields of the reference server', async () => {

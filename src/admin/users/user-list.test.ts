@@ -174,10 +174,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('UserList', () => {
+    const lastSeen = { flush: () => Promise.resolve() };
+
     it('reads the same users in the order of names and last activity by cursors and by offsets', async () => {
       const before = [...accountMigrations, ...deviceMigrations, ...profileMigrations];
       const database = await open(before);
-      const list = new UserList({ database });
+      const list = new UserList({ database, lastSeen });
       // Name and last activity of each user; 0 for users who never used a device.
       const users: Record<string, [name: string | undefined, at: number]> = {
         '@a:test': ['Zoe', 30],
@@ -229,7 +231,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await read('last_seen_ts', false), 'bdfcae');
       assert.equal(await read('last_seen_ts', true), 'aecfbd');
       // Collects at most one id in a search, and only counts the users if more match.
-      const countingList = new UserList({ database }, 1);
+      const countingList = new UserList({ database, lastSeen }, 1);
       assert.equal(await read('displayname', true, undefined, countingList), 'afcebd');
       assert.equal(await read('last_seen_ts', false, undefined, countingList), 'bdfcae');
       for (const users of [list, countingList]) {
@@ -274,7 +276,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         shadow_banned: (user) => user.is_shadow_banned,
         locked: (user) => user.is_locked,
       };
-      const list = new UserList({ database });
+      const list = new UserList({ database, lastSeen });
       for (const [by, value] of Object.entries(values)) {
         for (const descending of [false, true]) {
           for (const guests of [undefined, false]) {

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { AccountTables } from '../../accounts/index.ts';
-import type { DeviceTables } from '../../devices/index.ts';
+import type { DeviceTables, LastSeen } from '../../devices/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { ProfileTables } from '../../profiles/index.ts';
 import { contains } from '../paging/contains.ts';
@@ -94,13 +94,21 @@ const flags: ReadonlySet<UserOrder> = new Set([
 
 const isValueOrder = (order: UserOrder): order is ValueOrder => order in valueOrders;
 
+export interface UserListDeps {
+  readonly database: Database;
+  /** Flushed before first pages and details are read, so that the last activity is current. */
+  readonly lastSeen: Pick<LastSeen, 'flush'>;
+}
+
 /** Reads the local users. */
 export class UserList {
   readonly #database: Database;
+  readonly #lastSeen: Pick<LastSeen, 'flush'>;
   readonly #maxIds: number;
 
-  constructor({ database }: { readonly database: Database }, maxIds: number = defaultMaxIds) {
+  constructor({ database, lastSeen }: UserListDeps, maxIds: number = defaultMaxIds) {
     this.#database = database;
+    this.#lastSeen = lastSeen;
     this.#maxIds = maxIds;
   }
 
@@ -110,6 +118,7 @@ export class UserList {
     { by, descending }: { readonly by: UserOrder; readonly descending: boolean },
     page: { readonly start: PageStart; readonly limit: number; readonly matches?: NameMatches | undefined },
   ): Promise<RowsOfPage<ListedUser>> {
+    if ('offset' in page.start && page.start.offset === 0) await this.#lastSeen.flush();
     const read = (userIds: readonly string[]) => this.#read(userIds);
     let users = filteredUsers(this.#database, filter);
     if (filter.name !== undefined) {
@@ -184,6 +193,7 @@ export class UserList {
 
   /** Returns when a user last used a device, in milliseconds since the epoch; `undefined` for users who never did. */
   async lastSeen(userId: string): Promise<number | undefined> {
+    await this.#lastSeen.flush();
     const row = await this.#database
       .reader<DeviceTables>()
       .selectFrom('user_activity')
