@@ -285,6 +285,9 @@ test('an administrator sorts rooms, purges the history of one, blocks and delete
   await button('Delete').click();
   await confirm('Delete the room');
   await status('The room has been deleted');
+  await page.getByText('This server does not know this room').waitFor();
+  await button('Delete').waitFor({ state: 'hidden' });
+  await page.getByRole('table', { name: 'Members' }).waitFor({ state: 'hidden' });
   await inspect('room-deleted');
 });
 
@@ -525,6 +528,11 @@ test('an administrator sees jobs, statistics, options, the audit log and live fi
   assert.equal(await sourceOf('server_name'), 'hearth.yamlline 3');
   assert.equal(await sourceOf('signing_key_path'), 'environment, or another option');
   assert.equal(await sourceOf('max_upload_size'), 'default');
+  const shown = page.getByLabel('Show');
+  assert.equal(await shown.inputValue(), 'all');
+  await shown.selectOption('Options that were set');
+  await page.getByText('No option that was set is named like “max_upload_size”').waitFor();
+  await shown.selectOption('All options');
   await page.getByLabel('Search').fill('registration_shared');
   await inspect('configuration');
   await link('Audit log').click();

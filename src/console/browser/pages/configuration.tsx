@@ -29,10 +29,10 @@ function Source({ option }: { readonly option: EffectiveOption }) {
 /** Shows the options in force, whose secrets the server has masked. */
 export function ConfigurationPage({ address }: { readonly address: PageAddress }) {
   const { api } = useSession();
-  const { q = '', show = '' } = address.query;
+  const { q = '', show = q === '' ? 'set' : 'all' } = address.query;
   const options = useLoaded((signal) => readConfiguration(api, signal), []);
   const isWanted = ({ name, source }: EffectiveOption) =>
-    name.includes(q.toLowerCase()) && (show === 'all' || q !== '' || source !== 'default');
+    name.includes(q.toLowerCase()) && (show !== 'set' || source !== 'default');
   return (
     <Page title="Configuration">
       <div class="filters">
@@ -46,7 +46,7 @@ export function ConfigurationPage({ address }: { readonly address: PageAddress }
           label="Show"
           value={show}
           options={[
-            ['', 'Options that were set'],
+            ['set', 'Options that were set'],
             ['all', 'All options'],
           ]}
           onChange={(value) => setQuery(address, { show: value }, false)}
@@ -62,7 +62,7 @@ export function ConfigurationPage({ address }: { readonly address: PageAddress }
             empty={
               q === ''
                 ? 'No option is known to be set in a file. “All options” shows the values in force.'
-                : `No option is named like “${q}”.`
+                : `No option${show === 'set' ? ' that was set' : ''} is named like “${q}”.`
             }
           />
         )}

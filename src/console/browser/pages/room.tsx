@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../api/request.ts';
 import {
   type Deletion,
@@ -34,6 +34,7 @@ export function RoomPage({ roomId }: { readonly roomId: string }) {
     blocked.reload();
     deletions.reload();
   };
+  useChange(progressOf(deletions.value), reload);
   const loadedRoom = room.value;
   return (
     <Page
@@ -78,6 +79,22 @@ function useDeletions(roomId: string): Loaded<readonly Deletion[]> {
   const runs = deletions.value?.some(({ status }) => status === 'scheduled' || status === 'active') ?? false;
   useEffect(() => setRunning(runs), [runs]);
   return deletions;
+}
+
+/** Identifies how far the newest deletion is; `undefined` while the deletions are loaded. */
+function progressOf(deletions: readonly Deletion[] | undefined): string | undefined {
+  const newest = deletions?.at(-1);
+  return deletions && (newest ? `${newest.delete_id} ${newest.status}` : 'none');
+}
+
+/** Calls a function when a value has changed after it was first defined. */
+function useChange(value: string | undefined, onChange: () => void): void {
+  const last = useRef(value);
+  useEffect(() => {
+    const isChange = last.current !== undefined && last.current !== value;
+    last.current = value;
+    if (isChange) onChange();
+  }, [value]);
 }
 
 /** Returns the loaded value; `null` when the server answers 404. */
