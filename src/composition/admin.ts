@@ -14,45 +14,42 @@ import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 import type { Users } from './users.ts';
 
-interface Deps {
-  readonly kernel: Kernel;
+/** The services for users that administrators manage. */
+interface UserServices {
   readonly users: Users;
   readonly pushers: Pushers;
   readonly addresses: AccountAddresses;
+  readonly encryption: Encryption;
+  readonly resets: CrossSigningResets;
+}
+
+/** The services for rooms that administrators manage. */
+interface RoomServices {
   readonly rooms: Rooms;
   readonly upkeep: RoomUpkeep;
   readonly directory: Directory;
+  readonly reports: Reports;
+}
+
+interface Deps {
+  readonly kernel: Kernel;
+  readonly userServices: UserServices;
+  readonly roomServices: RoomServices;
+  readonly federation: Federation;
   readonly sender: FederationSender;
   /** Absent where another process runs the media repository. */
   readonly media: MediaSlice | undefined;
-  readonly reports: Reports;
-  readonly encryption: Encryption;
-  readonly resets: CrossSigningResets;
-  readonly federation: Federation;
   /** Rules of modules. */
   readonly modules: ModulesSlice['administration'] | undefined;
 }
 
 /** Opens the admin API over all other slices. Must be called before jobs are started. @returns its audit log */
 export function startAdmin(
-  {
-    kernel,
-    users,
-    pushers,
-    addresses,
-    rooms,
-    upkeep,
-    directory,
-    sender,
-    media,
-    reports,
-    federation,
-    encryption,
-    resets,
-    modules,
-  }: Deps,
+  { kernel, userServices, roomServices, federation, sender, media, modules }: Deps,
   opened: OpenedSlices,
 ): AuditLog {
+  const { users, pushers, addresses, encryption, resets } = userServices;
+  const { rooms, upkeep, directory, reports } = roomServices;
   const { accounts, profiles, accountData } = users;
   const deletion = new RoomDeletion({
     ...kernel,

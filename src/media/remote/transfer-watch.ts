@@ -23,10 +23,12 @@ export class TransferWatch {
     this.#timer = this.#wait();
   }
 
+  /** Counts bytes that have arrived. */
   count(bytes: number): void {
     this.#bytes += bytes;
   }
 
+  /** Ends the watch. */
   stop(): void {
     this.#timer.cancel();
   }
