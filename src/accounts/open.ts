@@ -29,6 +29,8 @@ import { type TokenIssuer, TokenLogin } from './login/token-login.ts';
 import { PasswordChange } from './passwords/password-change.ts';
 import { PasswordHasher } from './passwords/password-hasher.ts';
 import { type PasswordAuthority, PasswordLogin } from './passwords/password-login.ts';
+import { AccountCreation } from './registration/account-creation.ts';
+import { GuestUpgrade } from './registration/guest-upgrade.ts';
 import { Registration } from './registration/registration.ts';
 import { SharedSecretRegistration } from './registration/shared-secret.ts';
 import { RegistrationTokens } from './registration-tokens/registration-tokens.ts';
@@ -66,6 +68,16 @@ export interface AccountsSliceOptions extends AccountOptions, Partial<DisabledSe
   readonly delete_stale_devices_after: number | null;
 }
 
+/** What OAuth 2.0 changes in the sessions of accounts. */
+export interface OAuthExtensions {
+  /** Introspects access tokens at an authentication service; absent when this server issues them. */
+  readonly introspection?: TokenIntrospection | undefined;
+  /** Confirms actions of sessions that cannot use interactive authentication. */
+  readonly externalConfirmation?: ExternalConfirmation | undefined;
+  /** Refuses to refresh sessions whose tokens another endpoint refreshes. */
+  readonly checkRefresh?: RefreshCheck | undefined;
+}
+
 /** Extensions of accounts that other slices provide. */
 export interface AccountExtensions {
   /** Run in the transaction that deletes devices. */
@@ -77,12 +89,7 @@ export interface AccountExtensions {
   /** Flows, besides the password, by which a logged-in user can confirm an action. */
   readonly confirmation?: (userId: string) => Promise<Flows>;
   readonly loginTypes?: readonly LoginType[];
-  /** Introspects access tokens at an authentication service; absent when this server issues them. */
-  readonly introspection?: TokenIntrospection | undefined;
-  /** Confirms actions of sessions that cannot use interactive authentication. */
-  readonly externalConfirmation?: ExternalConfirmation | undefined;
-  /** Refuses to refresh sessions whose tokens another endpoint refreshes. */
-  readonly checkRefresh?: RefreshCheck | undefined;
+  readonly oauth?: OAuthExtensions | undefined;
   /** Deletes what slices have stored about the earlier session when a device logs in again. */
   readonly beforeReopening?: readonly BeforeReopening[] | undefined;
   /** Logins through a browser. */
@@ -188,11 +195,12 @@ function openServices(
   const registration = new Registration(
     {
       ...commonDeps,
+      creation: new AccountCreation(commonDeps, options),
+      guestUpgrade: new GuestUpgrade(commonDeps, options.server_name),
       consents,
       registrationTokens,
       reservations,
-      check: extensions.checks?.registration,
-      checkNewAccount: extensions.checks?.newAccount,
+      checks: extensions.checks,
       names: extensions.names,
     },
     options,
@@ -202,7 +210,7 @@ function openServices(
       auth: interactiveAuth,
       sessions,
       flows: confirmationFlows,
-      external: extensions.externalConfirmation,
+      external: extensions.oauth?.externalConfirmation,
     },
     options,
   );
@@ -223,7 +231,7 @@ function openServices(
       {
         ...commonDeps,
         cache,
-        introspection: extensions.introspection,
+        introspection: extensions.oauth?.introspection,
         hasDevice: (userId, deviceId) => devices.exists(userId, deviceId),
       },
       options,
@@ -248,7 +256,7 @@ function openServices(
     thirdPartyIds,
     housekeeping: new Housekeeping(commonDeps, options),
     wellKnown: extensions.wellKnown,
-    checkRefresh: extensions.checkRefresh,
+    checkRefresh: extensions.oauth?.checkRefresh,
     serverName: options.server_name,
   };
 }

@@ -188,9 +188,7 @@ export function startUsers(
       ...(addresses && {
         thirdPartyIds: identifiersOf(kernel, addresses, pushers),
       }),
-      introspection: oauth?.service,
-      externalConfirmation: oauth?.externalConfirmation,
-      checkRefresh: oauth?.checkRefresh,
+      oauth: oauth && { ...oauth, introspection: oauth.service },
       ...sso?.extensions,
       beforeReopening: [
         ...(oauth?.beforeReopening ? [oauth.beforeReopening] : []),

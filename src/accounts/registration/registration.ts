@@ -4,7 +4,6 @@ import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
 import { RateLimiter } from '../../kernel/rate-limits/index.ts';
-import type { StreamWriter } from '../../kernel/streams/index.ts';
 import {
   badJson,
   forbidden,
@@ -21,44 +20,24 @@ import type { InteractiveAuth, InteractiveAuthResult } from '../interactive-auth
 import { type Flows, registrationOperation } from '../interactive-auth/stage.ts';
 import type { AccountLimits } from '../limits.ts';
 import type { LoginRequest } from '../login/login.ts';
-import type { PasswordHasher } from '../passwords/password-hasher.ts';
 import { checkPasswordPolicy } from '../passwords/password-policy.ts';
 import type { RegistrationTokens } from '../registration-tokens/registration-tokens.ts';
 import type { LoginDevice } from '../sessions/opened-session.ts';
-import type { Sessions } from '../sessions/sessions.ts';
-import type { AccountTables } from '../tables.ts';
 import { type ThirdPartyIdentifiers, validatedAddresses } from '../third-party-identifiers.ts';
 import { appserviceLoginUnsupported, type UsernameReservations, userIdFor } from '../usernames.ts';
+import type { AccountCreation, NewAccount } from './account-creation.ts';
 import { applyCompletedStages } from './completed-stages.ts';
-import { GuestUpgrade } from './guest-upgrade.ts';
+import type { GuestUpgrade } from './guest-upgrade.ts';
 import type { RegistrationResult } from './registered-account.ts';
 import { type RegistrationFlowOptions, registrationFlows } from './registration-flows.ts';
 
-/** An account to create; members that the caller omits have a generated value or none. */
-export interface NewAccount {
-  readonly userId: UserId;
-  readonly password?: string | undefined;
-  readonly displayName?: string | undefined;
-  readonly isGuest?: boolean;
-  readonly isAdmin?: boolean;
-  /** Whether the user's events are accepted and not sent. */
-  readonly isShadowBanned?: boolean;
-  readonly userType?: string | undefined;
-  readonly appservice?: string | undefined;
-  /** The device to log in with; without it, no session is opened. */
-  readonly login?: LoginDevice | undefined;
-  /** Runs in the transaction that creates the account. */
-  readonly onCreate?: (writer: AnyWriter) => Promise<void>;
-}
-
 export interface RegistrationDeps {
   readonly clock: Clock;
-  readonly streams: StreamWriter;
   readonly randomness: Randomness;
   readonly accounts: Accounts;
   readonly devices: Devices;
-  readonly sessions: Sessions;
-  readonly hasher: PasswordHasher;
+  readonly creation: AccountCreation;
+  readonly guestUpgrade: GuestUpgrade;
   readonly interactiveAuth: InteractiveAuth;
   readonly limits: AccountLimits;
   readonly consents: Consents;
@@ -68,10 +47,8 @@ export interface RegistrationDeps {
   readonly thirdPartyIds: ThirdPartyIdentifiers;
   /** Set while the server is disabled (`hs_disabled`). */
   readonly disabledError?: (() => MatrixError) | undefined;
-  /** Runs before clients create an account. */
-  readonly check?: AccountChecks['registration'];
-  /** Runs before logins create an account. */
-  readonly checkNewAccount?: AccountChecks['newAccount'];
+  /** Forbids registrations; absent: nothing is checked. */
+  readonly checks?: Pick<AccountChecks, 'registration' | 'newAccount'> | undefined;
   /** Chooses names of the accounts that clients register. */
   readonly names?: AccountNames | undefined;
 }
@@ -85,7 +62,6 @@ type Options = Pick<
   | 'allow_underscore_prefixed_registration'
   | 'inhibit_user_in_use_error'
   | 'password_config'
-  | 'user_types'
 > &
   RegistrationFlowOptions;
 
@@ -101,13 +77,11 @@ const registrationDisabled = () => forbidden('Registration is disabled');
 export class Registration {
   readonly #deps: RegistrationDeps;
   readonly #options: Options;
-  readonly #guestUpgrade: GuestUpgrade;
   /** Limits `checkAvailable` by client address. */
   readonly #availabilityLimiter: RateLimiter;
 
   constructor(deps: RegistrationDeps, options: Options) {
     this.#deps = deps;
-    this.#guestUpgrade = new GuestUpgrade(deps, options.server_name);
     this.#options = options;
     this.#availabilityLimiter = new RateLimiter(availabilityLimit, deps.clock);
   }
@@ -124,7 +98,7 @@ export class Registration {
    */
   checkNewAccount(): void {
     if (this.#deps.disabledError) throw this.#deps.disabledError();
-    this.#deps.checkNewAccount?.();
+    this.#deps.checks?.newAccount?.();
   }
 
   /** Whether users can choose a flow with this stage. */
@@ -170,19 +144,19 @@ export class Registration {
     const addresses = validatedAddresses(authenticated.completed);
     for (const { medium, address } of addresses) await thirdPartyIds.checkUse?.(medium, address, true);
     const isShadowBanned =
-      (await this.#deps.check?.({ userId, isGuest: false, addresses, ip })) === 'shadow-ban';
+      (await this.#deps.checks?.registration?.({ userId, isGuest: false, addresses, ip })) === 'shadow-ban';
     const onCreate = (writer: AnyWriter) =>
       applyCompletedStages(writer, this.#deps, { userId, authenticated });
     if (parameters.guestToken === undefined) {
       const displayName = await names.displayName?.(pending);
       return this.create({ userId, password, displayName, isShadowBanned, login, onCreate });
     }
-    return this.#guestUpgrade.upgrade({ userId, password, isShadowBanned, login, onUpgrade: onCreate });
+    return this.#deps.guestUpgrade.upgrade({ userId, password, isShadowBanned, login, onUpgrade: onCreate });
   }
 
   /** Returns the id of the guest to upgrade, or of the new user. */
   async #userToRegister({ username, guestToken }: RegistrationParameters): Promise<UserId> {
-    if (guestToken !== undefined) return this.#guestUpgrade.find(username, guestToken);
+    if (guestToken !== undefined) return this.#deps.guestUpgrade.find(username, guestToken);
     return username === undefined ? this.#generatedId('user') : this.#userIdFor(username);
   }
 
@@ -214,7 +188,7 @@ export class Registration {
     this.#deps.limits.registration.take(ip);
     const login = { displayName, refreshable: false };
     const userId = this.#generatedId('guest');
-    const verdict = await this.#deps.check?.({ userId, isGuest: true, addresses: [], ip });
+    const verdict = await this.#deps.checks?.registration?.({ userId, isGuest: true, addresses: [], ip });
     return this.create({ userId, isGuest: true, isShadowBanned: verdict === 'shadow-ban', login });
   }
 
@@ -250,33 +224,8 @@ export class Registration {
    * Creates an account without authentication.
    * @throws MatrixError M_USER_IN_USE
    */
-  async create(account: NewAccount): Promise<RegistrationResult> {
-    const { accounts, devices, hasher, sessions, streams } = this.#deps;
-    const { userId, login, password } = account;
-    if (login) devices.check(login);
-    const passwordHash = password === undefined ? undefined : await hasher.hash(password);
-    const user = {
-      userId,
-      passwordHash,
-      displayName: account.displayName,
-      isGuest: account.isGuest ?? false,
-      isAdmin: account.isAdmin ?? false,
-      isShadowBanned: account.isShadowBanned ?? false,
-      userType: account.userType ?? this.#options.user_types.default_user_type ?? undefined,
-      appservice: account.appservice,
-    };
-    const registered = await streams.write<AccountTables, RegistrationResult>(async (writer, publish) => {
-      await accounts.createIn(writer, publish, user);
-      await account.onCreate?.(writer);
-      if (!login) return { userId, session: undefined };
-      const device = { userId, deviceId: login.deviceId, displayName: login.displayName };
-      const { deviceId } = await devices.ensure(writer, publish, device);
-      const { isGuest } = user;
-      const session = { userId, deviceId, isNewDevice: true, refreshable: login.refreshable, isGuest };
-      return { userId, session: { deviceId, ...(await sessions.open(writer, publish, session)) } };
-    });
-    await accounts.settled(userId);
-    return registered;
+  create(account: NewAccount): Promise<RegistrationResult> {
+    return this.#deps.creation.create(account);
   }
 
   /** @throws MatrixError M_FORBIDDEN when registration is off */
@@ -307,7 +256,7 @@ export class Registration {
   }
 
   async #checkParameters({ username, password, login, guestToken }: RegistrationParameters): Promise<void> {
-    if (guestToken !== undefined) await this.#guestUpgrade.find(username, guestToken);
+    if (guestToken !== undefined) await this.#deps.guestUpgrade.find(username, guestToken);
     else if (username !== undefined) await this.#checkName(username);
     if (password !== undefined) checkPasswordPolicy(password, this.#options.password_config.policy);
     if (login) this.#deps.devices.check(login);
