@@ -46,19 +46,22 @@ export async function startPushers(
   opened: OpenedSlices,
 ): Promise<void> {
   const { configuration } = kernel;
-  const slice = await openPushers({
-    ...kernel,
-    log: kernel.namedLog('push'),
-    engine: rooms.engine,
-    receipts: conversations.receipts,
-    http: federation.http,
-    pushers,
-    notified: conversations.push.eventNotifications,
-    unread: conversations.push.badgeCounts,
-    mailing: mailingOf(kernel, thirdPartyIds, media),
-    allowsPlainHttp: plainHttpCheck(configuration.outbound.ip_range_whitelist),
-    options: configuration.push.push,
-  });
+  const slice = await openPushers(
+    {
+      ...kernel,
+      log: kernel.namedLog('push'),
+      engine: rooms.engine,
+      receipts: conversations.receipts,
+      pushers,
+      results: { notified: conversations.push.eventNotifications, unread: conversations.push.badgeCounts },
+      gateways: {
+        http: federation.http,
+        allowsPlainHttp: plainHttpCheck(configuration.outbound.ip_range_whitelist),
+      },
+      mailing: mailingOf(kernel, thirdPartyIds, media),
+    },
+    configuration.push.push,
+  );
   opened.add('pushers', slice);
 }
 

@@ -44,6 +44,26 @@ export interface NotificationMailing {
   readonly avatars: Avatars | undefined;
 }
 
+/** The connections to push gateways. */
+export interface GatewayConnections {
+  readonly http: OutboundHttp;
+  /** Whether a push gateway at this host may be reached without TLS. */
+  readonly allowsPlainHttp: (host: string) => boolean;
+}
+
+/** Says which users an event notifies, and what the badges of their clients show. */
+export interface PushResults {
+  readonly notified: NotifiedUsers;
+  readonly unread: UnreadTotals;
+}
+
+export interface PusherSliceOptions {
+  readonly enabled: boolean;
+  readonly include_content: boolean;
+  /** Maximum random delay of a notification in milliseconds. */
+  readonly jitter_delay: number;
+}
+
 export interface PusherSliceDeps {
   readonly database: Database;
   readonly streams: StreamReader;
@@ -55,48 +75,46 @@ export interface PusherSliceDeps {
   readonly metrics: Metrics | undefined;
   readonly engine: RoomReader;
   readonly receipts: Receipts;
-  readonly http: OutboundHttp;
+  readonly results: PushResults;
+  readonly gateways: GatewayConnections;
   readonly pushers: Pushers;
   /** Makes a limiter of users' actions. */
   readonly userLimiter: (limit: RateLimit) => RateLimiter;
-  readonly notified: NotifiedUsers;
-  readonly unread: UnreadTotals;
   /** Absent on a server that sends no mail. */
   readonly mailing: NotificationMailing | undefined;
-  /** Whether a push gateway at this host may be reached without TLS. */
-  readonly allowsPlainHttp: (host: string) => boolean;
-  readonly options: {
-    readonly enabled: boolean;
-    readonly include_content: boolean;
-    /** Maximum random delay of a notification in milliseconds. */
-    readonly jitter_delay: number;
-  };
 }
 
 /** Opens pushers, and starts to send pending notifications. */
-export async function openPushers(deps: PusherSliceDeps) {
-  const { database, engine, receipts, pushers, options } = deps;
+export async function openPushers(deps: PusherSliceDeps, options: PusherSliceOptions) {
+  const { database, engine, receipts, pushers, gateways, results } = deps;
   const stopping = new AbortController();
   const rooms = new RoomContent(engine);
-  const notifications = new Notifications({ ...deps, rooms, includeContent: options.include_content });
+  const notifications = new Notifications({
+    ...results,
+    engine,
+    rooms,
+    includeContent: options.include_content,
+  });
   const httpPushers = new HttpPushers({
     ...deps,
-    gateways: new Gateways(deps.http, new GatewaySlots()),
+    ...results,
+    gateways: new Gateways(gateways.http, new GatewaySlots()),
     notifications,
     metrics: openPushMetrics(deps.metrics),
     stopping: stopping.signal,
   });
   const { mailing } = deps;
   const links = mailing && new UnsubscribeLinks(mailing.baseUrl, mailing.key);
-  const mailPushers = openMailPushers(deps, { rooms, notifications, links });
+  const mailPushers = options.enabled ? openMailPushers(deps, { rooms, notifications, links }) : undefined;
   const queueing = new PushQueueing({
     ...deps,
+    ...results,
     jitter: options.jitter_delay,
     scheduleMails: mailPushers && ((writer, pushes) => mailPushers.scheduleMails(writer, pushes)),
     onPushAdded: ({ id }) => httpPushers.sendPending(id),
   });
   const routes = [
-    ...pusherRoutes(pushers, deps.userLimiter(setRate), deps.allowsPlainHttp),
+    ...pusherRoutes(pushers, deps.userLimiter(setRate), gateways.allowsPlainHttp),
     ...(mailing && links ? unsubscribeRoutes({ ...mailing, pushers, links }) : []),
   ];
   await pushers.start();
@@ -144,7 +162,7 @@ function openMailPushers(
 ): MailPushers | undefined {
   const { mailing } = deps;
   const { links } = parts;
-  if (!mailing || !links || !mailing.mails.options.enable_notifs || !deps.options.enabled) return undefined;
+  if (!mailing || !links || !mailing.mails.options.enable_notifs) return undefined;
   const notificationMails = new NotificationMails({ ...deps, ...mailing, ...parts, links });
   return new MailPushers({ ...deps, ...mailing, ...parts, notificationMails });
 }
