@@ -21,6 +21,19 @@ import { AppserviceSender, followerName } from './sending/appservice-sender.ts';
 import type { ComposeDeps } from './sending/compose.ts';
 import type { ServiceQueueDeps } from './sending/service-queue.ts';
 
+/** The slices whose changes services receive, besides those of rooms. */
+export interface FollowedSlices {
+  readonly queues: FactSources['queues'] & StoredFactsDeps['queues'] & ServiceQueueDeps['queues'];
+  readonly devices: FactSources['devices'] & StoredFactsDeps['devices'];
+  readonly keyChanges: FactSources['keyChanges'];
+  readonly typing: EphemeralDataDeps['typing'];
+  readonly receipts: EphemeralDataDeps['receipts'];
+  readonly presence: EphemeralDataDeps['presence'];
+}
+
+/** What transactions to services are composed with. */
+export type TransactionParts = Pick<ComposeDeps, 'clientEvents' | 'keyCounts' | 'prejoinKeys'>;
+
 export interface AppservicesDeps {
   readonly registry: AppserviceRegistry;
   readonly requests: ServiceRequests;
@@ -31,15 +44,8 @@ export interface AppservicesDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly engine: RoomReader;
-  readonly clientEvents: ComposeDeps['clientEvents'];
-  readonly keyCounts: ComposeDeps['keyCounts'];
-  readonly prejoinKeys: ComposeDeps['prejoinKeys'];
-  readonly queues: FactSources['queues'] & StoredFactsDeps['queues'] & ServiceQueueDeps['queues'];
-  readonly devices: FactSources['devices'] & StoredFactsDeps['devices'];
-  readonly keyChanges: FactSources['keyChanges'];
-  readonly typing: EphemeralDataDeps['typing'];
-  readonly receipts: EphemeralDataDeps['receipts'];
-  readonly presence: EphemeralDataDeps['presence'];
+  readonly followed: FollowedSlices;
+  readonly transactionParts: TransactionParts;
   /** Returns the local aliases of a room. */
   readonly aliasesOf: (roomId: string) => Promise<readonly string[]>;
   /** Makes a limiter of users' actions. */
@@ -94,7 +100,7 @@ export async function openAppservices(deps: AppservicesDeps): Promise<Appservice
 }
 
 function openSending(deps: AppservicesDeps): { sender: AppserviceSender; rooms: RoomInterest } {
-  const { registry, requests, engine, caches, serverName, streams, userExists, log } = deps;
+  const { registry, requests, engine, caches, serverName, streams, userExists, log, followed } = deps;
   const { services } = registry;
   const tracksDeviceLists = services.some(({ registration }) => registration.receivesDeviceChanges);
   const users = new UserInterest(services, serverName, caches);
@@ -107,6 +113,7 @@ function openSending(deps: AppservicesDeps): { sender: AppserviceSender; rooms: 
   });
   const ephemeral = new EphemeralData({
     ...deps,
+    ...followed,
     services,
     rooms,
     caughtUp: () => sender.caughtUpSoon(),
@@ -120,17 +127,26 @@ function openSending(deps: AppservicesDeps): { sender: AppserviceSender; rooms: 
       );
   const fanOut: FanOut = new FanOut({
     ...deps,
+    ...followed,
     services,
     users,
     rooms,
-    buffer: bufferFacts(deps, streams, users, tracksDeviceLists),
+    buffer: bufferFacts({ engine, ...followed }, streams, users, tracksDeviceLists),
     userRooms: engine.userRooms,
     heads: engine.heads,
     onMember,
     onEntries: (servicesToWake) => sender.wake(servicesToWake),
   });
-  const client = requests.client;
-  const takeEphemeral = (serviceId: string) => ephemeral.take(serviceId);
-  const sender = new AppserviceSender({ ...deps, client, takeEphemeral, rooms }, fanOut);
+  const sender = new AppserviceSender(
+    {
+      ...deps,
+      ...deps.transactionParts,
+      ...followed,
+      client: requests.client,
+      takeEphemeral: (serviceId) => ephemeral.take(serviceId),
+      rooms,
+    },
+    fanOut,
+  );
   return { sender, rooms };
 }

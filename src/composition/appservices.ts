@@ -72,16 +72,21 @@ export async function openRegisteredAppservices(
       const { accounts, keyChanges } = users;
       started = await openAppservices({
         ...kernel,
-        ...rooms,
-        ...conversations,
+        engine: rooms.engine,
         log,
         registry,
         requests,
-        devices: accounts.devices,
-        keyChanges,
-        queues: encryption.queues,
-        keyCounts: encryption.e2ee.counts,
-        prejoinKeys: prejoinKeys(kernel),
+        followed: {
+          ...conversations,
+          devices: accounts.devices,
+          keyChanges,
+          queues: encryption.queues,
+        },
+        transactionParts: {
+          clientEvents: rooms.clientEvents,
+          keyCounts: encryption.e2ee.counts,
+          prejoinKeys: prejoinKeys(kernel),
+        },
         aliasesOf: (roomId) => rooms.aliases.of(roomId),
         userExists: (userId) => accounts.accounts.userExists(userId),
       });
