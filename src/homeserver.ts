@@ -130,10 +130,12 @@ export function createHomeserver(environment: Environment, origins: OptionPlaces
         });
         const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);
         const rooms = await startRooms(kernel, users, relationIndex, opened, {
-          remoteAliases: lookups.aliases,
+          federation: {
+            remoteAliases: lookups.aliases,
+            otherServers: otherServers(federation),
+            openRemoteMemberships: await remoteMemberships(kernel, federation, users),
+          },
           aliasReservations: appservices.aliasReservations,
-          otherServers: otherServers(federation),
-          openRemoteMemberships: await remoteMemberships(kernel, federation, users),
           extendRules: modules?.directoryRules,
           ...modules?.rooms,
         });

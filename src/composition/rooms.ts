@@ -8,9 +8,9 @@ import {
   type InviteLimits,
   openRooms,
   openRoomUpkeep,
+  type RoomExtensions,
   type RoomLimits,
   type Rooms,
-  type RoomsDeps,
   type RoomUpkeep,
 } from '../rooms/index.ts';
 import { slices } from '../slices.ts';
@@ -45,23 +45,19 @@ function limitsOf(
   };
 }
 
-/** The requests of rooms to other servers; absent in a server that does not federate. */
-export type RemoteRooms = Pick<
-  RoomsDeps,
-  'remoteAliases' | 'aliasReservations' | 'otherServers' | 'openRemoteMemberships'
->;
-
 /**
- * Dependencies of rooms that composition supplies: requests to other servers, and rules and checks of
- * modules.
+ * Extensions of rooms that composition supplies: requests to other servers, reservations of application services, and
+ * rules and checks of modules.
  */
-export interface RoomSources extends RemoteRooms {
+export interface RoomSources
+  extends Pick<
+    RoomExtensions,
+    'federation' | 'aliasReservations' | 'receivedEventChecks' | 'eventAdditions'
+  > {
   /** Adds the checks of modules to the operator's rules for aliases and the room directory. */
   readonly extendRules?: ((rules: DirectoryRules) => DirectoryRules) | undefined;
   /** Returns the rate limits that modules choose for the invites of each user. */
   readonly chooseInviteLimits?: ((defaultLimits: InviteLimits) => RoomLimits['inviteLimitsOf']) | undefined;
-  readonly receivedEventChecks?: RoomsDeps['receivedEventChecks'];
-  readonly eventAdditions?: RoomsDeps['eventAdditions'];
 }
 
 /**
@@ -73,34 +69,36 @@ export async function startRooms(
   users: Users,
   relationIndex: RelationIndex,
   opened: OpenedSlices,
-  { extendRules = (rules) => rules, chooseInviteLimits, ...remote }: RoomSources = {},
+  { extendRules = (rules) => rules, chooseInviteLimits, ...extensions }: RoomSources = {},
 ): Promise<Rooms> {
   const { accounts } = users.accounts;
   const isAdmin = administratorRight((userId) => accounts.isAdmin(userId));
-  const rooms = await openRooms({
-    ...kernel,
-    signer: { serverName: kernel.serverName, key: await loadSigningKey(kernel) },
-    profiles: { profile: (userId) => users.profiles.read(userId) },
-    users: {
-      isAdmin,
+  const rooms = await openRooms(
+    {
+      ...kernel,
+      signer: { serverName: kernel.serverName, key: await loadSigningKey(kernel) },
+      profiles: { profile: (userId) => users.profiles.read(userId) },
+      users: { isAdmin },
+      limits: limitsOf(kernel, chooseInviteLimits),
+      log: kernel.namedLog('rooms'),
+      eventCacheSize: kernel.configuration.caches.event_cache_size,
     },
-    options: kernel.configuration.rooms,
-    directoryRules: extendRules(directoryRules(kernel.configuration.directory, isAdmin)),
-    limits: limitsOf(kernel, chooseInviteLimits),
-    ...remote,
-    leaveCheck: noticeLeaveCheck(kernel),
-    log: kernel.namedLog('rooms'),
-    eventChecks: opened.eventChecks,
-    eventIndex: relationIndex,
-    relations: (engine, clientEvents) => {
-      relationIndex.follow(engine);
-      return new Relations({ engine, clientEvents, index: relationIndex, ignored: users.ignoredUsers });
+    kernel.configuration.rooms,
+    {
+      ...extensions,
+      directoryRules: extendRules(directoryRules(kernel.configuration.directory, isAdmin)),
+      leaveCheck: noticeLeaveCheck(kernel),
+      eventChecks: opened.eventChecks,
+      eventIndex: relationIndex,
+      relations: (engine, clientEvents) => {
+        relationIndex.follow(engine);
+        return new Relations({ engine, clientEvents, index: relationIndex, ignored: users.ignoredUsers });
+      },
+      ignored: users.ignoredUsers,
+      erased: users.erasedUsers,
+      invitePolicy: users.invitePermissions,
     },
-    ignored: users.ignoredUsers,
-    erased: users.erasedUsers,
-    invitePolicy: users.invitePermissions,
-    eventCacheSize: kernel.configuration.caches.event_cache_size,
-  });
+  );
   return opened.add('rooms', rooms);
 }
 

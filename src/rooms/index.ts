@@ -31,7 +31,14 @@ export type { InvitePolicy } from './membership/invite-policy.ts';
 export type { MemberProfiles } from './membership/member-content.ts';
 export { MembershipJobs } from './membership/membership-jobs.ts';
 export { type LeaveCheck, type LocalUsers, Memberships } from './membership/memberships.ts';
-export { type OpenRemoteMemberships, openRooms, type RoomsDeps } from './open.ts';
+export {
+  type OpenRemoteMemberships,
+  openRooms,
+  type RoomExtensions,
+  type RoomFederation,
+  type RoomsDeps,
+  type RoomsOptions,
+} from './open.ts';
 export { PublishedRooms } from './published-rooms.ts';
 export { HistoryPurge } from './purge/history-purge.ts';
 export { RoomPurge } from './purge/room-purge.ts';

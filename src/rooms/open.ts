@@ -63,6 +63,8 @@ const membersTimeout = 10_000;
 
 export interface RoomsDeps {
   readonly database: Database;
+  /** The database of the state groups; by default `database`. */
+  readonly stateDatabase?: Database;
   readonly streams: StreamWriter;
   /**
    * Registers the job that checks whether received invites are still valid. Absent: only the sender can end an invite
@@ -72,30 +74,38 @@ export interface RoomsDeps {
   readonly signer: EventSigner;
   readonly clock: Clock;
   readonly randomness: Randomness;
-  readonly profiles: MemberProfiles;
-  readonly users: LocalUsers;
-  readonly options: CreationOptions & MembershipOptions & AliasOptions & EngineOptions;
-  /** By default every alias and every publication is allowed. */
-  readonly directoryRules?: DirectoryRules;
-  /** By default only local aliases are resolved. */
-  readonly remoteAliases?: RemoteAliases;
-  /** By default no alias is reserved. */
-  readonly aliasReservations?: AliasReservations | undefined;
-  /** By default this server does not federate. */
-  readonly otherServers?: OtherServers;
-  /** Absent: local users cannot join, knock on, leave or invite through other servers. */
-  readonly openRemoteMemberships?: OpenRemoteMemberships | undefined;
-  /** By default every user may leave every room. */
-  readonly leaveCheck?: LeaveCheck | undefined;
+  readonly caches: CacheRegistry;
+  /** Maximum number of cached events (`event_cache_size`), before it is multiplied by the cache factor. */
+  readonly eventCacheSize: number;
   /** By default nothing is logged. */
   readonly log?: Logger;
   readonly metrics?: Metrics | undefined;
-  /** An index that is written in the transactions of events; by default nothing is indexed. */
-  readonly eventIndex?: EventIndex;
+  readonly profiles: MemberProfiles;
+  readonly users: LocalUsers;
+  /** Rate limits; absent: nothing is limited. */
+  readonly limits?: RoomLimits;
+}
+
+export type RoomsOptions = CreationOptions & MembershipOptions & AliasOptions & EngineOptions;
+
+/** Extensions of rooms that other slices provide. */
+export interface RoomExtensions {
+  /** By default this server does not federate. */
+  readonly federation?: RoomFederation | undefined;
+  /** By default every alias and every publication is allowed. */
+  readonly directoryRules?: DirectoryRules;
+  /** By default no alias is reserved. */
+  readonly aliasReservations?: AliasReservations | undefined;
+  /** By default all invites are allowed. */
+  readonly invitePolicy?: InvitePolicy;
+  /** By default every user may leave every room. */
+  readonly leaveCheck?: LeaveCheck | undefined;
   /** By default events of local users are not checked. */
   readonly eventChecks?: OpenEventChecks;
   /** By default events of remote users are checked by the rules of the specification only. */
   readonly receivedEventChecks?: ReceivedEventChecks | undefined;
+  /** An index that is written in the transactions of events; by default nothing is indexed. */
+  readonly eventIndex?: EventIndex;
   /** By default events have no relations. */
   readonly relations?: OpenRelations;
   /** Adds fields to the `unsigned` of events; by default nothing is added. */
@@ -104,38 +114,65 @@ export interface RoomsDeps {
   readonly ignored?: IgnoredUserLists;
   /** By default no user is erased. */
   readonly erased?: Erasures;
-  /** By default all invites are allowed. */
-  readonly invitePolicy?: InvitePolicy;
-  /** Rate limits; absent: nothing is limited. */
-  readonly limits?: RoomLimits;
-  readonly caches: CacheRegistry;
-  /** Maximum number of cached events (`event_cache_size`), before it is multiplied by the cache factor. */
-  readonly eventCacheSize: number;
+}
+
+/** Requests of rooms to other servers. */
+export interface RoomFederation {
+  /** By default this server receives nothing from other servers. */
+  readonly otherServers?: OtherServers | undefined;
+  /** By default only local aliases are resolved. */
+  readonly remoteAliases?: RemoteAliases | undefined;
+  /** Absent: local users cannot join, knock on, leave or invite through other servers. */
+  readonly openRemoteMemberships?: OpenRemoteMemberships | undefined;
 }
 
 /** Opens the services of rooms. `Rooms.start` resumes the processing of received PDUs that were pending at the last stop. */
-export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
-  const { database, clock, randomness, options } = deps;
+export async function openRooms(
+  deps: RoomsDeps,
+  options: RoomsOptions,
+  extensions: RoomExtensions = {},
+): Promise<Rooms> {
+  const { database, clock, randomness } = deps;
   const { serverName } = deps.signer;
-  const engine = await RoomWriter.open({ ...deps, policyServerClient: deps.otherServers?.policies });
-  const rules = deps.directoryRules ?? noDirectoryRules;
-  const aliases = openAliases(deps, engine, rules);
+  const { federation, directoryRules: rules = noDirectoryRules } = extensions;
+  const others = federation?.otherServers ?? noOtherServers;
+  const engine = await RoomWriter.open({
+    ...deps,
+    ...extensions,
+    options,
+    policyServerClient: others.policies,
+  });
+  const aliases = new RoomAliases({
+    database,
+    engine,
+    serverName,
+    options,
+    rules,
+    remote: federation?.remoteAliases,
+    reservations: extensions.aliasReservations,
+  });
   const published = new PublishedRooms(database, aliases, rules);
   const blocked = await BlockedRooms.open(database);
   const throttle = new Throttle(deps.limits);
-  const clientEvents = new ClientEvents(engine, clock, deps.relations, deps.eventAdditions);
+  const clientEvents = new ClientEvents(engine, clock, extensions.relations, extensions.eventAdditions);
   const serverAcls = new ServerAcls(engine.events, deps.caches);
-  const incoming = await openIncoming(deps, engine, serverAcls);
+  const incoming = await openIncoming(deps, extensions, engine, serverAcls);
   const completion = new StateCompletion({
     engine,
     serverAcls,
     incoming,
-    health: (deps.otherServers ?? noOtherServers).health,
+    health: others.health,
     serverName,
     clock,
     log: deps.log ?? silentLogger,
   });
-  const memberships = openMemberships(deps, { engine, throttle, blocked, incoming, completion });
+  const memberships = openMemberships(deps, options, extensions, {
+    engine,
+    throttle,
+    blocked,
+    incoming,
+    completion,
+  });
   const changeDeps = { engine, memberships, aliases, published, throttle, serverName, randomness };
   return {
     engine,
@@ -174,21 +211,11 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
   };
 }
 
-/** Opens the aliases of rooms. */
-const openAliases = (deps: RoomsDeps, engine: RoomWriter, rules: DirectoryRules): RoomAliases =>
-  new RoomAliases({
-    database: deps.database,
-    engine,
-    serverName: deps.signer.serverName,
-    options: deps.options,
-    rules,
-    remote: deps.remoteAliases,
-    reservations: deps.aliasReservations,
-  });
-
 /** Opens the service that changes memberships. */
 function openMemberships(
   deps: RoomsDeps,
+  options: RoomsOptions,
+  { invitePolicy = allowAllInvites, leaveCheck, federation }: RoomExtensions,
   {
     incoming,
     completion,
@@ -202,20 +229,27 @@ function openMemberships(
     contents: new MemberContents({
       profiles: deps.profiles,
       serverName,
-      allowPerRoomProfiles: deps.options.allow_per_room_profiles,
+      allowPerRoomProfiles: options.allow_per_room_profiles,
     }),
-    invitePolicy: deps.invitePolicy ?? allowAllInvites,
+    options,
+    invitePolicy,
+    leaveCheck,
     serverName,
-    remote: deps.openRemoteMemberships?.({ engine: services.engine, incoming, completion }),
+    remote: federation?.openRemoteMemberships?.({ engine: services.engine, incoming, completion }),
     stateComplete: (roomId) => completion.whenComplete(roomId, { timeout: membersTimeout }),
   });
 }
 
 /** Opens the processing of events from other servers. */
-function openIncoming(deps: RoomsDeps, engine: RoomWriter, serverAcls: ServerAcls): Promise<Incoming> {
+function openIncoming(
+  deps: RoomsDeps,
+  { federation, receivedEventChecks }: RoomExtensions,
+  engine: RoomWriter,
+  serverAcls: ServerAcls,
+): Promise<Incoming> {
   const { database, clock } = deps;
   const { serverName } = deps.signer;
-  const others = deps.otherServers ?? noOtherServers;
+  const others = federation?.otherServers ?? noOtherServers;
   return Incoming.open({
     database,
     caches: deps.caches,
@@ -242,6 +276,6 @@ function openIncoming(deps: RoomsDeps, engine: RoomWriter, serverAcls: ServerAcl
         new InviteChecks({ peers: others.memberships, engine, database, jobs: deps.jobs, clock, serverName }),
     }),
     metrics: deps.metrics,
-    receivedEventChecks: deps.receivedEventChecks,
+    receivedEventChecks,
   });
 }

@@ -163,12 +163,14 @@ export class ServerProcess implements Disk, Client, Host {
     const federation = await openFederation(kernel, network, this, opened);
     const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);
     const rooms = await startRooms(kernel, users, relationIndex, opened, {
-      otherServers: otherServers(federation),
-      openRemoteMemberships: await remoteMemberships(
-        kernel,
-        this.#environment.joinsWithAllMembers ? requestingAllMembers(federation) : federation,
-        users,
-      ),
+      federation: {
+        otherServers: otherServers(federation),
+        openRemoteMemberships: await remoteMemberships(
+          kernel,
+          this.#environment.joinsWithAllMembers ? requestingAllMembers(federation) : federation,
+          users,
+        ),
+      },
     });
     const services = await openEduServices(kernel, rooms, federation, users, opened);
     const redemption = { invite: () => Promise.reject(new Error('there are no third-party invites')) };

@@ -7,7 +7,14 @@ import { LocalStreams, streamMigrations } from '../../../src/kernel/streams/inde
 import { type JsonObject, MatrixError } from '../../../src/protocol/index.ts';
 import { type RoomWriter, roomMigrations } from '../../../src/room-engine/index.ts';
 import { roomFederationMigrations } from '../../../src/room-federation/index.ts';
-import { openRooms, type Rooms, type RoomsDeps } from '../../../src/rooms/index.ts';
+import {
+  openRooms,
+  type RoomExtensions,
+  type RoomFederation,
+  type Rooms,
+  type RoomsDeps,
+  type RoomsOptions,
+} from '../../../src/rooms/index.ts';
 import { type ManualClock, manualClock } from '../clocks/manual-clock.ts';
 import type { OpenDatabase } from '../databases/databases.ts';
 import { newSigningKey } from '../inputs/signing-key.ts';
@@ -28,9 +35,11 @@ const newTransaction = () => `txn${transactions++}`;
 /** Options that a test can choose. */
 export interface RoomsTuning
   extends Partial<
-    Pick<RoomsDeps, 'limits' | 'profiles' | 'eventCacheSize' | 'otherServers' | 'erased' | 'eventChecks'>
+    Pick<RoomsDeps, 'limits' | 'profiles' | 'eventCacheSize'> &
+      Pick<RoomExtensions, 'erased' | 'eventChecks'> &
+      Pick<RoomFederation, 'otherServers'>
   > {
-  readonly options?: Partial<RoomsDeps['options']>;
+  readonly options?: Partial<RoomsOptions>;
   /** Wraps the database that the rooms use. */
   readonly wrapDatabase?: (database: Database) => Database;
   readonly clock?: ManualClock;
@@ -83,18 +92,23 @@ export class RoomsUnderTest {
     open: OpenDatabase,
     database: Database,
     clock: ManualClock,
-    { options, wrapDatabase, clock: _, ...others }: RoomsTuning,
+    { options, wrapDatabase, clock: _, otherServers, ...others }: RoomsTuning,
   ): Promise<RoomsUnderTest> {
     const streams = await LocalStreams.open({ database, clock, log: silentLogger });
-    const rooms = await openRooms({
-      database: wrapDatabase?.(database) ?? database,
-      streams,
-      clock,
-      signer,
-      randomness: systemRandomness,
-      profiles: { profile: async () => ({}) },
-      users: { isAdmin: async () => false },
-      options: {
+    const rooms = await openRooms(
+      {
+        database: wrapDatabase?.(database) ?? database,
+        streams,
+        clock,
+        signer,
+        randomness: systemRandomness,
+        profiles: { profile: async () => ({}) },
+        users: { isAdmin: async () => false },
+        caches: plainCaches(clock),
+        eventCacheSize: 10_000,
+        ...others,
+      },
+      {
         default_room_version: '10',
         encryption_enabled_by_default_for_room_type: 'off',
         default_power_level_content_override: {},
@@ -105,10 +119,8 @@ export class RoomsUnderTest {
         allow_per_room_profiles: true,
         ...options,
       },
-      caches: plainCaches(clock),
-      eventCacheSize: 10_000,
-      ...others,
-    });
+      { ...others, federation: { otherServers } },
+    );
     // Otherwise the signing thread would run until the process ends, and keep the whole engine in memory.
     open.closeFirst?.(() => rooms.engine.close());
     return new RoomsUnderTest({ database, streams, clock, rooms });

@@ -33,15 +33,17 @@ import { AccountsServer, type Answer, type LoggedInUser, type TestEnvironment } 
 const signer = { serverName: 'test', key: newSigningKey('test') };
 
 const openRoomsIn = (environment: TestEnvironment) =>
-  openRooms({
-    ...environment,
-    signer,
-    randomness: systemRandomness,
-    profiles: { profile: async () => ({}) },
-    users: { isAdmin: async () => false },
-    options: sectionDefaults(sections.rooms),
-    eventCacheSize: 10_000,
-  });
+  openRooms(
+    {
+      ...environment,
+      signer,
+      randomness: systemRandomness,
+      profiles: { profile: async () => ({}) },
+      users: { isAdmin: async () => false },
+      eventCacheSize: 10_000,
+    },
+    sectionDefaults(sections.rooms),
+  );
 
 type Deps = Pick<E2eeServer, 'e2ee' | 'rooms' | 'queues' | 'keyChanges' | 'jobs' | 'toDevice'>;
 
