@@ -1,6 +1,8 @@
 /** The admin API and its audit log. */
+
+export type { AdminDeps } from './area-deps.ts';
 export type { AuditLog } from './audit/audit-log.ts';
 export { auditedRoutes } from './audit/audited-routes.ts';
-export { type AdminDeps, openAdmin } from './open.ts';
+export { openAdmin } from './open.ts';
 export type { EffectiveOption } from './server/effective-configuration-route.ts';
 export { openServerViews } from './server/server-views.ts';

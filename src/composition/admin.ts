@@ -61,29 +61,29 @@ export function startAdmin(
   const userRedaction = new UserRedaction({ ...kernel, rooms });
   const { audit } = opened.add(
     'admin API',
-    openAdmin({
-      ...kernel,
-      ...upkeep,
-      accounts,
-      profiles,
-      accountData,
-      pushers,
-      addresses,
-      externalIds: users.sso?.externalIds,
-      crossSigning: {
-        hasMasterKey: (userId) => encryption.e2ee.crossSigning.hasMasterKey(userId),
-        allow: (userId) => resets.allow(userId),
+    openAdmin(
+      { ...kernel, accounts, rooms, directory },
+      {
+        users: {
+          profiles,
+          accountData,
+          pushers,
+          addresses,
+          externalIds: users.sso?.externalIds,
+          crossSigning: {
+            hasMasterKey: (userId) => encryption.e2ee.crossSigning.hasMasterKey(userId),
+            allow: (userId) => resets.allow(userId),
+          },
+          userRedaction,
+          options: kernel.configuration.accounts,
+        },
+        rooms: { ...upkeep, deletion, checkRoomDeletion: modules?.checkRoomDeletion },
+        media: media?.moderation,
+        reports,
+        destinations: federation.destinations,
+        updates: modules,
       },
-      reports,
-      destinations: federation.destinations,
-      rooms,
-      deletion,
-      userRedaction,
-      moderation: media?.moderation,
-      directory,
-      options: kernel.configuration.accounts,
-      ...modules,
-    }),
+    ),
   );
   return audit;
 }
