@@ -129,9 +129,9 @@ export class UserRedaction {
         signal.throwIfAborted();
         redaction = await this.#redact(redaction, roomId, stored);
       }
-      if (events.length === 0)
-        redaction = { ...redaction, roomIds: redaction.roomIds.slice(1), before: null, considered: 0 };
-      await progress(redaction);
+      // Rooms without further events are read again after a restart, so that few writes contain the list of rooms.
+      if (events.length > 0) await progress(redaction);
+      else redaction = { ...redaction, roomIds: redaction.roomIds.slice(1), before: null, considered: 0 };
     }
     return redaction;
   }
