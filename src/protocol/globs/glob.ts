@@ -19,6 +19,10 @@ export const MAX_GLOB_LENGTH = 1024;
 export const SHORT_GLOB_LENGTH = 64;
 const WILDCARD = /[*?]/;
 
+/** Whether a pattern is searched for by its occurrences, because it is short and has no wildcards. */
+export const isShortLiteral = (pattern: string): boolean =>
+  pattern.length <= SHORT_GLOB_LENGTH && !WILDCARD.test(pattern);
+
 const always: GlobMatcher = () => true;
 const never: GlobMatcher = () => false;
 
@@ -78,9 +82,13 @@ export function compileWordLiteral(literal: string): GlobMatcher {
 /** Whether a text contains a literal between word boundaries, for literals that are used once. */
 export const containsAsWords = (text: string, literal: string): boolean => compileWordLiteral(literal)(text);
 
-function containsWord(text: string, literal: string): boolean {
+/**
+ * Whether a text contains a literal between word boundaries.
+ * @param mayContinue is asked at each occurrence of the literal; when it returns false the search ends without a match
+ */
+export function containsWord(text: string, literal: string, mayContinue = always as () => boolean): boolean {
   let at = text.indexOf(literal);
-  while (at !== -1) {
+  while (at !== -1 && mayContinue()) {
     if (isWordBoundary(text, at) && isWordBoundary(text, at + literal.length)) return true;
     at = text.indexOf(literal, at + 1);
   }

@@ -1,5 +1,12 @@
 import { foldCase } from '../globs/fold-case.ts';
-import { compileGlob, compileWordGlob, containsAsWords, SHORT_GLOB_LENGTH } from '../globs/glob.ts';
+import {
+  compileGlob,
+  compileWordGlob,
+  containsAsWords,
+  containsWord,
+  isShortLiteral,
+  SHORT_GLOB_LENGTH,
+} from '../globs/glob.ts';
 import { isJsonObject, type JsonObject, type JsonPrimitive, type JsonValue } from '../json.ts';
 import { type PropertyPath, parsePropertyPath } from './property-path.ts';
 import type { PushEvent, PushMember } from './push-event.ts';
@@ -53,6 +60,7 @@ function compileEventMatch(
   if (typeof key !== 'string' || typeof pattern !== 'string') return undefined;
   const path = parsePropertyPath(key);
   const folded = foldCase(pattern);
+  if (isPathOfBody(path) && isShortLiteral(folded)) return (event) => bodyContainsFolded(event, folded);
   const matches = isPathOfBody(path) ? compileWordGlob(folded) : compileGlob(folded);
   const stepsPerCharacter = searchSteps(pattern, isPathOfBody(path));
   const isComparison = !isPathOfBody(path) && !/[*?]/.test(pattern);
@@ -101,11 +109,24 @@ export function containsDisplayName(event: PushEvent, { displayName }: PushMembe
   return displayName !== undefined && displayName !== '' && bodyContains(event, displayName);
 }
 
+/** Characters of a text that are compared with a short literal in the time of one search step. */
+const charactersPerStep = 8;
+
 /** Whether the body contains a literal between word boundaries, ignoring case. */
-export function bodyContains(event: PushEvent, literal: string): boolean {
+export const bodyContains = (event: PushEvent, literal: string): boolean =>
+  bodyContainsFolded(event, foldCase(literal));
+
+/**
+ * Whether the case-folded body contains a case-folded literal between word boundaries. A short literal spends one search
+ * step for each eight characters of the body and for each of its occurrences.
+ */
+function bodyContainsFolded(event: PushEvent, literal: string): boolean {
   const body = event.foldedString(BODY_KEY, BODY_PATH);
-  if (body === undefined || !event.spendSearchSteps(body.length * searchSteps(literal, true))) return false;
-  return containsAsWords(body, foldCase(literal));
+  if (body === undefined) return false;
+  if (literal.length > SHORT_GLOB_LENGTH)
+    return event.spendSearchSteps(body.length * searchSteps(literal, true)) && containsAsWords(body, literal);
+  const canSearch = event.spendSearchSteps(Math.ceil(body.length / charactersPerStep));
+  return canSearch && containsWord(body, literal, () => event.spendSearchSteps(1));
 }
 
 function compileMemberCount({ is }: JsonObject): PushMatcher | undefined {

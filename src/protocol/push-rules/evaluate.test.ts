@@ -232,7 +232,7 @@ describe('evaluateRules with hostile rules', () => {
     rule_id: `r${i}`,
     enabled: true,
     actions: ['notify'],
-    pattern: `${'*a'.repeat(200)}b`,
+    pattern: `${'*a'.repeat(100)}b`,
   });
 
   it('stops matching when the search budget of the member is spent', () => {
@@ -240,13 +240,25 @@ describe('evaluateRules with hostile rules', () => {
     event.resetSearchBudget();
     assert.equal(event.spendSearchSteps(SEARCH_BUDGET), true);
     assert.equal(event.spendSearchSteps(1), false);
-    const catchAll = { rule_id: 'all', enabled: true, actions: [], pattern: '*a'.repeat(200) };
+    const catchAll = { rule_id: 'all', enabled: true, actions: [], pattern: '*a'.repeat(100) };
     const evaluate = (count: number) => {
       const content = [...Array.from({ length: count }, (_, i) => rule(i)), catchAll];
       return evaluateRules(compileRuleset({ content }), event, ALICE).ruleId;
     };
     assert.equal(evaluate(1), 'all');
     assert.equal(evaluate(1000), undefined);
+  });
+
+  it('searches a long message for a thousand keywords, and stops at keywords that occur too often', () => {
+    const keyword = (pattern: string) => ({ rule_id: pattern, enabled: true, actions: ['notify'], pattern });
+    const found = (keywords: readonly string[], text: string) => {
+      const rules = compileRuleset({ content: keywords.map(keyword) });
+      return evaluateRules(rules, pushEvent({ content: { body: text } }), ALICE).ruleId;
+    };
+    const absent = (count: number) => Array.from({ length: count }, (_, i) => `keyword${i}`);
+    assert.equal(found([...absent(1_000), 'cake'], `${'word '.repeat(1_000)} cake`), 'cake');
+    const frequent = Array.from({ length: 100 }, (_, i) => 'ab'.repeat(i + 1));
+    assert.equal(found([...frequent, 'cake'], `x${'ab'.repeat(30_000)} cake`), undefined);
   });
 
   it('does not let one member change the outcome of another', () => {

@@ -66,6 +66,24 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(texts(await list(bob!)), ['three', 'one']);
     });
 
+    it('lists fewer notifications in a page, and the others in the next pages, when the push rules of the user take many steps', async () => {
+      const erin = await server.register('erin');
+      const room = await TestRoom.create(server, alice!, [erin]);
+      for (let index = 0; index < 40; index++) {
+        const path = `/_matrix/client/v3/pushrules/global/content/rule${index}`;
+        const body = { pattern: `*a*${index}*b`, actions: ['notify'] };
+        await server.api('PUT', path, { token: erin.token, body });
+      }
+      for (let index = 0; index < 12; index++) await room.say(alice!, `${index} ${'a'.repeat(50_000)}`);
+      const firstPage = await list(erin, { limit: 50 });
+      const secondPage = await list(erin, { limit: 50, from: firstPage.next_token! });
+      assert.equal(firstPage.notifications.length, 9);
+      assert.deepEqual(
+        [...texts(firstPage), ...texts(secondPage)].map((text) => Number(String(text).split(' ', 1)[0])),
+        [11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0],
+      );
+    });
+
     it('lists invites, except invites that the invite permissions block', async () => {
       const [carol, dave] = [await server.register('carol'), await server.register('dave')];
       const creation = { preset: 'private_chat', invite: [dave.userId] };

@@ -1,11 +1,12 @@
 import type { StreamReader } from '../../kernel/streams/index.ts';
 import { decodePosition, encodePosition } from '../../kernel/streams/index.ts';
 import type { JsonObject, JsonValue } from '../../protocol/index.ts';
-import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { ClientEvents, InvitePolicy, Viewer } from '../../rooms/index.ts';
 import { outcomeFor } from '../evaluation/outcome.ts';
 import type { PushEvaluation } from '../evaluation/push-evaluation.ts';
-import { NewestFirst } from './newest-first.ts';
+import { SearchCount } from '../evaluation/search-count.ts';
+import { type EventInRoom, NewestFirst } from './newest-first.ts';
 
 export interface NotificationsDeps {
   readonly engine: RoomReader;
@@ -34,7 +35,7 @@ interface Notification {
   readonly read: boolean;
 }
 
-/** Maximum number of events that one request evaluates to fill its page. */
+/** Maximum number of events that one request evaluates to fill its page; fewer when the rules of the user take long. */
 const maxScanned = 2_000;
 
 /**
@@ -59,28 +60,31 @@ export class Notifications {
       (await invitePolicy.decide(viewer.userId, event.sender)) === 'allow';
     const events = await NewestFirst.open(engine, viewer.userId, before, isShown);
     const notifying: Notification[] = [];
-    for (let scanned = 0; scanned < maxScanned; scanned++) {
+    const searches = new SearchCount();
+    for (let scanned = 0; scanned < maxScanned && !searches.isUsedUp; scanned++) {
       const next = await events.next();
       if (!next) return { notifications: await this.#render(viewer, notifying) };
       if (notifying.length === limit)
         return this.#pageWithToken(viewer, notifying, (next.stored.stream ?? 0) + 1);
-      const notification = await this.#evaluate(viewer, next.head, next.stored, onlyHighlights);
+      const notification = await this.#evaluate(viewer, next, onlyHighlights, searches);
       if (notification) notifying.push(notification);
+      const pause = searches.pauseIfDue();
+      if (pause) await pause;
     }
     return this.#pageWithToken(viewer, notifying, events.position);
   }
 
   async #evaluate(
     { userId }: Viewer,
-    head: RoomHead,
-    stored: StoredEvent,
+    { head, stored }: EventInRoom,
     onlyHighlights: boolean,
+    searches: SearchCount,
   ): Promise<Notification | undefined> {
     if (stored.event.sender === userId) return undefined;
     const { events, members } = this.#deps.evaluation;
     const member = await members.of(head, userId);
     const prepared = await events.get(head, stored);
-    const { notify, highlight, actions } = outcomeFor(member, stored, prepared);
+    const { notify, highlight, actions } = outcomeFor(member, stored, prepared, searches);
     if (!notify || (onlyHighlights && !highlight)) return undefined;
     const read = (stored.stream ?? 0) <= member.read.thread(prepared.threadId);
     return { stored, actions: [...actions], read };

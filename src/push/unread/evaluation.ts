@@ -4,6 +4,7 @@ import { isHidden, type RoomReader, type StoredEvent } from '../../room-engine/i
 import { isReadOnMainTimeline, type NotifiedMember } from '../evaluation/member.ts';
 import { outcomeFor } from '../evaluation/outcome.ts';
 import type { PreparedEvent, PushEvents } from '../evaluation/push-events.ts';
+import { SearchCount } from '../evaluation/search-count.ts';
 import type { UnreadMark } from '../unread-mark.ts';
 import { maxMarks, type NewMarks } from './tally.ts';
 
@@ -15,7 +16,8 @@ const noPositions: ReadonlySet<number> = new Set();
 
 /**
  * Evaluates the events of a room since the last evaluation for one user, newest first, and at most `maxMarks` of
- * them: for users who were away for longer, older events are left out.
+ * them: for users who were away for longer, older events are left out, and so they are when the rules of the user have
+ * taken `maxSearchSteps`.
  * Source: client-server API, "Receiving notifications" and "Marking notifications as read".
  */
 export class Evaluation implements NewMarks {
@@ -36,6 +38,7 @@ export class Evaluation implements NewMarks {
   /** The user whose unread events are counted, as a member of the room. */
   readonly #member: NotifiedMember;
   readonly #hasOlderMarks: boolean;
+  readonly #searches = new SearchCount();
 
   /** @param hasOlderMarks whether older events were counted, which may be redacted by newer events */
   constructor(engine: RoomReader, pushEvents: PushEvents, member: NotifiedMember, hasOlderMarks: boolean) {
@@ -64,7 +67,7 @@ export class Evaluation implements NewMarks {
   /** Evaluates a page of events from an index on, and then the older pages. */
   #evaluatePage(events: readonly StoredEvent[], after: number, from = 0): void | Promise<void> {
     for (let index = from; index < events.length && !this.dropsOlder; index++) {
-      const pending = this.#evaluate(events[index]!);
+      const pending = this.#evaluate(events[index]!) ?? this.#searches.pauseIfDue();
       if (pending) return pending.then(() => this.#evaluatePage(events, after, index + 1));
     }
     this.count += events.length;
@@ -145,7 +148,8 @@ export class Evaluation implements NewMarks {
       return;
     }
     if (this.ownThreads.has(threadId) || stream <= this.#member.read.thread(threadId)) return;
-    const { notify, highlight } = outcomeFor(this.#member, stored, prepared);
+    const { notify, highlight } = outcomeFor(this.#member, stored, prepared, this.#searches);
+    if (this.#searches.isUsedUp) this.dropsOlder = true;
     if (!notify) return;
     const mark = highlight ? prepared.marks.highlight : prepared.marks.plain;
     // The event may have been assigned its position on the stream after it was prepared.

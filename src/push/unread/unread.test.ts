@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
-import { setRuleEnabled } from '../../protocol/index.ts';
+import { putRule, setRuleEnabled } from '../../protocol/index.ts';
 import type { PushTables } from '../tables.ts';
 import { markList, marksIn } from '../test/marks.ts';
 import { ignoring, openUnread, savedTally, unreadFromDisk, unreadOver } from '../test/unread-under-test.ts';
@@ -219,6 +219,29 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(turns >= 5, `${turns} turns`);
       await fixture.say(alice, roomId, 'you', mention(bob));
       assert.equal(await counts(bob, roomId), '1000/1 1000/1');
+    });
+
+    it('evaluates fewer events when the push rules of the user take many steps, and processes other requests in between', async () => {
+      const { fixture, roomId, counts, rules } = await openUnread(open);
+      await rules.change(bob, (stored) => {
+        const patterns = Array.from({ length: 40 }, (_, index) => `*a*${index}*b`);
+        return patterns.reduce(
+          (changed, pattern) => putRule(changed, 'content', pattern, { pattern, actions: ['notify'] }),
+          stored,
+        );
+      });
+      await Promise.all(Array.from({ length: 30 }, () => fixture.say(alice, roomId, 'a'.repeat(50_000))));
+      let turns = 0;
+      let isCounting = true;
+      const takeTurn = () => {
+        turns++;
+        if (isCounting) setImmediate(takeTurn);
+      };
+      setImmediate(takeTurn);
+      // An event takes a million steps, and one count eight million.
+      assert.equal(await counts(bob, roomId), '9/0 9/0');
+      isCounting = false;
+      assert.ok(turns >= 8, `${turns} turns`);
     });
 
     it('evaluates no event twice when a user who was away reads, is notified, or syncs after a restart', async () => {
