@@ -2,7 +2,10 @@ import type { Destinations } from '../federation-client/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { MediaModeration } from '../media/index.ts';
 import type { Reports } from '../reports/index.ts';
-import type { AdminDeps, AreaDeps } from './area-deps.ts';
+import type { AdminDeps, AreaDeps } from './areas/area-deps.ts';
+import { routesOfMedia } from './areas/media-area.ts';
+import { type RoomServices, routesOfRooms } from './areas/room-area.ts';
+import { routesOfUsers, type UserServices } from './areas/user-area.ts';
 import { AuditLog } from './audit/audit-log.ts';
 import { auditLogRoute } from './audit/audit-log-route.ts';
 import { backgroundUpdateRoutes } from './background-updates/background-update-routes.ts';
@@ -10,17 +13,14 @@ import { BackgroundUpdates, type BackgroundUpdatesDeps } from './background-upda
 import { directoryUpdates } from './background-updates/directory-updates.ts';
 import { DestinationList } from './federation/destination-list.ts';
 import { destinationRoutes } from './federation/destination-routes.ts';
-import { routesOfMedia } from './media/media-area.ts';
 import { PageCursors } from './paging/page-cursors.ts';
 import { registrationTokenRoutes } from './registration-tokens/registration-token-routes.ts';
 import { reportRoutes } from './reports/report-routes.ts';
 import { fetchEventRoute } from './rooms/fetch-event-route.ts';
-import { type RoomServices, routesOfRooms } from './rooms/room-area.ts';
 import { largestRoomsRoute } from './server/largest-rooms-route.ts';
 import { scheduledTasksRoute } from './server/scheduled-tasks-route.ts';
 import { versionRoute } from './server/version-route.ts';
 import { LocalUsers } from './users/local-user.ts';
-import { routesOfUsers, type UserServices } from './users/user-area.ts';
 
 /** What each area of the admin API needs besides `AdminDeps`. */
 export interface AdminAreas {

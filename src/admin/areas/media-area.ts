@@ -1,14 +1,14 @@
 import type { Route } from '../../kernel/http/index.ts';
 import type { MediaModeration } from '../../media/index.ts';
-import type { AreaDeps } from '../area-deps.ts';
+import { ImagesInUse } from '../media/images-in-use.ts';
+import { mediaRoutes } from '../media/media-routes.ts';
+import { mediaStatisticsRoute } from '../media/media-statistics-route.ts';
+import { MediaUsage } from '../media/media-usage.ts';
+import { RoomMedia } from '../media/room-media.ts';
+import { UserMediaList } from '../media/user-media-list.ts';
+import { userMediaRoutes } from '../media/user-media-routes.ts';
 import { KnownRooms } from '../rooms/known-rooms.ts';
-import { ImagesInUse } from './images-in-use.ts';
-import { mediaRoutes } from './media-routes.ts';
-import { mediaStatisticsRoute } from './media-statistics-route.ts';
-import { MediaUsage } from './media-usage.ts';
-import { RoomMedia } from './room-media.ts';
-import { UserMediaList } from './user-media-list.ts';
-import { userMediaRoutes } from './user-media-routes.ts';
+import type { AreaDeps } from './area-deps.ts';
 
 /** Returns the routes about media. */
 export function routesOfMedia(deps: AreaDeps, moderation: MediaModeration): Route[] {

@@ -8,20 +8,20 @@ import type { ExternalIds } from '../../sso/index.ts';
 import type { AccountAddresses } from '../../third-party-ids/index.ts';
 import { AccountValidity } from '../account-validity/account-validity.ts';
 import { accountValidityRoute } from '../account-validity/account-validity-route.ts';
-import type { AreaDeps } from '../area-deps.ts';
-import { accountActionRoutes } from './account-action-routes.ts';
-import { type CrossSigningReplacement, crossSigningRoute } from './cross-signing-route.ts';
-import { deviceRoutes } from './device-routes.ts';
-import { experimentalFeatureRoutes } from './experimental-feature-routes.ts';
-import { membershipCountRoutes } from './membership-count-routes.ts';
-import { MembershipCounts } from './membership-counts.ts';
-import { redactionRoutes } from './redaction-routes.ts';
-import { userDataRoutes } from './user-data-routes.ts';
-import { UserEditor } from './user-editor.ts';
-import { UserList } from './user-list.ts';
-import { userListRoutes } from './user-list-routes.ts';
-import { userRoomsRoute } from './user-rooms-route.ts';
-import { userRoutes } from './user-routes.ts';
+import { accountActionRoutes } from '../users/account-action-routes.ts';
+import { type CrossSigningReplacement, crossSigningRoute } from '../users/cross-signing-route.ts';
+import { deviceRoutes } from '../users/device-routes.ts';
+import { experimentalFeatureRoutes } from '../users/experimental-feature-routes.ts';
+import { membershipCountRoutes } from '../users/membership-count-routes.ts';
+import { MembershipCounts } from '../users/membership-counts.ts';
+import { redactionRoutes } from '../users/redaction-routes.ts';
+import { userDataRoutes } from '../users/user-data-routes.ts';
+import { UserEditor } from '../users/user-editor.ts';
+import { UserList } from '../users/user-list.ts';
+import { userListRoutes } from '../users/user-list-routes.ts';
+import { userRoomsRoute } from '../users/user-rooms-route.ts';
+import { userRoutes } from '../users/user-routes.ts';
+import type { AreaDeps } from './area-deps.ts';
 
 /** The services that only the area of users needs. */
 export interface UserServices {

@@ -1,17 +1,17 @@
 import type { Route } from '../../kernel/http/index.ts';
 import type { DummyEvents, HistoryPurge, RoomDeletion } from '../../rooms/index.ts';
-import type { AreaDeps } from '../area-deps.ts';
-import { blockRoutes } from './block-routes.ts';
-import { type DeletionRoutesDeps, deletionRoutes } from './deletion-routes.ts';
-import { hierarchyRoute } from './hierarchy-route.ts';
-import { historyPurgeRoutes } from './history-purge-routes.ts';
-import { historyRoutes } from './history-routes.ts';
-import { KnownRooms } from './known-rooms.ts';
-import { redactionRoute } from './redaction-route.ts';
-import { rightsRoutes } from './rights-routes.ts';
-import { RoomList } from './room-list.ts';
-import { roomListRoute } from './room-list-routes.ts';
-import { roomRoutes } from './room-routes.ts';
+import { blockRoutes } from '../rooms/block-routes.ts';
+import { type DeletionRoutesDeps, deletionRoutes } from '../rooms/deletion-routes.ts';
+import { hierarchyRoute } from '../rooms/hierarchy-route.ts';
+import { historyPurgeRoutes } from '../rooms/history-purge-routes.ts';
+import { historyRoutes } from '../rooms/history-routes.ts';
+import { KnownRooms } from '../rooms/known-rooms.ts';
+import { redactionRoute } from '../rooms/redaction-route.ts';
+import { rightsRoutes } from '../rooms/rights-routes.ts';
+import { RoomList } from '../rooms/room-list.ts';
+import { roomListRoute } from '../rooms/room-list-routes.ts';
+import { roomRoutes } from '../rooms/room-routes.ts';
+import type { AreaDeps } from './area-deps.ts';
 
 /** The services that only the area of rooms needs. */
 export interface RoomServices {

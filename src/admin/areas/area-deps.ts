@@ -1,13 +1,13 @@
-import type { AccountsSlice } from '../accounts/index.ts';
-import type { Directory } from '../directory/index.ts';
-import type { CacheRegistry } from '../kernel/caches/index.ts';
-import type { Clock } from '../kernel/clock.ts';
-import type { Database } from '../kernel/database/index.ts';
-import type { Jobs } from '../kernel/jobs/index.ts';
-import type { Logger } from '../kernel/observability/index.ts';
-import type { Rooms } from '../rooms/index.ts';
-import type { PageCursors } from './paging/page-cursors.ts';
-import type { LocalUsers } from './users/local-user.ts';
+import type { AccountsSlice } from '../../accounts/index.ts';
+import type { Directory } from '../../directory/index.ts';
+import type { CacheRegistry } from '../../kernel/caches/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Jobs } from '../../kernel/jobs/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import type { Rooms } from '../../rooms/index.ts';
+import type { PageCursors } from '../paging/page-cursors.ts';
+import type { LocalUsers } from '../users/local-user.ts';
 
 /** What several areas of the admin API need. */
 export interface AdminDeps {
