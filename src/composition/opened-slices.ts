@@ -25,17 +25,32 @@ export interface OpenedSlice {
   stop?(): unknown;
 }
 
+/** The parts of slices that the server collects. */
+type CollectedPart = Exclude<keyof OpenedSlice, 'start' | 'stop'>;
+
 /** Collects the parts that the opened slices add to the server. */
 export class OpenedSlices {
   readonly #shutdown: Shutdown;
   readonly #slices: OpenedSlice[] = [];
+  /** The parts that were read: the same part of a slice that is opened later would have no effect. */
+  readonly #readParts = new Set<CollectedPart>();
 
   constructor(shutdown: Shutdown) {
     this.#shutdown = shutdown;
   }
 
-  /** Adds a slice as soon as it is opened. @param name for the log of the shutdown @returns the slice */
+  /**
+   * Adds a slice as soon as it is opened.
+   * @param name for errors, and for the log of the shutdown
+   * @returns the slice
+   * @throws Error when the slice has a part that was read from all slices before, for instance sync sources after sync
+   * was opened
+   */
   add<S extends OpenedSlice>(name: string, slice: S): S {
+    for (const part of this.#readParts) {
+      if (slice[part] !== undefined)
+        throw new Error(`the ${part} of ${name} would have no effect: open it before they are read`);
+    }
     this.#slices.push(slice);
     if (slice.stop) this.#shutdown.add(name, () => slice.stop?.());
     return slice;
@@ -47,24 +62,31 @@ export class OpenedSlices {
   }
 
   get routes(): Route[] {
-    return this.#slices.flatMap(({ routes = [] }) => routes);
+    return this.#read('routes').flatMap(({ routes = [] }) => routes);
   }
 
   get syncSources(): SyncSource[] {
-    return this.#slices.flatMap(({ syncSources = [] }) => syncSources);
+    return this.#read('syncSources').flatMap(({ syncSources = [] }) => syncSources);
   }
 
   get eduHandlers(): EduHandlersByType[] {
-    return this.#slices.flatMap(({ eduHandlers }) => (eduHandlers ? [eduHandlers] : []));
+    return this.#read('eduHandlers').flatMap(({ eduHandlers }) => (eduHandlers ? [eduHandlers] : []));
   }
 
   /** Opens the checks of all slices that have been opened so far. */
   get eventChecks(): OpenEventChecks {
-    const opening = this.#slices.flatMap(({ eventChecks }) => (eventChecks ? [eventChecks] : []));
+    const opening = this.#read('eventChecks').flatMap(({ eventChecks }) =>
+      eventChecks ? [eventChecks] : [],
+    );
     return (engine) => opening.flatMap((open) => open(engine));
   }
 
   get streams(): AnyStream[] {
-    return this.#slices.flatMap(({ streams = [] }) => streams);
+    return this.#read('streams').flatMap(({ streams = [] }) => streams);
+  }
+
+  #read(part: CollectedPart): readonly OpenedSlice[] {
+    this.#readParts.add(part);
+    return this.#slices;
   }
 }
