@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { effectiveOptions } from './effective-options.ts';
 import { loadConfigurationSources } from './load.ts';
@@ -45,6 +48,30 @@ describe('effectiveOptions', () => {
       source: 'derived',
     });
     assert.equal(options.get('signing_key_path')?.source, 'derived');
+  });
+
+  it('says that secrets from files follow from the options that name the files, also inside of mappings', (t) => {
+    const directory = mkdtempSync(join(tmpdir(), 'hearth-options-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    const file = join(directory, 'secret');
+    writeFileSync(file, 'hunter2');
+    const { values: read, origins: places } = loadConfigurationSources(
+      [
+        {
+          file: 'a.yaml',
+          text: `server_name: example.org
+registration_shared_secret_path: ${file}
+proto_authentication_service: {enabled: false, secret_path: ${file}}
+`,
+        },
+      ],
+      { environment: {}, directory },
+    );
+    const found = new Map(effectiveOptions(read, places).map((option) => [option.name, option]));
+    for (const name of ['registration_shared_secret', 'proto_authentication_service.secret'])
+      assert.deepEqual(found.get(name), { name, value: '<secret>', source: 'derived' });
+    assert.equal(found.get('registration_shared_secret_path')?.line, 2);
+    assert.equal(found.get('form_secret')?.source, 'default');
   });
 
   it('masks secrets', () => {
