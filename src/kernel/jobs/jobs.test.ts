@@ -193,19 +193,27 @@ forEachDatabase((open) => {
 
   test('runs at most as many jobs of a kind at the same time as its handler allows', async () => {
     const fixture = await setUp();
-    let running = 0;
+    /** Ends one running job each. */
+    const ends: (() => void)[] = [];
+    let started = 0;
     let maxRunning = 0;
     fixture.jobs.register('greet', {
       parallel: 2,
-      async run() {
-        running += 1;
-        maxRunning = Math.max(maxRunning, running);
-        await fixture.database.transaction(async () => {});
-        running -= 1;
+      run() {
+        started += 1;
+        maxRunning = Math.max(maxRunning, ends.length + 1);
+        return new Promise<void>((resolve) => void ends.push(resolve));
       },
     });
     await fixture.jobs.start();
-    await Promise.all(Array.from({ length: 9 }, () => fixture.schedule({})));
+    await fixture.database.transaction(async (writer) => {
+      const requests = Array.from({ length: 9 }, () => ({ kind: 'greet', payload: 'hello', runAt: 0 }));
+      await fixture.jobs.scheduleAll(writer, requests);
+    });
+    for (let ended = 0; ended < 9; ended += 1) {
+      await eventually('two running jobs', async () => started === Math.min(ended + 2, 9));
+      ends.shift()?.();
+    }
     await fixture.jobs.settled();
     assert.equal(maxRunning, 2);
     assert.deepEqual(await fixture.jobs.list({ kind: 'greet' }), []);
