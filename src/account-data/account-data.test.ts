@@ -115,6 +115,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
+    it('account data of a user has at most 10 MiB; what is not longer than before is accepted', async () => {
+      await start();
+      const content = { text: 'x'.repeat(1_000_000) };
+      const answers = [];
+      for (let index = 0; index < 11; index++)
+        answers.push(codeOf(await put(`/account_data/org.example.x${index}`, content))[0]);
+      assert.deepEqual(answers, [...Array(10).fill(200), 413]);
+      const tooLong = [413, 'M_TOO_LARGE'];
+      assert.deepEqual(codeOf(await put(`${room}/account_data/org.example.y`, content)), tooLong);
+      await accountData.set({ userId: '@alice:test', roomId: undefined, type: 'org.example.z' }, content);
+      assert.deepEqual(codeOf(await put('/account_data/org.example.z', { a: 1 })), [200, undefined]);
+      assert.equal((await put('/account_data/org.example.x0', {})).status, 200);
+      assert.equal((await put('/account_data/org.example.y', content)).status, 200);
+    });
+
     it('account data is published on its stream, and changesSince returns it only when its last change lies between the two positions', async () => {
       await start();
       const facts: unknown[] = [];
@@ -173,6 +188,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual([answer.status, answer.body], [200, {}]);
       }
       assert.deepEqual((await get(`${room}/tags`)).body, { tags: { 'u.work': {} } });
+    });
+
+    it('tags of a room have at most 1 MiB together', async () => {
+      await start();
+      const set = (tag: string) => put(`${room}/tags/${tag}`, { text: 'x'.repeat(60_000) });
+      for (let index = 0; index < 17; index++) assert.equal((await set(`u.${index}`)).status, 200);
+      assert.deepEqual(codeOf(await set('u.17')), [413, 'M_TOO_LARGE']);
     });
 
     it('tags are all stored when they are set concurrently', async () => {

@@ -1,10 +1,11 @@
-import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
+import { type AnyWriter, type Database, type Writer, writerFor } from '../kernel/database/index.ts';
 import { jsonFacts, type Publish, Stream, type StreamWriter } from '../kernel/streams/index.ts';
-import { invalidParam, type JsonObject, MatrixError, notFound } from '../protocol/index.ts';
+import { invalidParam, type JsonObject, MatrixError, notFound, tooLarge } from '../protocol/index.ts';
 import {
   type AccountDataEntry,
   type AccountDataKey,
   readChanges,
+  readContentBytes,
   readEntries,
   readEntry,
   readGlobalTypes,
@@ -34,6 +35,12 @@ const notificationSettings = [
 
 /** Whether content stands for deleted account data. */
 const isDeleted = (content: JsonObject) => Object.keys(content).length === 0;
+
+/** Maximum bytes of one piece of account data that a client sets. */
+export const maxPieceBytes = 1024 * 1024;
+
+/** Maximum bytes of all account data of a user: an initial sync reads all of it. */
+const maxTotalBytes = 10 * 1024 * 1024;
 
 /** Maximum bytes of a type. */
 const maxTypeBytes = 255;
@@ -76,14 +83,19 @@ export class AccountData {
 
   /**
    * Sets content for a client; an empty object deletes it. Source: MSC3391, "Removing account data".
-   * @throws MatrixError 405 M_BAD_JSON for server-controlled types, M_INVALID_PARAM for an invalid type
+   * @throws MatrixError 405 M_BAD_JSON for server-controlled types, M_INVALID_PARAM for an invalid type, M_TOO_LARGE
+   * when all account data of the user would have more than 10 MiB
    */
   async setByClient(key: AccountDataKey, content: JsonObject): Promise<void> {
     if (serverControlled.has(key.type)) {
       throw new MatrixError(405, 'M_BAD_JSON', `Clients cannot set ${key.type}`);
     }
-    if (isDeleted(content)) await this.#delete(key);
-    else await this.set(key, content);
+    if (isDeleted(content)) return this.#delete(key);
+    checkType(key.type);
+    await this.#deps.streams.write<AccountDataTables, void>(async (writer, publish) => {
+      await requireSpace(writer, key, content);
+      await this.setIn(writer, publish, key, content);
+    });
   }
 
   /** Stores an empty object. Incremental syncs return it, so that clients learn that the data was deleted. */
@@ -129,9 +141,22 @@ export class AccountData {
    * Replaces content by the result of `change`, atomically, so that concurrent changes are not lost.
    * @param change receives `undefined` when there is no content; returns `undefined` to change nothing
    */
-  async update(
+  update(key: AccountDataKey, change: Change): Promise<void> {
+    return this.#change(key, change, async () => undefined);
+  }
+
+  /** `update` for a client. @throws MatrixError M_TOO_LARGE for more than 1 MiB, or as `setByClient` */
+  updateByClient(key: AccountDataKey, change: Change): Promise<void> {
+    return this.#change(key, change, async (writer, content) => {
+      if (bytesOf(content) > maxPieceBytes) throw tooLarge('Account data of one type has at most 1 MiB');
+      await requireSpace(writer, key, content);
+    });
+  }
+
+  async #change(
     key: AccountDataKey,
-    change: (content: JsonObject | undefined) => JsonObject | undefined,
+    change: Change,
+    check: (writer: Writer<AccountDataTables>, content: JsonObject) => Promise<void>,
   ): Promise<void> {
     checkType(key.type);
     await this.#deps.streams.write<AccountDataTables, void>(async (writer, publish) => {
@@ -140,6 +165,7 @@ export class AccountData {
         const old = await readEntry(writer, key);
         const content = change(old?.content);
         if (content === undefined) return;
+        await check(writer, content);
         position ??= publish(this.accountDataStream, key);
         if (await replaceEntry(writer, key, old, { content, position })) return;
       }
@@ -158,6 +184,23 @@ export class AccountData {
   changesSince(userId: string, after: number, upTo: number): Promise<AccountDataEntry[]> {
     return readChanges(this.#deps.database.reader<AccountDataTables>(), userId, after, upTo);
   }
+}
+
+/** Returns new content; `undefined` changes nothing. */
+type Change = (content: JsonObject | undefined) => JsonObject | undefined;
+
+const bytesOf = (content: JsonObject) => Buffer.byteLength(JSON.stringify(content));
+
+/** Allows content that is not longer than what it replaces. @throws MatrixError M_TOO_LARGE */
+async function requireSpace(
+  writer: Writer<AccountDataTables>,
+  key: AccountDataKey,
+  content: JsonObject,
+): Promise<void> {
+  const { total, ofPiece } = await readContentBytes(writer, key);
+  const added = bytesOf(content) - ofPiece;
+  if (added > 0 && total + added > maxTotalBytes)
+    throw tooLarge('All account data of a user has at most 10 MiB: delete some');
 }
 
 function checkType(type: string): void {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { type Requester, type Route, route } from '../kernel/http/index.ts';
 import { forbidden, invalidParam, isRoomId, type JsonObject } from '../protocol/index.ts';
-import type { AccountData } from './account-data.ts';
+import { type AccountData, maxPieceBytes } from './account-data.ts';
 import type { Tags } from './tags.ts';
 
 const paths = {
@@ -33,12 +33,15 @@ const paths = {
 
 const anyObject = Type.Object({}, { additionalProperties: true });
 
-/** Maximum bytes of one piece of account data. */
-const bodyLimit = 1024 * 1024;
-
 /** Client-server API, "Client Config". */
 export function accountDataRoutes(accountData: AccountData): Route[] {
-  const set = { method: 'PUT', auth: 'user', body: anyObject, needsBody: true, bodyLimit } as const;
+  const set = {
+    method: 'PUT',
+    auth: 'user',
+    body: anyObject,
+    needsBody: true,
+    bodyLimit: maxPieceBytes,
+  } as const;
   const get = { method: 'GET', auth: 'user', response: anyObject } as const;
   return [
     ...deletionRoutes(accountData),

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Reader, Writer } from '../kernel/database/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { AccountDataTables } from './tables.ts';
@@ -32,6 +33,24 @@ const toEntry = (row: Row): AccountDataEntry => ({
   content: JSON.parse(row.content) as JsonObject,
   position: row.position,
 });
+
+/** Bytes of content that are parsed before other requests are processed. */
+const bytesPerTurn = 512 * 1024;
+
+/** Parses rows, with pauses: all account data of a user may have several MiB. */
+async function toEntries(rows: readonly Row[]): Promise<AccountDataEntry[]> {
+  const entries: AccountDataEntry[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    bytes += row.content.length;
+    if (bytes > bytesPerTurn) {
+      bytes = 0;
+      await new Promise(setImmediate);
+    }
+    entries.push(toEntry(row));
+  }
+  return entries;
+}
 
 export async function readEntry(
   reader: Reader<AccountDataTables>,
@@ -81,7 +100,7 @@ export async function readEntries(
     .orderBy('room_id')
     .orderBy('type')
     .execute();
-  return rows.map(toEntry);
+  return toEntries(rows);
 }
 
 /** Returns account data whose last change has a position in `(after, upTo]`, in the order of the positions. */
@@ -99,7 +118,32 @@ export async function readChanges(
     .where('position', '<=', upTo)
     .orderBy('position')
     .execute();
-  return rows.map(toEntry);
+  return toEntries(rows);
+}
+
+/** Bytes of the content of account data. */
+export interface ContentBytes {
+  /** Of all account data of the user. */
+  readonly total: number;
+  /** Of one piece of account data; 0 if there is none. */
+  readonly ofPiece: number;
+}
+
+export async function readContentBytes(
+  reader: Reader<AccountDataTables>,
+  { userId, roomId = '', type }: AccountDataKey,
+): Promise<ContentBytes> {
+  const bytes = sql<number>`octet_length(content)`;
+  const isPiece = sql`room_id = ${roomId} and type = ${type}`;
+  const row = await reader
+    .selectFrom('account_data')
+    .select([
+      sql<number | string>`coalesce(sum(${bytes}), 0)`.as('total'),
+      sql<number | string>`coalesce(sum(case when ${isPiece} then ${bytes} else 0 end), 0)`.as('of_piece'),
+    ])
+    .where('user_id', '=', userId)
+    .executeTakeFirstOrThrow();
+  return { total: Number(row.total), ofPiece: Number(row.of_piece) };
 }
 
 export async function writeEntry(

@@ -21,14 +21,14 @@ export class Tags {
 
   /**
    * Adds a tag or replaces its content.
-   * @throws MatrixError M_INVALID_PARAM for an invalid tag
+   * @throws MatrixError M_INVALID_PARAM for an invalid tag, M_TOO_LARGE as `AccountData.updateByClient`
    */
   async set(userId: string, roomId: string, tag: string, info: JsonObject): Promise<void> {
     if (tag === '' || Buffer.byteLength(tag) > maxTagBytes) {
       throw invalidParam(`A tag has between 1 and ${maxTagBytes} bytes`);
     }
     if (tag === '__proto__') throw invalidParam('A tag must not be named __proto__');
-    await this.#accountData.update({ userId, roomId, type: 'm.tag' }, (content) => ({
+    await this.#accountData.updateByClient({ userId, roomId, type: 'm.tag' }, (content) => ({
       tags: { ...tagsOf(content), [tag]: info },
     }));
   }

@@ -20,7 +20,7 @@ const openFields: readonly (readonly [where: RegExp, bound: string])[] = [
     'the content of an event: 64 KiB',
   ],
   [/third_party_signed$/, 'a part of the content of an event: 64 KiB'],
-  [/account_data\/:type body$/, 'account data is stored as it is; 1 MiB'],
+  [/account_data\/:type body$/, 'account data is stored as it is; 1 MiB, and 10 MiB of a user'],
   [/\/filter body$|room_events\.filter$/, 'the schema of filters, which has bounds'],
   [/pushrules\/.* body$/, 'push rules have a maximum number and size'],
   [/pushers\/set body\.data$/, 'stored as it is; 16 KiB'],
