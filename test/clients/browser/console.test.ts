@@ -374,6 +374,8 @@ test('an address with an unknown kind of reports shows the reports of messages',
   await page.evaluate(`location.hash = '#/reports?kind=../x'`);
   await heading('Reports');
   await page.getByText('There are no open reports').waitFor();
+  const chosen = await page.evaluate('document.querySelector("select").selectedOptions[0]?.text');
+  assert.equal(chosen, 'Reports of messages');
 });
 
 test('a search that was typed just before leaving a page does not lead back to that page', async () => {

@@ -62,8 +62,8 @@ export const roomEndpoints: DocumentedEndpoints = {
     response: 'status error?',
     ours: {
       'response progress': 'how far the purge is',
-      'response progress.done': 'number of deleted events',
-      'response progress.total': 'number of events to delete, or null while it is unknown',
+      'response progress.done': 'number of depths whose events the purge has processed',
+      'response progress.total': 'number of depths whose events the purge processes',
     },
   },
   'GET v1/fetch_event/{}': { response: 'event{}' },

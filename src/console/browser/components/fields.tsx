@@ -87,7 +87,7 @@ export function Checkbox({
   );
 }
 
-/** A choice that takes effect at once, for the filters of lists. */
+/** A choice that takes effect at once, for the filters of lists. Shows the first option for an unknown value. */
 export function Choice({
   label,
   value,
@@ -100,10 +100,11 @@ export function Choice({
   readonly onChange: (value: string) => void;
 }) {
   const id = useId();
+  const known = options.some(([option]) => option === value) ? value : options[0]?.[0];
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+      <select id={id} value={known} onChange={(event) => onChange(event.currentTarget.value)}>
         {options.map(([option, text]) => (
           <option key={option} value={option}>
             {text}
