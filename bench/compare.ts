@@ -1,8 +1,9 @@
 /** An operation of the server, and the minimal work that it needs. */
 export interface Comparison {
   readonly name: string;
-  /** Number of items per round, and their name. */
+  /** Number of items per round. */
   readonly count: number;
+  /** Name of the items. */
   readonly unit: string;
   /** Runs one round of the operation. */
   readonly work: () => Promise<unknown>;

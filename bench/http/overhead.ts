@@ -22,8 +22,9 @@ interface MeasuredServer {
   readonly name: string;
   readonly process: ChildProcess;
   readonly port: number;
-  /** Answers per second, and microseconds of CPU time per answer, for each round. */
+  /** Answers per second, for each round. */
   readonly rates: number[];
+  /** Microseconds of CPU time per answer, for each round. */
   readonly costs: number[];
 }
 

@@ -116,16 +116,16 @@ const roomRequestOf = ({
   initial_state: initialState.map(({ type, stateKey, content }) => ({ type, state_key: stateKey, content })),
 });
 
-/** Timeout of a request when the module names none, in milliseconds. */
+/** Timeout of a request when the module sets none, in milliseconds. */
 const defaultTimeout = 10_000;
 
 /** Maximum timeout of a request in milliseconds. */
 const maxTimeout = 60_000;
 
-/** Maximum bytes of a response when the module names none. */
+/** Maximum bytes of a response when the module sets no maximum. */
 const defaultMaxBody = 1024 * 1024;
 
-/** Maximum bytes of a response that a module may name. */
+/** Maximum bytes of a response that a module may set. */
 const maxBody = 50 * 1024 * 1024;
 
 /** Returns requests to other hosts as modules send them. */

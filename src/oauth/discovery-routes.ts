@@ -32,8 +32,8 @@ export function issuerRoute(issuer: () => Promise<string>): Route {
 }
 
 /**
- * Returns the metadata to OAuth clients that know only the issuer: clients other than of Matrix, and clients of an earlier
- * version of MSC2965. Source: RFC 8414, sections 3 and 5.
+ * Returns the metadata to OAuth clients that know only the issuer: clients that are not Matrix clients, and clients of an
+ * earlier version of MSC2965. Source: RFC 8414, sections 3 and 5.
  */
 export function issuerMetadataRoute(endpoints: Endpoints, canRegister: boolean): Route {
   const path = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'];

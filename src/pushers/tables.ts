@@ -21,11 +21,9 @@ export interface PusherTables {
     set_at: number;
     /** Number of failed attempts since the last success. */
     failures: number;
-    /**
-     * Time of the first failed attempt since the last success, and time of the next attempt, in milliseconds since the
-     * epoch; null without failures.
-     */
+    /** Time of the first failed attempt since the last success, in milliseconds since the epoch; null without failures. */
     failing_since: number | null;
+    /** Time of the next attempt, in milliseconds since the epoch; null without failures. */
     retry_at: number | null;
     /** The unread count that the gateway last received; null before the first one. */
     badge: number | null;

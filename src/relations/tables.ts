@@ -7,8 +7,9 @@ export interface RelationTables {
     /** The parent event, which may be unknown to this server. */
     parent_id: string;
     rel_type: string;
-    /** Type and sender of the child. */
+    /** Type of the child. */
     type: string;
+    /** Sender of the child. */
     sender: string;
     /** Key of an annotation. */
     key: string | null;

@@ -20,11 +20,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { status, body } = await user.call('PUT', path, content);
       return [status, body['errcode']];
     };
-    const [accepted, badJson, invalidParam] = [
-      [200, undefined],
-      [400, 'M_BAD_JSON'],
-      [400, 'M_INVALID_PARAM'],
-    ];
+    const accepted = [200, undefined];
+    const badJson = [400, 'M_BAD_JSON'];
+    const invalidParam = [400, 'M_INVALID_PARAM'];
 
     it('refuses malformed power levels and memberships with 400 M_BAD_JSON', async () => {
       const roomId = await anna.createRoom();

@@ -30,7 +30,7 @@ export interface SearchDeps {
   readonly index: SearchIndex;
 }
 
-/** Number of results on a page when the request names none. */
+/** Number of results on a page when the request sets no limit. */
 const defaultLimit = 10;
 
 /** Maximum number of results on a page. */
@@ -42,7 +42,7 @@ const maxRanked = 500;
 /** Maximum number of matches that are counted. */
 const maxCounted = 500;
 
-/** Number of events on each side of a result when the request names none. */
+/** Number of events on each side of a result when the request sets no limit. */
 const defaultContext = 5;
 
 /** Maximum number of events on each side of a result. */

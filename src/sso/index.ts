@@ -3,7 +3,7 @@
  */
 export type { BeginLogin, BrowserLogins } from './browser-logins/browser-logins.ts';
 export type { BrowserRequest, FinishedLogin, LoginContinuation } from './browser-logins/continuation.ts';
-export type { ProviderFace } from './browser-logins/identity-provider.ts';
+export type { ProviderDescription } from './browser-logins/identity-provider.ts';
 export { LoginFailure } from './browser-logins/login-failure.ts';
 export type { ExternalId } from './external-ids/external-id-store.ts';
 export { type ExternalIds, maxExternalId } from './external-ids/external-ids.ts';

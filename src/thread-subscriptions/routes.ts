@@ -10,7 +10,7 @@ import type { ThreadSubscriptions } from './thread-subscriptions.ts';
 const threadPath =
   '/_proto/client/unstable/io.element.msc4306/rooms/:roomId/thread/:rootId/subscription' as const;
 
-/** Number of threads on a page when the request names none. */
+/** Number of threads on a page when the request sets no limit. */
 const defaultThreads = 100;
 
 /** Maximum number of threads on a page. */

@@ -44,7 +44,7 @@ export async function readChangedThreads(
 }
 
 /**
- * Reads the threads that a user follows; when there are more than `limit`, the threads that were changed
+ * Reads the threads that a user follows; when there are more than `limit`, those whose subscriptions changed
  * last.
  */
 export async function readFollowedThreads(

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { defineExtension, type SyncSource } from '../sync-contract/index.ts';
 import type { ThreadSubscriptions } from './thread-subscriptions.ts';
 
-/** Number of changes in a response when the request names none. */
+/** Number of changes in a response when the request sets no limit. */
 const defaultChanges = 100;
 
 /** Maximum number of changes in a response. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe } from 'node:test';
 import { configure, type ServerProcess, startProcess } from '../processes/server-process.ts';
-import { serveOnLoopback } from '../support/network/loopback.ts';
+import { freePort } from '../support/network/free-port.ts';
 import { after, before, test } from './bounded-test.ts';
 
 const settings = { username: 'me', password: 'open sesame' };
@@ -16,9 +16,7 @@ describe('the debugging console of a built server, with the SSH client of OpenSS
   let server: ServerProcess | undefined;
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'hearth-manhole-'));
-    const temporaryServer = await serveOnLoopback(() => {});
-    port = temporaryServer.port;
-    await temporaryServer.close();
+    port = await freePort();
     const hostKey = join(folder, 'host-key');
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', hostKey]);
     const keys = { ssh_priv_key_path: hostKey, ssh_pub_key_path: `${hostKey}.pub` };
@@ -35,7 +33,7 @@ describe('the debugging console of a built server, with the SSH client of OpenSS
     rmSync(folder, { recursive: true });
   });
 
-  /** Runs a program of OpenSSH that types lines. @returns its status and what it shows */
+  /** Runs the SSH client with `input` as its standard input. @returns its exit status and its output */
   async function ssh(terminal: '-T' | '-tt', password: string, input: string) {
     const askpass = join(folder, 'askpass');
     writeFileSync(askpass, `#!/bin/sh\necho '${password}'\n`, { mode: 0o700 });

@@ -2,8 +2,9 @@
 export interface ReferenceSettings {
   /** Server name, the domain of its users' ids. */
   readonly name: string;
-  /** Ports on the loopback address: plain HTTP for clients, and TLS for other servers. */
+  /** Port on the loopback address for clients, with plain HTTP. */
   readonly port: number;
+  /** Port on the loopback address for other servers, with TLS. */
   readonly tlsPort: number;
   /** The folder of the server, as a path inside the chroot. */
   readonly folder: string;

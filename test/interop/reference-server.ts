@@ -40,8 +40,9 @@ export class ReferenceServer {
   readonly url: string;
   /** The proxy through which other servers reach this one. */
   readonly proxy: TcpProxy;
-  /** Its folder, as a path inside and outside of the chroot. */
+  /** Path of its folder inside of the chroot. */
   readonly #inside: string;
+  /** Path of its folder outside of the chroot. */
   readonly #outside: string;
   #child: ChildProcess | undefined;
 

@@ -10,8 +10,9 @@ interface SentMessage {
   readonly from: string;
   readonly server: SimulatedServer;
   readonly to: string;
-  /** Simulated milliseconds at which it was sent, and at which the server first acknowledged it. */
+  /** Simulated milliseconds at which it was sent. */
   readonly sentAt: number;
+  /** Simulated milliseconds at which the server first acknowledged it. */
   acceptedAt: number | undefined;
 }
 

@@ -12,10 +12,8 @@ import { disks, useScheduler } from './simulated-platform.ts';
 import { Trace } from './trace.ts';
 
 const serverNames = ['a.sim', 'b.sim', 'c.sim', 'd.sim', 'e.sim'];
-const [firstLocalparts, secondLocalparts] = [
-  ['ann', 'ben', 'cat', 'dan', 'eve'],
-  ['abe', 'bea', 'cid', 'dot', 'eli'],
-];
+const firstLocalparts = ['ann', 'ben', 'cat', 'dan', 'eve'];
+const secondLocalparts = ['abe', 'bea', 'cid', 'dot', 'eli'];
 
 /** The whole simulation of one seed: its servers, network, clock and randomness. */
 export class World {

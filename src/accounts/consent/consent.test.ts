@@ -89,11 +89,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         block_events_error: 'Agree at %(consent_uri)s first',
         server_notice_content: { msgtype: 'm.notice', body: 'Please agree at %(consent_uri)s' },
       });
-      const [alice, visitor, admin] = [
-        await TestClient.register(server, 'alice'),
-        await guest(),
-        await registerAdmin(server),
-      ];
+      const alice = await TestClient.register(server, 'alice');
+      const visitor = await guest();
+      const admin = await registerAdmin(server);
       const bot = await TestClient.register(server, 'bot');
       await admin.request('PUT', `/_synapse/admin/v2/users/${bot.id}`, { user_type: 'bot' });
       const { status, body } = await alice.call('POST', '/createRoom', {});

@@ -34,7 +34,7 @@ export interface NewRegistrationToken extends Partial<TokenLimits> {
 const tokenForm = /^[A-Za-z0-9._~-]{1,64}$/;
 const tokenCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~-';
 
-/** Characters of a generated token when the administrator names no length. */
+/** Characters of a generated token when the administrator sets no length. */
 const defaultLength = 16;
 
 /** Maximum characters of a token. */

@@ -34,10 +34,8 @@ interface ReportEndpoints {
   readonly filters: Readonly<Record<string, FilterColumn>>;
 }
 
-const [commonFields, roomFields] = [
-  { id: 'id', received_ts: 'received_ts' },
-  { room_id: 'room_id', name: 'name', canonical_alias: 'canonical_alias' },
-] as const;
+const commonFields = { id: 'id', received_ts: 'received_ts' } as const;
+const roomFields = { room_id: 'room_id', name: 'name', canonical_alias: 'canonical_alias' } as const;
 
 /** The kinds of reports, by the beginning of their paths. */
 export const reportKinds: Readonly<Record<ReportKind, ReportEndpoints>> = {

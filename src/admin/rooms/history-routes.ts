@@ -8,7 +8,7 @@ import type { KnownRooms } from './known-rooms.ts';
 const path = '/_server/admin/v1/rooms/:roomId';
 const direction = Type.Optional(Type.Union([Type.Literal('f'), Type.Literal('b')]));
 
-/** Number of events in a response when the request names none. */
+/** Number of events in a response when the request sets no limit. */
 const defaultLimit = 10;
 
 /** Maximum number of events in a response. */

@@ -6,7 +6,7 @@ import type { UserRedaction } from '../../rooms/index.ts';
 import { text } from '../response-fields.ts';
 import type { LocalUsers } from './local-user.ts';
 
-/** Number of events that are redacted in each room when the request names none. */
+/** Number of events that are redacted in each room when the request sets no limit. */
 const defaultLimit = 1_000;
 
 /** Maximum number of events that are redacted in each room. */

@@ -36,7 +36,7 @@ export interface PublicRoomsOptions {
   readonly enable_room_list_search: boolean;
 }
 
-/** Number of rooms on a page when the request names none. */
+/** Number of rooms on a page when the request sets no limit. */
 const defaultLimit = 100;
 
 /** Maximum number of rooms on a page. */

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { UserDirectory } from './user-directory.ts';
 
-/** Number of results when the request names none. */
+/** Number of results when the request sets no limit. */
 const defaultLimit = 10;
 
 /** Maximum number of results. */

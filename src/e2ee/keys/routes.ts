@@ -12,7 +12,7 @@ const paths = (path: string) => [`/_proto/client/v3/keys/${path}`, `/_proto/clie
 /** The name of `fallback_keys` before it was part of the specification. */
 const unstableFallbackKeys = 'org.matrix.msc2732.fallback_keys';
 
-/** Milliseconds to wait for other servers when the request names none. */
+/** Milliseconds to wait for other servers when the request sets no timeout. */
 const defaultTimeout = 10_000;
 
 /** Maximum milliseconds to wait for other servers. */

@@ -43,15 +43,13 @@ const missingPause = 300_000;
 const maxRemembered = 10_000;
 
 interface Pause {
-  /** Milliseconds since the epoch, like `since`. */
+  /** End of the pause, in milliseconds since the epoch. */
   readonly until: number;
   /** Milliseconds. */
   readonly length: number;
-  /**
-   * Start of a period of `minPause`, in milliseconds since the epoch, and the number of responses with wanted
-   * keys in it.
-   */
+  /** Start of a period of `minPause`, in milliseconds since the epoch. */
   readonly since: number;
+  /** Number of responses with wanted keys in the period that begins at `since`. */
   readonly helpful: number;
 }
 

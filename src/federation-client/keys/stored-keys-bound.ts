@@ -35,8 +35,9 @@ const deleteText = 'delete from server_key_responses where server_name = ? and r
 export class StoredKeysBound {
   readonly #database: Database;
   readonly #bounds: KeyBounds;
-  /** Number of keys, and of bytes of responses, added since the rows were counted. Infinite until the first count. */
+  /** Number of keys added since the rows were counted. Infinite until the first count. */
   #addedKeys = Number.POSITIVE_INFINITY;
+  /** Number of bytes of responses added since the rows were counted. Infinite until the first count. */
   #addedBytes = Number.POSITIVE_INFINITY;
 
   constructor(database: Database, bounds: KeyBounds = defaultBounds) {

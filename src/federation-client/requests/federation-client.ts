@@ -46,7 +46,7 @@ export interface OutboundTracing {
   ): Promise<T>;
 }
 
-/** Maximum bytes of a response when the request names none. */
+/** Maximum bytes of a response when the request sets no maximum. */
 const defaultMaxBody = 16 * 1024 * 1024;
 
 /** Maximum bytes of an error response that are read. */

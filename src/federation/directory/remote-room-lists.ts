@@ -2,7 +2,7 @@ import type { ListRequest } from '../../directory/index.ts';
 import { errorForClient, type QueriesApi } from '../../federation-client/index.ts';
 import { isRoomAlias, isRoomId, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 
-/** Number of rooms on a page when the request names none. */
+/** Number of rooms on a page when the request sets no limit. */
 const defaultLimit = 100;
 
 /** Maximum number of rooms on a page. */

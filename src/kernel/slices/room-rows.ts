@@ -9,8 +9,9 @@ export interface PurgedRoom {
 /** A table whose rows refer to a room. */
 export interface RoomTable {
   readonly table: string;
-  /** The column that refers to the room, and the kind of its values. */
+  /** The column that refers to the room. */
   readonly column: string;
+  /** The kind of the values of `column`. */
   readonly holds: 'room id' | 'room nid';
   /** Columns of the primary key. */
   readonly key: readonly string[];

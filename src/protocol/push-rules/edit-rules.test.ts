@@ -59,8 +59,12 @@ describe('putRule', () => {
     });
   }
 
-  for (const anchor of ['an unknown rule', '.m.rule.message', 'x']) {
-    it(`refuses to place a rule before or after ${anchor} with M_UNKNOWN`, () => {
+  for (const [description, anchor] of [
+    ['an unknown rule', 'unknown'],
+    ['a default rule', '.m.rule.message'],
+    ['itself', 'x'],
+  ] as const) {
+    it(`refuses to place a new rule before or after ${description} with M_UNKNOWN`, () => {
       for (const placement of [{ before: anchor }, { after: anchor }]) {
         assert.throws(() => putRule(withRooms('a'), 'room', 'x', NOTIFY, placement), fails('M_UNKNOWN'));
       }
@@ -116,7 +120,7 @@ describe('putRule', () => {
     assert.deepEqual(putRule(NO_USER_RULES, 'override', 'x', NOTIFY).rules.override[0]?.conditions, []);
   });
 
-  it('refuses user rules of the kind postcontent', () => {
+  it('refuses user rules of the kind postcontent, whose default rule can be enabled', () => {
     const kind = 'postcontent';
     assert.throws(() => putRule(NO_USER_RULES, kind, 'x', NOTIFY), fails('M_INVALID_PARAM'));
     assert.throws(() => deleteRule(NO_USER_RULES, kind, 'x'), fails('M_NOT_FOUND', 404));

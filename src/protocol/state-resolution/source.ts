@@ -24,7 +24,7 @@ export interface StateResolutionSource {
 
   /**
    * Returns the conflicted state subgraph: every event on a path of `auth_events` from one of these events to
-   * another. Needed since v12 only; by default the auth chains are walked (see `conflictedSubgraph`).
+   * another. Needed only since room version 12; by default the auth chains are walked (see `conflictedSubgraph`).
    */
   conflictedSubgraph?(conflicted: ReadonlySet<string>): Iterable<string>;
 }

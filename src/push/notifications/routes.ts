@@ -3,7 +3,7 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { Notifications } from './notifications.ts';
 
-/** Number of notifications on a page when the request names none. */
+/** Number of notifications on a page when the request sets no limit. */
 const defaultLimit = 20;
 
 /** Maximum number of notifications on a page. */

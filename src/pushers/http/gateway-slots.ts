@@ -27,8 +27,9 @@ interface Lane {
   free: number;
   /** Maximum number of running requests to one gateway. */
   readonly maxPerGateway: number;
-  /** Number of running requests by gateway and by user. */
+  /** Number of running requests by the host of the gateway. */
   readonly hosts: BriefMap<string, number>;
+  /** Number of running requests by user. */
   readonly users: BriefMap<string, number>;
   /** Requests that wait for a slot, oldest first. */
   readonly waiting: WaitingRequest[];

@@ -28,7 +28,7 @@ export interface NotificationMailDeps {
 /** Maximum number of rooms in a mail. */
 const maxRooms = 10;
 
-/** Maximum number of events of one room in a mail that notify the user. */
+/** Maximum number of events of one room that a mail shows, without the message before each of them. */
 const maxEvents = 10;
 
 interface RoomInMail {

@@ -7,7 +7,7 @@ export type Attempt = number;
  */
 export class Attempts {
   #period = 0;
-  /** Attempts that have not ended, by period, the oldest first. */
+  /** Number of attempts that have not ended, by period, the oldest first. */
   readonly #active = new Map<number, number>();
 
   /** The current period, in which new attempts begin. */

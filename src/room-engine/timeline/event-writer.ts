@@ -37,8 +37,9 @@ interface Pending {
 /** Events that are signed together. */
 interface SigningGroup {
   readonly pending: readonly Pending[];
-  /** In the order of `pending`; set when the signer has responded. `failure` is set when it failed. */
+  /** In the order of `pending`; set when the signer has responded. */
   signatures?: readonly string[] | undefined;
+  /** Set when the signer has failed. */
   failure?: unknown;
 }
 

@@ -56,12 +56,10 @@ describe('tryServers sends a request to one server after another', () => {
   });
 
   it('throws the most informative error of all servers', async () => {
-    const [unreachable, unknownRoom, unable, refused] = [
-      new ServerUnavailable('x.test'),
-      remote(404, 'M_NOT_FOUND'),
-      remote(400, 'M_UNABLE_TO_AUTHORISE_JOIN'),
-      remote(403, 'M_FORBIDDEN'),
-    ];
+    const unreachable = new ServerUnavailable('x.test');
+    const unknownRoom = remote(404, 'M_NOT_FOUND');
+    const unable = remote(400, 'M_UNABLE_TO_AUTHORISE_JOIN');
+    const refused = remote(403, 'M_FORBIDDEN');
     assert.deepEqual(await errorOf(), [404, 'M_NOT_FOUND']);
     assert.deepEqual(await errorOf(unreachable), [502, 'M_UNKNOWN']);
     assert.deepEqual(await errorOf(unreachable, unknownRoom), [404, 'M_NOT_FOUND']);

@@ -174,11 +174,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         allowed_lifetime_min: 2 * day,
         allowed_lifetime_max: 4 * day,
       });
-      const [shortLifetimeRoom, defaultRoom, longLifetimeRoom] = [
-        await createRoom(day),
-        await createRoom(),
-        await createRoom(100 * day),
-      ];
+      const shortLifetimeRoom = await createRoom(day);
+      const defaultRoom = await createRoom();
+      const longLifetimeRoom = await createRoom(100 * day);
       const oldIds: string[] = [];
       for (const roomId of [shortLifetimeRoom, defaultRoom, longLifetimeRoom])
         oldIds.push(await anna.say(roomId, 'old'));

@@ -6,7 +6,7 @@ import type { Randomness } from '../../kernel/randomness.ts';
 import { type JsonObject, notFound, tooLarge } from '../../protocol/index.ts';
 import { browserCookie, browserOf, browserOrNew } from './browser-cookie.ts';
 import type { BrowserRequest, LoginContinuation } from './continuation.ts';
-import type { IdentityProvider, ProviderFace, RemoteUser } from './identity-provider.ts';
+import type { IdentityProvider, ProviderDescription, RemoteUser } from './identity-provider.ts';
 import { LoginFailure, unknownLogin } from './login-failure.ts';
 import type { LoginSession, LoginSessions, NewUser } from './login-sessions.ts';
 
@@ -75,7 +75,7 @@ export class BrowserLogins {
   }
 
   /** The configured providers; none when single sign-on is off. */
-  get providers(): readonly ProviderFace[] {
+  get providers(): readonly ProviderDescription[] {
     return this.#deps.providers;
   }
 

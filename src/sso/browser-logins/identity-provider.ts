@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../protocol/index.ts';
 
-/** The appearance of a provider in `GET /login` and on pages. */
-export interface ProviderFace {
+/** How `GET /login` and pages describe a provider. */
+export interface ProviderDescription {
   readonly id: string;
   readonly name: string;
   /** An `mxc://` URI. */
@@ -10,7 +10,7 @@ export interface ProviderFace {
 }
 
 /** A provider that authenticates users in their browser. */
-export interface IdentityProvider extends ProviderFace {
+export interface IdentityProvider extends ProviderDescription {
   /** Whether a login creates an account for a user who has none. */
   readonly allowsRegistration: boolean;
   /** Whether the provider sends the browser back with a form (POST), which is a request from another site. */

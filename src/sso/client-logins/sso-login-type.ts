@@ -1,6 +1,6 @@
 import type { LoginType } from '../../accounts/index.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
-import type { ProviderFace } from '../browser-logins/identity-provider.ts';
+import type { ProviderDescription } from '../browser-logins/identity-provider.ts';
 
 /**
  * `m.login.sso` in `GET /login`, with the providers. Clients log in with `m.login.token` afterwards. Source: client-server
@@ -8,11 +8,11 @@ import type { ProviderFace } from '../browser-logins/identity-provider.ts';
  */
 export class SsoLoginType implements LoginType {
   readonly type: string;
-  readonly #providers: readonly ProviderFace[];
+  readonly #providers: readonly ProviderDescription[];
   /** Whether clients that can use OAuth 2.0 should prefer it: the entry then says so. */
   readonly #oauthAware: () => boolean;
 
-  constructor(providers: readonly ProviderFace[], oauthAware: () => boolean, type = 'm.login.sso') {
+  constructor(providers: readonly ProviderDescription[], oauthAware: () => boolean, type = 'm.login.sso') {
     this.type = type;
     this.#providers = providers;
     this.#oauthAware = oauthAware;

@@ -1,9 +1,9 @@
 import { boolean, integer, mapOf, nullable, object, option, string } from '../../kernel/config/index.ts';
-import { providerFace } from './provider.ts';
+import { descriptionOptions } from './provider.ts';
 
 const cas = object({
   enabled: option(boolean(), { description: 'Lets users log in with CAS.', default: false }),
-  ...providerFace,
+  ...descriptionOptions,
   server_url: option(
     nullable(string({ pattern: '^https?://\\S+$', allowed: 'an absolute http:// or https:// URL' })),
     {

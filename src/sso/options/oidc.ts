@@ -12,7 +12,7 @@ import {
   string,
 } from '../../kernel/config/index.ts';
 import { oidcMappingProvider } from './oidc-mapping.ts';
-import { attributeRequirements, providerFace } from './provider.ts';
+import { attributeRequirements, descriptionOptions } from './provider.ts';
 
 const text = () => string({ minLength: 1 });
 const endpoint = (description: string) => option(nullable(text()), { description, default: null });
@@ -48,7 +48,7 @@ const provider = object({
       required: true,
     },
   ),
-  ...providerFace,
+  ...descriptionOptions,
   discover: option(boolean(), {
     description: 'Reads the endpoints from the discovery document of the provider.',
     default: true,

@@ -1,7 +1,7 @@
 import { list, mxcUri, nullable, object, option, string } from '../../kernel/config/index.ts';
 
-/** The appearance of a login provider to users. */
-export const providerFace = {
+/** Options that describe a login provider to users. */
+export const descriptionOptions = {
   idp_name: option(nullable(string({ minLength: 1 })), {
     description: 'The name of the provider that users see. Null means a name made from its kind.',
     default: null,

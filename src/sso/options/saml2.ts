@@ -11,7 +11,7 @@ import {
   option,
   string,
 } from '../../kernel/config/index.ts';
-import { attributeRequirements, providerFace } from './provider.ts';
+import { attributeRequirements, descriptionOptions } from './provider.ts';
 
 const path = () => string({ minLength: 1 });
 
@@ -74,7 +74,7 @@ const mappingProvider = object({
 });
 
 const saml2 = object({
-  ...providerFace,
+  ...descriptionOptions,
   sp_config: option(nullable(serviceProvider), {
     description: 'The service provider, in the format of the Python library pysaml2.',
     default: null,

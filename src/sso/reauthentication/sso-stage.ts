@@ -1,6 +1,6 @@
 import type { Flows, Stage } from '../../accounts/index.ts';
 import { forbidden } from '../../protocol/index.ts';
-import type { ProviderFace } from '../browser-logins/identity-provider.ts';
+import type { ProviderDescription } from '../browser-logins/identity-provider.ts';
 import type { ExternalIds } from '../external-ids/external-ids.ts';
 
 export const ssoStageType = 'm.login.sso';
@@ -9,7 +9,7 @@ export const ssoStageType = 'm.login.sso';
 export const confirmationPath = '/_synapse/client/sso/confirm';
 
 export interface SsoStageDeps {
-  readonly providers: () => readonly ProviderFace[];
+  readonly providers: () => readonly ProviderDescription[];
   readonly externalIds: Pick<ExternalIds, 'list'>;
 }
 
@@ -56,7 +56,7 @@ export async function ssoFlows(deps: SsoStageDeps, userId: string): Promise<Flow
 async function linkedProviders(
   { providers, externalIds }: SsoStageDeps,
   userId: string,
-): Promise<readonly ProviderFace[]> {
+): Promise<readonly ProviderDescription[]> {
   const linked = new Set((await externalIds.list(userId)).map(({ provider }) => provider));
   return providers().filter(({ id }) => linked.has(id));
 }

@@ -60,7 +60,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       for (const since of [outside.next_batch, before.next_batch]) {
         const room = (await ben.sync(since)).rooms?.join?.[roomId];
         assert.equal(room?.timeline.limited, true);
-        // The client has the message 'before' already: a response with it would have the state before that message.
+        // The message 'before', which the client already has, is not in the timeline: `state` would be older than it.
         assert.deepEqual(texts(room), ['meanwhile', 'welcome back']);
         assert.deepEqual([...new Set(membersOf(room))], [anna.id, ben.id, cleo.id].sort());
         const older = await ben.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, {
@@ -86,7 +86,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       return answer.rooms || answer.account_data ? answer : nextFor(client, answer.next_batch);
     };
 
-    it('ends a long poll for messages, account data and invites', async () => {
+    it('ends a long poll for messages, account data, typing and the begin and end of invites', async () => {
       const { anna, ben, cleo, roomId } = await usersInRoom(3);
       await cleo.leave(roomId);
       const privateRoom = await anna.createRoom({});
@@ -219,12 +219,12 @@ for (const database of selectedDatabases(import.meta.url)) {
         const lazyUnlimited = { filter: { room: { state: { lazy_load_members: true } } } };
         const second = await ben.sync(first.next_batch, lazyUnlimited);
         const members = membersIn(second.rooms?.join?.[roomId]?.state?.events);
-        assert.ok(!members.includes(cleo.id), 'a membership that the client has');
+        assert.ok(!members.includes(cleo.id), 'the client already has this membership');
         const repeated = await ben.sync(first.next_batch, lazyUnlimited);
         assert.deepEqual(
           membersIn(repeated.rooms?.join?.[roomId]?.state?.events),
           members,
-          'the answer may have been lost',
+          'a repeated request returns the same memberships, because the first answer may have been lost',
         );
         await anna.say(roomId, 'more');
         const third = await ben.sync(second.next_batch, lazy());

@@ -135,7 +135,8 @@ export class SlidingSync {
     { connection: { lastAnswer }, upTo, changes }: AnswerRange,
     devices: readonly ExtensionAnswer[],
   ): Answer | undefined {
-    if (!changes || !this.#isNothing(changes) || lastAnswer?.request !== digestOf(request)) return undefined;
+    if (!changes || !this.#arePresenceOnly(changes) || lastAnswer?.request !== digestOf(request))
+      return undefined;
     return {
       upTo,
       lists: lastAnswer.lists,
@@ -148,7 +149,7 @@ export class SlidingSync {
   }
 
   /** Whether sliding sync returns none of the changes, because all of them are changes of presence. */
-  #isNothing({ rooms, user }: Changes): boolean {
+  #arePresenceOnly({ rooms, user }: Changes): boolean {
     return rooms.size === 0 && (user & ~this.#deps.sources.presenceBits) === 0;
   }
 
@@ -160,7 +161,7 @@ export class SlidingSync {
     const { feeds, clock, streams } = this.#deps;
     for (;;) {
       const changes = feed.changes(upTo, streams.current);
-      if (!changes || !this.#isNothing(changes)) return !signal.aborted;
+      if (!changes || !this.#arePresenceOnly(changes)) return !signal.aborted;
       const remaining = deadline - clock.monotonic();
       if (remaining <= 0 || signal.aborted) return false;
       await feeds.wait(feed, remaining, signal);

@@ -24,7 +24,7 @@ export async function threadCost(work: () => Promise<unknown>): Promise<ThreadCo
 }
 
 /**
- * Measures like `threadCost`, but does not subtract the load of this machine: a cost that is within a limit here would
+ * Measures like `threadCost`, but without the correction for the load of this machine: a cost that is within a limit here would
  * be within it without the load, too. Calling `slowdown` would take longer than most of the work that is measured.
  */
 export async function costAsMeasured(work: () => Promise<unknown>): Promise<ThreadCost> {

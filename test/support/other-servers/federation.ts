@@ -20,8 +20,9 @@ import type { TestAuthority } from '../network/test-authority.ts';
 import { plainCaches } from '../servers/caches.ts';
 
 export interface TestFederationOptions {
-  /** The name and the key of the server that sends requests. */
+  /** The name of the server that sends requests. */
   readonly name: string;
+  /** The key of the server that sends requests. */
   readonly key: SigningKey;
   readonly authority: TestAuthority;
   readonly open: OpenDatabase;

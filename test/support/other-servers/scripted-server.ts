@@ -30,8 +30,9 @@ export interface ReceivedAnswer {
   readonly status: number;
   /** The JSON body; empty when the body is not JSON. */
   readonly body: JsonObject;
-  /** The media type and the bytes of the body. */
+  /** The media type of the body. */
   readonly type: string;
+  /** The bytes of the body. */
   readonly bytes: Buffer;
 }
 

@@ -3,12 +3,14 @@ import type { TSchema } from 'typebox';
 /** Maximum characters of a string whose schema has no bound of its own: as many as an event has bytes. */
 export const maxStringLength = 65_536;
 
-/** The keywords of a schema that contain schemas: one, a list, or one for each name. */
-const [single, lists, maps] = [
-  ['items', 'additionalProperties'],
-  ['anyOf', 'allOf', 'oneOf', 'items'],
-  ['properties', 'patternProperties'],
-] as const;
+/** The keywords of a schema that may contain one schema. */
+const single = ['items', 'additionalProperties'] as const;
+
+/** The keywords of a schema that may contain a list of schemas. */
+const lists = ['anyOf', 'allOf', 'oneOf', 'items'] as const;
+
+/** The keywords of a schema that contain a schema for each of some names. */
+const maps = ['properties', 'patternProperties'] as const;
 
 type Schema = { [keyword: string]: unknown };
 

@@ -19,7 +19,7 @@ export function versions(from: number, to = 12): RoomVersion[] {
 
 /** An event to which a rule applies. */
 export interface RuleCase {
-  /** The number of the rule in v12, or with `v1` in front if v12 does not have it. */
+  /** The number of the rule in room version 12; `v1` and the number in room version 1 if version 12 does not have it. */
   readonly rule: string;
   readonly description: string;
   readonly versions: readonly RoomVersion[];

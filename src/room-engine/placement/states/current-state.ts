@@ -50,17 +50,18 @@ export async function resolveCurrentState(
   if (after?.unplacedEvent) eventsByNid.set(after.unplacedEvent.nid, after.unplacedEvent);
   const keyNids = [...delta.keys()];
   const names = await stateKeys.names(keyNids);
-  const [entries, keyNidsByName] = [new Map<string, number>(), new Map<string, number>()];
+  const entries = new Map<string, number>();
+  const keyNidsByName = new Map<string, number>();
   await slices.each(keyNids.entries(), ([index, keyNid]) => {
     entries.set(names[index] ?? '', delta.get(keyNid) ?? 0);
     keyNidsByName.set(names[index] ?? '', keyNid);
   });
-  const unchangedGroup = distinct.find((group) => resolution.changesFrom(group).size === 0);
-  if (unchangedGroup !== undefined) {
+  const resolvedGroup = distinct.find((group) => resolution.changesFrom(group).size === 0);
+  if (resolvedGroup !== undefined) {
     const chain =
-      unchangedGroup === after?.state.id
+      resolvedGroup === after?.state.id
         ? await after.state.chain()
-        : await deps.states.groups.chain(unchangedGroup);
+        : await deps.states.groups.chain(resolvedGroup);
     return { chain, newGroups: [], entries, events: eventsByNid, keyNids: keyNidsByName };
   }
   if (head.chain.id !== current) return undefined; // The head has changed; the caller tries again.

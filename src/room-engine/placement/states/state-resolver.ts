@@ -237,8 +237,8 @@ class LoadedEvents {
   }
 
   /**
-   * Loads the auth events of `events`, and for the mainline ordering the chains of power levels events that lead back
-   * from `events` and `authState`.
+   * Loads the auth events of `events`, the create event, to which no event refers since room version 12, and for the
+   * mainline ordering the chains of power levels events that lead back from `events` and `authState`.
    */
   async loadAround(events: readonly StoredEvent[], authState: readonly StoredEvent[]): Promise<void> {
     const creates = events.slice(0, 1).map(({ event }) => createEventIdOf(event.roomId));

@@ -39,7 +39,7 @@ export async function readGroups(database: Database, roomNid: number): Promise<G
 /** Reads the ids of the groups that the events of a room and the room itself refer to. */
 export async function readUsedGroups(database: Database, roomNid: number): Promise<Set<number>> {
   const used = new Set<number>();
-  const first = await oldestPlace(database, roomNid);
+  const first = await lowestPosition(database, roomNid);
   const events = () => database.scanner<RoomTables>().selectFrom('events').where('room_nid', '=', roomNid);
   const add = (...groups: (number | null)[]) => {
     for (const group of groups) if (group !== null) used.add(group);
@@ -92,7 +92,7 @@ export async function readUsedGroups(database: Database, roomNid: number): Promi
 }
 
 /** Returns the lowest position of a timeline event of a room; `undefined` where it has none. */
-async function oldestPlace(database: Database, roomNid: number): Promise<number | undefined> {
+async function lowestPosition(database: Database, roomNid: number): Promise<number | undefined> {
   const row = await database
     .scanner<RoomTables>()
     .selectFrom('events')
@@ -121,7 +121,7 @@ export function readDelta(database: Database, group: number): Promise<DeltaEntry
     .execute();
 }
 
-/** Returns the number of entries of each group, in the order of the groups. */
+/** Returns the number of entries in the delta of each group, in the order of the groups. */
 export async function deltaSizes(
   database: Database,
   groups: readonly number[],
@@ -137,7 +137,7 @@ export async function deltaSizes(
   return new Map(groups.map((id) => [id, counts.get(id) ?? 0]));
 }
 
-/** Deletes some entries of an unused group, unless a group above `after` is built on it. */
+/** Deletes up to `limit` entries of an unused group, unless a group with an id above `after` is built on it. */
 export async function deleteEntries(
   writer: Writer<RoomTables>,
   group: number,
@@ -186,9 +186,9 @@ export async function setPredecessor(
 }
 
 /**
- * Deletes groups, except groups to which a group above `after` links.
- * @param after id of the newest group when `groups` were found unused: only newer groups may link to a group in
- * `groups`
+ * Deletes groups, except groups on which a group with an id above `after` is built.
+ * @param after id of the newest group when `groups` were found unused: only newer groups may be built on one
+ * of `groups`
  * @returns how many were deleted
  */
 export async function deleteUnused(
@@ -205,7 +205,7 @@ export async function deleteUnused(
   return ids.length;
 }
 
-/** Returns the groups on which a group above `after` is built. */
+/** Returns those of the groups on which a group with an id above `after` is built. */
 async function builtOn(
   writer: Writer<RoomTables>,
   groups: readonly number[],

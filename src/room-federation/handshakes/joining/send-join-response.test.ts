@@ -17,11 +17,9 @@ import { buildFromTemplate, graphReferences } from '../templates/event-from-temp
 import { checkSendJoinResponse } from './send-join-response.ts';
 
 const clock = manualClock();
-const [ours, theirs, stranger] = [
-  { serverName: 'a.test', key: newSigningKey('a') },
-  { serverName: 'b.test', key: newSigningKey('b') },
-  { serverName: 'c.test', key: newSigningKey('c') },
-];
+const ours = { serverName: 'a.test', key: newSigningKey('a') };
+const theirs = { serverName: 'b.test', key: newSigningKey('b') };
+const stranger = { serverName: 'c.test', key: newSigningKey('c') };
 const knownSigners = [ours, theirs];
 const incoming = new Verifier({
   clock,

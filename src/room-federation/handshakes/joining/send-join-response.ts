@@ -66,10 +66,8 @@ export async function checkSendJoinResponse(
 ): Promise<JoinResponse> {
   const { server, stored, slices } = expected;
   const event = await countersignedJoin(incoming, answer, expected);
-  const [sentState, sentChain] = [
-    await verifiedState(incoming, answer.state, expected),
-    await verifiedState(incoming, answer.authChain, expected),
-  ];
+  const sentState = await verifiedState(incoming, answer.state, expected);
+  const sentChain = await verifiedState(incoming, answer.authChain, expected);
   const verified = { state: sentState.events, authChain: sentChain.events };
   const { state, authChain } = await dropWithoutAuthEvents(verified, stored, slices);
   const stateByKey = new Map<string, RoomEvent>();

@@ -58,11 +58,9 @@ interface Completion {
   /** Number of due attempts in a row that all servers refused. */
   refusals: number;
   pause: Timer | undefined;
-  /**
-   * When the last attempt ended (`triedAt`) and when the next attempt is due (`dueAt`), in milliseconds since the
-   * epoch.
-   */
+  /** When the last attempt ended, in milliseconds since the epoch. */
   triedAt: number;
+  /** When the next attempt is due, in milliseconds since the epoch. */
   dueAt: number;
   /** Whether a server that failed in the last attempt may answer now, because something has changed since. */
   mayAnswerNow: boolean;
@@ -154,7 +152,7 @@ export class StateCompletion {
       if (!this.#isClosed)
         log.warn(
           { err: error, server },
-          'Retrying the partial rooms of a server that is reachable again failed',
+          'Failed to retry the completion of partial rooms after one of their servers became reachable again',
         );
     }
   }
@@ -262,8 +260,8 @@ export class StateCompletion {
   }
 
   /**
-   * Lets the local users leave a room whose servers all refuse this server, unless its server ACL denies this server: a
-   * later ACL may allow it again.
+   * Lets the local users leave a room whose servers all refuse to return its state, unless the server ACL of the room
+   * denies this server: a later ACL may allow it again.
    * @returns whether the local users have left
    */
   async #leaveRefused(roomId: string): Promise<boolean> {

@@ -4,7 +4,7 @@ import type { SourceSection } from '../../sources/source-list.ts';
 import type { ToDeviceRequest } from '../request.ts';
 import type { ExtensionAnswer, ExtensionContext } from './extension.ts';
 
-/** Number of messages in an answer when the request names none. */
+/** Number of messages in an answer when the request sets no limit. */
 const defaultMessages = 100;
 
 /** Maximum number of messages in an answer. */

@@ -13,11 +13,9 @@ const badJson = { status: 400, errcode: 'M_BAD_JSON' };
 describe('RoomConfigs combines the lists and subscriptions of a request', () => {
   it('returns one object for equal lists and subscriptions, and for equal combinations', () => {
     const configs = newConfigs();
-    const [first, equal, second] = [
-      configs.of(requested(99, 'm.a', 'm.b')),
-      configs.of(requested(50, 'm.b', 'm.a')),
-      configs.of(requested(1, 'm.c')),
-    ];
+    const first = configs.of(requested(99, 'm.a', 'm.b'));
+    const equal = configs.of(requested(50, 'm.b', 'm.a'));
+    const second = configs.of(requested(1, 'm.c'));
     assert.equal(first, equal);
     assert.equal(first.timelineLimit, 50);
     const both = configs.combined(first, second);

@@ -9,8 +9,9 @@ export interface ExpectedDifference {
   readonly reference?: string;
   /** Set when the difference depends on how long a server takes, so that it need not occur. */
   readonly dependsOnTime?: true;
-  /** What differs and why it stays, for readers: cells of a table in docs/interoperability.md. */
+  /** What differs, for readers: a cell of a table in docs/interoperability.md. */
   readonly what: string;
+  /** Why the difference stays, for readers: a cell of the same table. */
   readonly reason: string;
 }
 

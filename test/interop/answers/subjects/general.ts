@@ -54,22 +54,20 @@ export const general: Subject = {
 };
 
 const v1 = '/_matrix/federation/v1';
-const [malformedEvent, unsignedEvent] = [
-  { type: 'm.room.member' },
-  {
-    type: 'm.room.member',
-    room_id: '{room}',
-    sender: '@user:{signing}',
-    state_key: '@user:{signing}',
-    content: { membership: 'join' },
-    origin_server_ts: 1,
-    depth: 5,
-    auth_events: [],
-    prev_events: [],
-    hashes: { sha256: 'x' },
-    signatures: {},
-  },
-];
+const malformedEvent = { type: 'm.room.member' };
+const unsignedEvent = {
+  type: 'm.room.member',
+  room_id: '{room}',
+  sender: '@user:{signing}',
+  state_key: '@user:{signing}',
+  content: { membership: 'join' },
+  origin_server_ts: 1,
+  depth: 5,
+  auth_events: [],
+  prev_events: [],
+  hashes: { sha256: 'x' },
+  signatures: {},
+};
 
 export const federation: Subject = {
   subject: 'requests of another server',
