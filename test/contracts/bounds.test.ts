@@ -26,7 +26,7 @@ const openFields: readonly (readonly [where: RegExp, bound: string])[] = [
   [/pushers\/set body\.data$/, 'stored as it is; 16 KiB'],
   [
     /keys\/upload body|dehydrated_device body\./,
-    'at most 1,000 one-time keys; device keys are an object of bounded size',
+    'at most 1,000 one-time keys and 20 fallback keys; device keys are an object of bounded size',
   ],
   [/keys\/device_signing\/upload body\.\w+_key$/, 'a signing key has one key and bounded bytes'],
   [/keys\/signatures\/upload body$/, 'bounded in the handler'],

@@ -125,7 +125,7 @@ const valuesByRoute = (
       `curve25519:A${index}`,
       Buffer.alloc(32, `${index}`).toString('base64').replace(/=+$/, ''),
     ]),
-    fallback_keys: undefined,
+    fallback_keys: entries(20, (index) => [`org.test.algorithm${index}:A`, 'x'.repeat(4_000)]),
     'org.matrix.msc2732.fallback_keys': undefined,
   },
   'POST /room_keys/version': { algorithm: 'm.megolm_backup.v1.curve25519-aes-sha2' },

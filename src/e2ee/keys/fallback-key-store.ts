@@ -62,6 +62,20 @@ export async function markFallbackKeyUsed(
   return result.numUpdatedRows > 0n;
 }
 
+/** Returns the number of fallback keys of a device. */
+export async function countFallbackKeys(
+  reader: Reader<E2eeTables>,
+  { userId, deviceId }: DeviceAddress,
+): Promise<number> {
+  const { count } = await reader
+    .selectFrom('fallback_keys')
+    .select(({ fn }) => fn.countAll<number | string>().as('count'))
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
 /** Returns the algorithms of a device's fallback keys that were not claimed yet. */
 export async function unusedFallbackTypes(
   reader: Reader<E2eeTables>,

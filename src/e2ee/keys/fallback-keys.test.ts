@@ -20,6 +20,25 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await keyCounts(alice)).unused, [oneTimeKeyAlgorithm]);
     });
 
+    it('rejects more than 20 fallback keys of a device with 413 M_TOO_LARGE, in one upload and in several', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const keys = (first: number, count: number) =>
+        Object.fromEntries(
+          Array.from({ length: count }, (_, index) => [`org.example.a${first + index}:A`, 'key']),
+        );
+      const uploaded = async (fallback_keys: object) => {
+        const { status, body } = await upload(alice, { fallback_keys });
+        return [status, body['errcode']];
+      };
+      const tooLarge = [413, 'M_TOO_LARGE'];
+      assert.deepEqual(await uploaded(keys(0, 21)), tooLarge);
+      assert.deepEqual(await uploaded(keys(0, 20)), [200, undefined]);
+      assert.deepEqual(await uploaded(keys(20, 1)), tooLarge);
+      assert.deepEqual(await uploaded(keys(19, 1)), [200, undefined]);
+      assert.equal(await server.rows('fallback_keys'), 20);
+    });
+
     it('keeps a claimed fallback key marked as used until another fallback key replaces it', async () => {
       await start();
       const alice = await server.user('alice');

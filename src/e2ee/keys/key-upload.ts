@@ -15,7 +15,7 @@ import type { E2eeTables } from '../tables.ts';
 import { readCrossSigningKeys } from './cross-signing-key-store.ts';
 import { deleteOneTimeKeysOfDevices, readDeviceKeys, writeDeviceKeys } from './device-key-store.ts';
 import { type DeviceKeys, haveSameIdentity, parseDeviceKeys } from './device-keys.ts';
-import { writeFallbackKey } from './fallback-key-store.ts';
+import { countFallbackKeys, writeFallbackKey } from './fallback-key-store.ts';
 import { withDefaultAlgorithm } from './key-counts.ts';
 import {
   countKeys,
@@ -51,6 +51,9 @@ export interface KeyUploadDeps {
 /** Maximum number of unclaimed one-time keys of a device. Clients keep up to about 100 on the server. */
 const maxOneTimeKeys = 1_000;
 
+/** Maximum number of fallback keys of a device, one for each algorithm. Clients use one algorithm. */
+const maxFallbackKeys = 20;
+
 /** Maximum number of claimed keys that are stored for a device. */
 const maxClaimedKeys = 1_000;
 
@@ -76,6 +79,9 @@ export class KeyUpload {
 
   /** Parses the keys of an upload, before the transaction. @throws MatrixError M_BAD_JSON, M_TOO_LARGE */
   check({ userId, deviceId }: DeviceAddress, body: KeyUploadBody): CheckedUpload {
+    // The rows of the device are counted only when the keys are stored, which takes long for thousands of keys.
+    requireAtMost(maxOneTimeKeys, Object.keys(body.one_time_keys ?? {}).length, 'one-time keys');
+    requireAtMost(maxFallbackKeys, Object.keys(body.fallback_keys ?? {}).length, 'fallback keys');
     return {
       deviceKeys: body.device_keys && parseDeviceKeys(body.device_keys, userId, deviceId),
       oneTimeKeys: parseOneTimeKeys(body.one_time_keys ?? {}),
@@ -97,10 +103,11 @@ export class KeyUpload {
     if (deviceKeys) await this.#putDeviceKeys(writer, publish, device, deviceKeys);
     if (oneTimeKeys.length > 0) await this.#addOneTimeKeys(writer, device, oneTimeKeys);
     for (const key of fallbackKeys) await writeFallbackKey(writer, device, key);
+    if (fallbackKeys.length > 0)
+      requireAtMost(maxFallbackKeys, await countFallbackKeys(writer, device), 'fallback keys');
     const counts = await countKeys(writer, device);
-    if (Object.values(counts).reduce((sum, count) => sum + count, 0) > maxOneTimeKeys) {
-      throw tooLarge(`A device has at most ${maxOneTimeKeys} one-time keys`);
-    }
+    const count = Object.values(counts).reduce((sum, ofAlgorithm) => sum + ofAlgorithm, 0);
+    requireAtMost(maxOneTimeKeys, count, 'one-time keys');
     if (deviceKeys || oneTimeKeys.length > 0 || fallbackKeys.length > 0) publish(keyStream, device);
     return withDefaultAlgorithm(counts);
   }
@@ -172,4 +179,9 @@ export class KeyUpload {
 export function signingKeyOf(deviceKeys: JsonObject, deviceId: string): VerifyKey | undefined {
   const keys = deviceKeys['keys'] as Record<string, string>;
   return VerifyKey.fromBase64(keys[`ed25519:${deviceId}`] ?? '');
+}
+
+/** @throws MatrixError M_TOO_LARGE */
+function requireAtMost(max: number, count: number, what: string): void {
+  if (count > max) throw tooLarge(`A device has at most ${max} ${what}`);
 }
