@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forSelectedDatabases } from '../../support/databases/databases.ts';
+import { until } from '../../support/other-servers/federation-sender.ts';
+import type { SlidingRoomJson, SlidingSyncJson } from '../../support/users/sliding-client.ts';
+import type { TestClient } from '../../support/users/test-client.ts';
+import { bodies, lazy, membersIn, ResidentRooms, type RoomEntry } from './resident-rooms.ts';
+
+forSelectedDatabases(import.meta.url, ({ kind }) => {
+  describe('syncs of a room that was joined without members', () => {
+    let residents: ResidentRooms;
+    let anna: TestClient;
+    before(async () => {
+      residents = await ResidentRooms.start(kind);
+      anna = residents.anna;
+    });
+    after(() => residents.stop());
+
+    /** Polls until a sync has an entry of the room; other data, such as presence, can come before it. */
+    async function nextSyncWith(roomId: string, since: string): Promise<RoomEntry> {
+      const { rooms, next_batch } = await anna.sync(since, { timeout: 60_000 });
+      return rooms?.join?.[roomId] ?? nextSyncWith(roomId, next_batch);
+    }
+
+    it('leaves the room out of syncs without lazy_load_members until its members are known, and then ends a waiting sync', async () => {
+      const { resident, roomId, charlie, derek, join } = await residents.open();
+      const sinceBeforeJoin = (await anna.sync()).next_batch;
+      const release = resident.holdState();
+      await join();
+      await resident.send(resident.say('first', charlie));
+      await until(async () => {
+        const { rooms } = await anna.sync(undefined, { filter: lazy });
+        return bodies(rooms?.join?.[roomId]).includes('first');
+      });
+      assert.equal((await anna.sync()).rooms?.join?.[roomId], undefined);
+      const { rooms: early, next_batch: since } = await anna.sync(sinceBeforeJoin);
+      assert.equal(early?.join?.[roomId], undefined);
+      const waiting = nextSyncWith(roomId, since);
+      release();
+      const entry = await waiting;
+      assert.deepEqual(bodies(entry), ['first']);
+      assert.deepEqual(membersIn(entry), [anna.id, charlie, resident.room.creator, derek].sort());
+    });
+
+    it('adds the room to syncs after its completion, even if this adds no member', async () => {
+      const { resident, roomId, join } = await residents.open({ withMembers: false });
+      resident.heroes = [resident.room.creator];
+      const release = resident.holdState();
+      await join();
+      const { rooms, next_batch: since } = await anna.sync();
+      assert.equal(rooms?.join?.[roomId], undefined);
+      const waiting = nextSyncWith(roomId, since);
+      release();
+      const entry = await waiting;
+      assert.deepEqual(membersIn(entry), [anna.id, resident.room.creator].sort());
+    });
+
+    it('sends the room in lazy syncs with the memberships of the senders', async () => {
+      const { resident, roomId, charlie, derek, join, members } = await residents.open();
+      let since = (await anna.sync(undefined, { filter: lazy })).next_batch;
+      const release = resident.holdState();
+      await join();
+      const first = await anna.sync(since, { filter: lazy });
+      assert.ok(first.rooms?.join?.[roomId]);
+      since = first.next_batch;
+      for (const [sender, body] of [
+        [charlie, 'from charlie'],
+        [derek, 'from derek'],
+      ] as const) {
+        await resident.send(resident.say(body, sender));
+        let entry: RoomEntry | undefined;
+        // A sync may also return for something else: for a changed device list, for instance.
+        while (bodies(entry).length === 0) {
+          const { rooms, next_batch: next } = await anna.sync(since, { filter: lazy, timeout: 60_000 });
+          since = next;
+          entry = rooms?.join?.[roomId];
+          if (entry === undefined) continue;
+          assert.deepEqual(bodies(entry), [body]);
+          assert.deepEqual(membersIn(entry), [sender]);
+        }
+      }
+      const initial = (await anna.sync(undefined, { filter: lazy })).rooms?.join?.[roomId];
+      for (const userId of [anna.id, charlie, derek]) assert.ok(membersIn(initial).includes(userId), userId);
+      release();
+      await members();
+      await resident.send(resident.say('afterwards', charlie));
+      await until(
+        async () => bodies((await anna.sync(since, { filter: lazy })).rooms?.join?.[roomId]).length > 0,
+      );
+    });
+
+    it('sends every changed membership in a gappy lazy sync after the room is complete', async () => {
+      const { server, resident, roomId, charlie, derek, join, members } = await residents.open();
+      const release = resident.holdState();
+      await join();
+      const { next_batch: since } = await anna.sync(undefined, { filter: lazy });
+      release();
+      await members();
+      const frank = `@frank:${server.name}`;
+      const events = [
+        resident.setState('m.room.member', { membership: 'join' }, frank, frank),
+        resident.setState('m.room.member', { membership: 'leave' }, charlie, charlie),
+        ...Array.from({ length: 5 }, (_, index) => resident.say(`message ${index}`, derek)),
+      ];
+      await resident.send(...events);
+      const filter = { room: { ...lazy.room, timeline: { limit: 1 } } };
+      await until(async () => {
+        const entry = (await anna.sync(since, { filter })).rooms?.join?.[roomId];
+        if (!bodies(entry).includes('message 4')) return false;
+        const memberIds = membersIn(entry);
+        return [frank, charlie, derek].every((userId) => memberIds.includes(userId));
+      });
+    });
+
+    it('leaves the room out of sliding sync lists that require all members, and sends the memberships of the senders in other lists', async () => {
+      const { resident, roomId, charlie, derek, join, members } = await residents.open();
+      const release = resident.holdState();
+      await join();
+      await resident.send(resident.say('from charlie', charlie));
+      const path = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
+      const roomWith = async (...required: [string, string][]) => {
+        const lists = { all: { ranges: [[0, 50]], timeline_limit: 5, required_state: required } };
+        const { body, raw, status } = await anna.request('POST', path, { lists });
+        assert.equal(status, 200, raw);
+        return (body as unknown as SlidingSyncJson).rooms[roomId];
+      };
+      const membersOf = (room: SlidingRoomJson | undefined) =>
+        (room?.required_state ?? []).map(({ state_key: key }) => key).sort();
+      await until(async () => membersOf(await roomWith(['m.room.member', '$LAZY'])).includes(charlie));
+      assert.equal(await roomWith(['m.room.member', '*']), undefined);
+      release();
+      await members();
+      await until(async () => (await roomWith(['m.room.member', '*'])) !== undefined);
+      const allMembers = [anna.id, charlie, resident.room.creator, derek].sort();
+      assert.deepEqual(membersOf(await roomWith(['m.room.member', '*'])), allMembers);
+    });
+  });
+});
