@@ -5,6 +5,7 @@ import type { AccountTables } from './tables.ts';
 /** An account of this server. */
 export interface User {
   readonly userId: string;
+  /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly userType: string | undefined;
   /** Id of the application service that created it. */
@@ -29,6 +30,7 @@ export interface UserSecrets {
 
 export interface NewUser {
   readonly userId: string;
+  /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly passwordHash: string | undefined;
   readonly userType: string | undefined;

@@ -197,7 +197,7 @@ the database of the data store main in the configuration, with the option "datab
       (await import('./database/check.ts')).checkConfiguredDatabase(options),
     );
   withConfig(addCommand(database, 'size'))
-    .description('Report the disk space of each table, and the rooms with the largest events.')
+    .description('Report the disk space of each table, and the rooms whose events take the most space.')
     .option('--json', 'print JSON')
     .action(async (options: SizeFlags) => (await import('./database/size.ts')).measureDatabase(options));
   withConfig(addCommand(database, 'compact'))

@@ -12,7 +12,7 @@ import type { MainKernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 import { loadNotaryKeys, loadSigningKeys } from './signing-key.ts';
 
-/** The federation client, and the dependencies of requests by remote servers that exist before rooms are open. */
+/** The federation client, and the other parts of the federation that are opened before the rooms. */
 export interface Federation extends FederationClientSlice {
   /** For requests outside the federation, for instance to push gateways. */
   readonly http: OutboundHttp;
@@ -22,7 +22,7 @@ export interface Federation extends FederationClientSlice {
   readonly outbox: EduOutbox;
 }
 
-/** Opens the connection to remote servers. It starts before the rooms and stops after them. */
+/** Opens the federation client, the routes for server keys, and the outbox, before the rooms are opened. */
 export async function startFederation(kernel: MainKernel, opened: OpenedSlices): Promise<Federation> {
   const { configuration, resolver = systemResolver } = kernel;
   const { authorities } = kernel;

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { type Route, route } from '../kernel/http/index.ts';
 import { ownSoftware } from '../kernel/outbound/index.ts';
 
-/** Returns the name and version of this software. Source: server-server API, "Server implementation". */
+/** Serves the name and version of this software. Source: server-server API, "Server implementation". */
 export function versionRoute(): Route {
   const body = { server: ownSoftware() };
   return route(

@@ -23,7 +23,7 @@ export function resetFallbackRoute(accountUrl: () => Promise<string>): Route {
   );
 }
 
-/** Returns the issuer to clients of an earlier version of MSC2965. */
+/** Serves the issuer to clients of an earlier version of MSC2965. */
 export function issuerRoute(issuer: () => Promise<string>): Route {
   return route(
     { method: 'GET', path: '/_proto/client/unstable/org.matrix.msc2965/auth_issuer', auth: 'none' },
@@ -32,7 +32,7 @@ export function issuerRoute(issuer: () => Promise<string>): Route {
 }
 
 /**
- * Returns the metadata to OAuth clients that know only the issuer: clients that are not Matrix clients, and clients of an
+ * Serves the metadata to OAuth clients that know only the issuer: clients that are not Matrix clients, and clients of an
  * earlier version of MSC2965. Source: RFC 8414, sections 3 and 5.
  */
 export function issuerMetadataRoute(endpoints: Endpoints, canRegister: boolean): Route {

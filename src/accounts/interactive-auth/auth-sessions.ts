@@ -38,6 +38,7 @@ export interface AuthSession {
   readonly idHash: string;
   /** Whether the session is in the database. */
   readonly isStored: boolean;
+  /** Milliseconds since the epoch. */
   readonly createdAt: number;
   /** The parameters of the operation, without `auth`. */
   readonly body: JsonObject;

@@ -22,7 +22,7 @@ export interface AdminDeps {
   readonly directory: Directory;
 }
 
-/** What the routes of each area of the admin API get besides the services of their area. */
+/** What the routes of each area of the admin API need besides the services of their area. */
 export interface AreaDeps extends AdminDeps {
   readonly users: LocalUsers;
   readonly cursors: PageCursors;

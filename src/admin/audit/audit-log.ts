@@ -7,7 +7,7 @@ import { withoutNul } from '../paging/contains.ts';
 import { countRows } from '../paging/read-page.ts';
 import type { AuditTables } from './tables.ts';
 
-/** One use of the admin API. */
+/** A request to the admin API. */
 export interface AuditEntry {
   /**
    * The user id of the administrator, or of another user who was refused; `<registration_shared_secret>` for a
@@ -15,7 +15,7 @@ export interface AuditEntry {
    */
   readonly administrator: string;
   readonly method: string;
-  /** The path of the contract: `/_server/admin/v1/deactivate/{userId}`. */
+  /** The path of the route, with the names of its parameters: `/_server/admin/v1/deactivate/{userId}`. */
   readonly path: string;
   readonly operation: string;
   /**
@@ -75,7 +75,7 @@ const writtenAtOnce = 100;
 /** Maximum number of entries that one transaction deletes. */
 const deletedAtOnce = 10_000;
 
-/** Maximum number of entries that equal requests are added to; for other requests, a new entry is added. */
+/** Maximum number of entries kept in memory to count equal requests in them. */
 const maxRepeated = 1_000;
 
 type Row = Omit<AuditTables['audit_log'], 'id'> & { id?: number };
@@ -91,7 +91,7 @@ export interface AuditLogDeps {
 export class AuditLog {
   readonly #deps: AuditLogDeps;
   readonly #pending = new Set<Row>();
-  /** Entries of the last hour that equal requests are added to. */
+  /** Entries of the last hour in which equal requests are counted. */
   readonly #repeated = new Map<string, Row>();
   #writing: Promise<void> | undefined;
 
@@ -115,7 +115,7 @@ export class AuditLog {
       requests: 1,
       last_ts: ts,
     };
-    this.#pending.add(row.is_change === 1 ? row : this.#folded(row));
+    this.#pending.add(row.is_change === 1 ? row : this.#countedIn(row));
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined;
     });
@@ -181,8 +181,8 @@ export class AuditLog {
     }
   }
 
-  /** Returns the entry of the last hour that a request is equal to, or the entry of the request itself. */
-  #folded(row: Row): Row {
+  /** Counts a request in the entry of an equal request of the last hour. @returns that entry, or `row` without one */
+  #countedIn(row: Row): Row {
     const { administrator, method, operation, target, status, ip } = row;
     const key = JSON.stringify([administrator, method, operation, target, status, ip]);
     const known = this.#repeated.get(key);

@@ -12,9 +12,9 @@ export interface AuditTables {
      */
     administrator: string;
     method: string;
-    /** The path of the contract: `/_server/admin/v1/deactivate/{userId}`. */
+    /** The path of the route, with the names of its parameters: `/_server/admin/v1/deactivate/{userId}`. */
     path: string;
-    /** The `operationId` of the contract. */
+    /** The `operationId` of the route. */
     operation: string;
     /** The path parameters without secrets, and the `user_id` of the body, separated by spaces; null without these. */
     target: string | null;

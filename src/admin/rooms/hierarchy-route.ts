@@ -34,7 +34,7 @@ const hierarchyRoom = Type.Unsafe<JsonObject>(
   }),
 );
 
-/** Returns the hierarchy of a space in the format of the client-server API, with all rooms that this server is in. */
+/** Serves the hierarchy of a space in the format of the client-server API, with all rooms that this server is in. */
 export function hierarchyRoute(hierarchy: SpaceHierarchy, rooms: KnownRooms): Route {
   return route(
     {

@@ -17,7 +17,7 @@ export interface RoomRoutesDeps {
   readonly list: RoomList;
 }
 
-/** Returns the details, the members and the state of a room. */
+/** Serves the details, the members and the state of a room. */
 export function roomRoutes(deps: RoomRoutesDeps): Route[] {
   return [detailsRoute(deps), membersRoute(deps), stateRoute(deps)];
 }

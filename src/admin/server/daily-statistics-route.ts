@@ -6,7 +6,7 @@ import type { DailyFigures, DayFigures } from '../../statistics/index.ts';
 const day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' });
 const count = Type.Integer();
 
-/** Returns the figures of each UTC day of a period. Days on which the server did not run are absent. */
+/** Serves the figures of each UTC day of a period. Days on which the server did not run are absent. */
 export function dailyStatisticsRoute(figures: DailyFigures): Route {
   return route(
     {

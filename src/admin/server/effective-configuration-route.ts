@@ -20,7 +20,7 @@ export interface EffectiveOption {
   readonly line?: number;
 }
 
-/** Returns all options with their values in force, and where these come from. */
+/** Serves all options with their values in force, and where these come from. */
 export function effectiveConfigurationRoute(read: () => readonly EffectiveOption[]): Route {
   return route(
     {

@@ -52,7 +52,7 @@ const response = Type.Object({
 });
 
 /**
- * Returns live figures of the server: counters since its start, from which clients compute rates, open
+ * Serves live figures of the server: counters since its start, from which clients compute rates, open
  * requests, and the data that is pending for other servers. The event loop lag is that of the last seconds.
  */
 export function overviewRoute(deps: OverviewDeps): Route {

@@ -9,7 +9,11 @@ const service = {
   mayActAs: (userId: string) => userId === '@bot:test',
 } as unknown as Appservice;
 
-/** Returns a server whose service receives the events of `!shared`, with the rooms of users. */
+/**
+ * Returns `deviceListsOf` for a service that receives the events of the room `!shared` only, and the rooms whose services
+ * it looked up.
+ * @param roomsOf the joined rooms of each user
+ */
 function openRooms(roomsOf: Readonly<Record<string, readonly string[]>>) {
   const lookups: string[] = [];
   const members = ['@bot:test', ...Object.keys(roomsOf)].map((userId) => [userId, 'join'] as const);

@@ -49,10 +49,10 @@ export async function copyDatabases(
   const { main, state } = backedUpDatabases(values);
   await requireCurrent(main);
   mkdirSync(join(directory, 'database'), { recursive: true, mode: 0o700 });
-  const suffix = hasFilePerTable && main.kind === 'postgres' ? 'Divided' : '';
-  const path = backupPaths[`${main.kind}${suffix}` as 'sqlite' | 'postgres' | 'postgresDivided'];
+  const suffix = hasFilePerTable && main.kind === 'postgres' ? 'FilePerTable' : '';
+  const path = backupPaths[`${main.kind}${suffix}` as 'sqlite' | 'postgres' | 'postgresFilePerTable'];
   const file = join(directory, path);
-  const statePath = hasFilePerTable ? backupPaths.stateDivided : backupPaths.state;
+  const statePath = hasFilePerTable ? backupPaths.stateFilePerTable : backupPaths.state;
   const stateFile = join(directory, statePath);
   if (main.kind === 'sqlite') await copySqlite(resolve(main.path), file);
   else if (state?.kind !== 'postgres') await dumpPostgres(main, { file, hasFilePerTable });

@@ -53,9 +53,11 @@ export type BackupManifest = Type.Static<typeof manifestShape>;
 export const backupPaths = {
   sqlite: 'database/homeserver.db',
   postgres: 'database/postgresql.dump',
-  postgresDivided: 'database/postgresql',
+  /** A directory with a file for each table. */
+  postgresFilePerTable: 'database/postgresql',
   state: 'database/postgresql-state.dump',
-  stateDivided: 'database/postgresql-state',
+  /** A directory with a file for each table. */
+  stateFilePerTable: 'database/postgresql-state',
   /** Followed by the path of a file below `local` in the media directory. */
   media: 'media/local/',
   /** Followed by the absolute path of the file, without its first slash. */

@@ -10,7 +10,7 @@ export interface SizeFlags extends ConfigFlags {
 /** Maximum number of rooms in the report. */
 const maxRooms = 20;
 
-/** `hearth database size`: reports the disk space of tables, and the rooms with the largest events. The server may run. */
+/** `hearth database size`: reports the disk space of tables, and the rooms whose events take the most space. The server may run. */
 export async function measureDatabase(flags: SizeFlags): Promise<void> {
   const options = configuredDatabases(flags);
   const { kind } = options.main;
@@ -44,7 +44,7 @@ function report(tables: readonly TableSize[], rooms: readonly RoomSize[]): strin
   );
   return (
     `Tables with their indexes, ${mebibytes(total).trim()} together:\n${tableLines.join('')}\n` +
-    `Rooms with the largest events:\n${roomLines.join('')}`
+    `Rooms whose events take the most space:\n${roomLines.join('')}`
   );
 }
 

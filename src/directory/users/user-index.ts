@@ -19,7 +19,7 @@ export interface DirectoryAccount {
   readonly userType: string | undefined;
 }
 
-/** Maximum milliseconds that a search waits. */
+/** Maximum milliseconds that a search waits until the entries are up to date. */
 const searchTimeout = 5_000;
 
 export interface UserIndexDeps {
@@ -68,6 +68,6 @@ export class UserIndex {
   }
 }
 
-/** Returns names and avatars that are strings. */
+/** Returns a name or an avatar URL; `undefined` when it is empty or not a string. */
 export const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;

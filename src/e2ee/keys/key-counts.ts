@@ -16,8 +16,7 @@ export interface DeviceKeyCounts {
 const cachedDevices = 50_000;
 
 /**
- * Clients wait for the count of this algorithm before they upload keys, so that it is sent even when it is
- * zero.
+ * The algorithm whose count is sent even when it is zero, because clients wait for this count before they upload keys.
  */
 const defaultAlgorithm = 'signed_curve25519';
 

@@ -37,7 +37,7 @@ export interface KeyQueryDeps {
   readonly clock: Clock;
   /** Sends requests to other servers; when absent, these requests fail with M_UNREACHABLE. */
   readonly remote: RemoteKeys | undefined;
-  /** Stored lists of remote users; when absent, each query for remote users requests their server. */
+  /** Stored lists of remote users; when absent, each query for remote users sends a request to their server. */
   readonly lists?: RemoteDeviceLists | undefined;
 }
 

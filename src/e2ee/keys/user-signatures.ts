@@ -72,12 +72,12 @@ export async function usersSignedSince(
   return rows.map((row) => row.target_user_id);
 }
 
-/** Deletes the signatures that a user has made, for a replaced user-signing key. */
+/** Deletes the signatures that a user has made, after the user has replaced the user-signing key. */
 export async function deleteSignaturesBy(writer: Writer<E2eeTables>, userId: string): Promise<void> {
   await writer.deleteFrom('user_signatures').where('user_id', '=', userId).execute();
 }
 
-/** Deletes the signatures of a user's master key by other users, for a replaced master key. */
+/** Deletes the signatures of a user's master key by other users, after the user has replaced the master key. */
 export async function deleteSignaturesOf(writer: Writer<E2eeTables>, userId: string): Promise<void> {
   await writer.deleteFrom('user_signatures').where('target_user_id', '=', userId).execute();
 }

@@ -82,6 +82,42 @@ describe('Cache', () => {
     clock.advance(86_400_000);
     assert.equal(lasting.get('unused'), 2);
   });
+
+  it('calls onRemove for evicted and deleted entries, but not for replaced ones', () => {
+    const removed: unknown[] = [];
+    const cache = new CacheRegistry(manualClock(), factors(1)).create<string, number>('a', {
+      size: 2,
+      onRemove: (value, key, isEvicted) => removed.push([key, value, isEvicted]),
+    });
+    cache.set('a', 1);
+    cache.set('a', 2);
+    cache.set('b', 3);
+    cache.set('c', 4);
+    cache.delete('c');
+    cache.clear();
+    assert.deepEqual(removed, [
+      ['a', 2, true],
+      ['c', 4, false],
+      ['b', 3, false],
+    ]);
+  });
+
+  it('does not return expired values, and removes them by a timer', () => {
+    const clock = manualClock();
+    const cache = new CacheRegistry(clock, factors(1)).create<string, number>('until', {
+      size: 9,
+      isExpired: (until) => until <= clock.monotonic(),
+    });
+    cache.set('a', 30_000);
+    cache.set('b', 90_000);
+    clock.advance(30_000);
+    assert.deepEqual(
+      [cache.get('a'), cache.peek('a'), cache.has('b'), cache.size],
+      [undefined, undefined, true, 2],
+    );
+    clock.advance(30_000);
+    assert.equal(cache.size, 1);
+  });
 });
 
 describe('Cache bounded by bytes', () => {
@@ -131,42 +167,6 @@ describe('Cache bounded by bytes', () => {
       [cacheOf(1_000_000, 0.5).maxBytes, cacheOf(1_000_000, 2).maxBytes],
       [500_000, 2_000_000],
     );
-  });
-
-  it('calls onRemove for evicted and deleted entries, but not for replaced ones', () => {
-    const removed: unknown[] = [];
-    const cache = new CacheRegistry(manualClock(), factors(1)).create<string, number>('a', {
-      size: 2,
-      onRemove: (value, key, isEvicted) => removed.push([key, value, isEvicted]),
-    });
-    cache.set('a', 1);
-    cache.set('a', 2);
-    cache.set('b', 3);
-    cache.set('c', 4);
-    cache.delete('c');
-    cache.clear();
-    assert.deepEqual(removed, [
-      ['a', 2, true],
-      ['c', 4, false],
-      ['b', 3, false],
-    ]);
-  });
-
-  it('does not return expired values, and removes them by a timer', () => {
-    const clock = manualClock();
-    const cache = new CacheRegistry(clock, factors(1)).create<string, number>('until', {
-      size: 9,
-      isExpired: (until) => until <= clock.monotonic(),
-    });
-    cache.set('a', 30_000);
-    cache.set('b', 90_000);
-    clock.advance(30_000);
-    assert.deepEqual(
-      [cache.get('a'), cache.peek('a'), cache.has('b'), cache.size],
-      [undefined, undefined, true, 2],
-    );
-    clock.advance(30_000);
-    assert.equal(cache.size, 1);
   });
 });
 

@@ -84,7 +84,7 @@ function reportDurations(metrics: Metrics, { timings }: Readonly<DatabaseStatist
   };
   metrics.gauge({
     name: 'server_database_pool_connections',
-    help: 'Connections of each pool by state, and tasks that wait for one; on SQLite the writer.',
+    help: 'Connections of each pool by state, and tasks that wait for one. On SQLite, only the connection that writes.',
     labelNames: ['pool', 'state'],
     collect() {
       for (const [pool, { inUse, idle, waiting }] of Object.entries(timings.pools?.() ?? {})) {

@@ -1,6 +1,6 @@
 import type { TlsSettings } from './tls-settings.ts';
 
-/*The destination of a request, in separate parts: the host of a federation server may differ from its name. */
+/** The destination of a request, in separate parts: the host of a federation server may differ from its name. */
 export interface Target {
   /** Absent for plain HTTP. */
   readonly tls: TlsSettings | undefined;

@@ -38,10 +38,12 @@ const filesPerDirectory = 500;
 const areas: readonly MediaArea[] = ['local', 'remote'];
 
 /**
- * Names in the directory `incoming`. `local.aBcD….part` is a file that is being written, or whose row is about to be
- * written: it is then linked at its final path. `local.aBcD….placed` marks a file at its final path whose row is about to
- * be deleted, or to be written where the file system has no hard links. `local.aBcD….moving` marks a file that is being
- * moved to storage providers.
+ * Names in the directory `incoming`:
+ * - `local.aBcD….part` is a file that is being written. When it is complete, it is also linked at its final path, and stays
+ *   until its row is written.
+ * - `local.aBcD….placed` marks a file at its final path whose row is about to be deleted. On a file system without hard
+ *   links, it also marks a complete file whose row is about to be written.
+ * - `local.aBcD….moving` marks a file that is being moved to storage providers.
  */
 const leftover = /^(local|remote)\.([A-Za-z]{24})\.(part|placed|moving)$/;
 
@@ -96,7 +98,8 @@ export class MediaStore {
 
   /**
    * Writes a file, and keeps it once `record` has written its row. Deletes it when anything fails, unless `record` may have
-   * written the row although it fails, because the connection to the database was lost: then the next start of the server decides.
+   * written the row although it fails, because the connection to the database was lost: the next start of the server then
+   * deletes the file if it has no row.
    * @throws errors of `content` and `record`; MatrixError M_UNKNOWN when the disk fails
    */
   async store<T>(

@@ -11,6 +11,7 @@ export interface MediaDetails {
   readonly contentType: string | null;
   readonly size: number | null;
   readonly fileName: string | null;
+  /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly fileId: string | null;
   readonly lastAccessAt: number | null;

@@ -9,7 +9,7 @@ export interface DeletedMedia {
   readonly file_id: string | null;
   /** Bytes. */
   readonly size: number | null;
-  /** Null for uploads; images of URL previews belong to no user. */
+  /** When an image of a URL preview is deleted; null for uploads. Only uploads count for a user. */
   readonly preview_until: number | null;
 }
 
@@ -23,7 +23,8 @@ export async function addToUsage(
   userId: string,
   { at, size }: { readonly at: number; readonly size: number },
 ): Promise<void> {
-  const chosen = (column: string, comparison: '<' | '>') => {
+  /** Returns the smaller (`<`) or the larger (`>`) of the stored and the added value of a column. */
+  const smallerOrLarger = (column: string, comparison: '<' | '>') => {
     const [stored, added] = [sql.ref(`media_usage.${column}`), sql.ref(`excluded.${column}`)];
     return sql<number>`case when ${added} ${sql.raw(comparison)} ${stored} then ${added} else ${stored} end`;
   };
@@ -34,8 +35,8 @@ export async function addToUsage(
       conflict.column('user_id').doUpdateSet({
         files: sql<number>`media_usage.files + excluded.files`,
         bytes: sql<number>`media_usage.bytes + excluded.bytes`,
-        first_at: chosen('first_at', '<'),
-        last_at: chosen('last_at', '>'),
+        first_at: smallerOrLarger('first_at', '<'),
+        last_at: smallerOrLarger('last_at', '>'),
       }),
     )
     .execute();

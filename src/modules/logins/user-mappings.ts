@@ -5,8 +5,8 @@ import { denialOf } from '../calls/decide.ts';
 import { CallbackFailure, type ModuleCalls } from '../calls/module-calls.ts';
 
 /**
- * The callbacks that the default export of a module of `user_mapping_provider` returns, for providers of each
- * kind.
+ * The callbacks that the default export of a module of `user_mapping_provider` returns, for OpenID Connect as well as for
+ * SAML. `UserMapper` says what they answer.
  */
 export interface MappingCallbacks {
   idOf?(user: object): unknown;

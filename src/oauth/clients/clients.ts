@@ -20,6 +20,7 @@ export function requireGrantType({ metadata }: Pick<Client, 'metadata'>, type: s
 export interface Client {
   readonly clientId: string;
   readonly metadata: ClientMetadata;
+  /** Milliseconds since the epoch. */
   readonly createdAt: number;
   /** When the client was last registered or used, in milliseconds since the epoch; lags by up to a day. */
   readonly lastUsedAt: number;

@@ -51,12 +51,12 @@ export function checkCertificateFiles(examination: Examination): readonly Findin
   return [...findings.map(ofFile), ...keyFindings(leaf!, keyPath)];
 }
 
-/** Findings that do not matter behind a reverse proxy. */
-const seenWithoutProxy = new Set(['certificate-name', 'certificate-untrusted']);
+/** Names of findings that do not matter behind a reverse proxy. */
+const irrelevantBehindProxy = new Set(['certificate-name', 'certificate-untrusted']);
 
 function ofFile(finding: Finding): Finding {
   const { name, message, fix } = finding;
-  if (!seenWithoutProxy.has(name)) return finding;
+  if (!irrelevantBehindProxy.has(name)) return finding;
   return warning(
     name,
     `${message} Behind a reverse proxy with another certificate, that does not matter.`,

@@ -135,7 +135,11 @@ function LargestRoomsTable() {
           empty="There are no rooms."
           columns={[
             { title: 'Room', cell: ({ room_id: id }) => <a href={addressOf('room', id)}>{id}</a> },
-            { title: 'Events', isNumber: true, cell: ({ estimated_size: size }) => formatBytes(size) },
+            {
+              title: 'Size of events',
+              isNumber: true,
+              cell: ({ estimated_size: size }) => formatBytes(size),
+            },
           ]}
         />
       )}

@@ -4,7 +4,7 @@ import { maxEdus, maxPdus } from './transaction.ts';
 const maxItems = maxPdus + maxEdus;
 
 /**
- * Number of refused transactions with a single item, one after the other, after which the server is put into backoff.
+ * Number of consecutive refused transactions with a single item after which the server is put into backoff.
  */
 const maxDropped = 5;
 

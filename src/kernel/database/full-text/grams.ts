@@ -26,7 +26,7 @@ const runs = new RegExp(
 );
 const accents = /([\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}])\p{Mn}+/gu;
 
-/** ASCII text needs none of Unicode's rules; this yields the same grams in a third of the time. */
+/** Matches ASCII text. Without the rules of Unicode, which it does not need, the same grams take a third of the time. */
 const plain = /^[\0-\x7f]*$/;
 const plainWords = /[a-z0-9]+/g;
 
@@ -55,7 +55,7 @@ export function gramsOf(text: string): Set<string> {
       }
       continue;
     }
-    // Words and queries shorter than three characters match by their beginning.
+    // A query of one or two characters finds the words that begin with it.
     grams.add(characters[0]!);
     if (characters.length > 1) grams.add(characters[0]! + characters[1]!);
     addWindows(grams, characters, 3);

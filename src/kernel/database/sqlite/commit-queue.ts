@@ -44,7 +44,7 @@ export class CommitQueue {
   #waiting: Entry[] = [];
   /** Whether a group is running its entries, or is about to run them. */
   #isWorking = false;
-  /** Groups whose commit is running. */
+  /** Number of groups whose commit is running. */
   #committing = 0;
   /** Called when no entry waits and no group runs; set by `close`. */
   #onIdle: (() => void) | undefined;
