@@ -98,7 +98,7 @@ const endedAtOnce = 20;
 
 /**
  * Reads the delayed events of a user that were sent, cancelled or refused, the latest first.
- * @param maxLength stops after the event with which contents and state keys have this many characters
+ * @param maxLength characters of contents and state keys; the event that reaches this number is the last one
  */
 export async function readEndedEventsOf(
   reader: Reader<DelayedEventTables>,

@@ -43,7 +43,7 @@ describe('RecentChanges', () => {
     assert.deepEqual(recent.between(4), []);
   });
 
-  it('reports that nothing has changed after the newest change, or after the floor when there was no change', () => {
+  it('reports that nothing has changed after the newest change, or, before the first change, after the position from which it knows all changes', () => {
     const recent = new RecentChanges<string>(5, 10);
     assert.deepEqual(
       [recent.isUnchangedSince(4), recent.isUnchangedSince(5), recent.newest],
@@ -107,7 +107,7 @@ describe('RecentChangesByKey', () => {
     assert.deepEqual(recent.between('unknown', 20_000, 30_000), []);
   });
 
-  it('returns undefined for a range that begins before its floor', () => {
+  it('returns undefined for a range that begins before the position from which it knows all changes', () => {
     const recent = new RecentChangesByKey<number>(10, plainCaches(manualClock()), bounds(100, 500));
     assert.equal(recent.between('key', 9, 10), undefined);
     assert.deepEqual(recent.between('key', 10, 10), []);
@@ -135,7 +135,7 @@ describe('LastChanges', () => {
     );
   });
 
-  it('returns its floor for a key that has not changed', () => {
+  it('returns the position from which it knows all changes for a key that has not changed', () => {
     assert.equal(new LastChanges(10, plainCaches(manualClock()), { name: 'last', maxKeys: 3 }).of('key'), 10);
   });
 });

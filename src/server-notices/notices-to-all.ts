@@ -65,7 +65,7 @@ type Progress = {
 };
 
 /**
- * Sends a notice for an administrator to all active users, except guests and users of application services. Each such
+ * Sends a notice on behalf of an administrator to all active users, except guests and users of application services. Each such
  * notice is a job, so that it continues after a restart. A transaction id for each user prevents a second notice when
  * the server stops before the progress is stored.
  */

@@ -109,7 +109,7 @@ export class PasswordChange {
     return this.#deps.hasher.hash(password);
   }
 
-  /** Sets a password for an administrator. @throws as `hashForAdmin`, M_NOT_FOUND */
+  /** Sets a user's password on behalf of an administrator. @throws as `hashForAdmin`, M_NOT_FOUND */
   async reset(userId: string, password: string, logoutDevices: boolean): Promise<void> {
     const hash = await this.hashForAdmin(password);
     await this.#deps.accounts.setPassword(userId, hash, logoutDevices ? 'all' : 'none');

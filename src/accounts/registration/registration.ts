@@ -204,7 +204,7 @@ export class Registration {
   }
 
   /**
-   * Checks for an administrator that a user name is available: without rate limits, also where registration is
+   * Checks on behalf of an administrator that a user name is available: without rate limits, also where registration is
    * disabled, and whatever `inhibit_user_in_use_error` says.
    * @throws MatrixError M_USER_IN_USE, M_INVALID_USERNAME, M_EXCLUSIVE
    */

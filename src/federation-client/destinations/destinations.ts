@@ -97,7 +97,7 @@ export class Destinations {
   }
 
   /**
-   * Ends the backoff of a server for an administrator, and lets the waiting requests try again.
+   * Ends the backoff of a server on behalf of an administrator, and lets the waiting requests try again.
    * @returns false for a server without backoff
    */
   async endBackoff(serverName: string): Promise<boolean> {

@@ -30,7 +30,7 @@ export interface OptionSchema {
   readonly 'x-allowed'?: string;
   /** The option has no default: it must be given whenever its mapping is given. */
   readonly 'x-required'?: boolean;
-  /** A scalar here means a mapping with this one member. */
+  /** The member of the mapping whose value may be given instead of the mapping, as a scalar. */
   readonly 'x-shorthand'?: string;
   readonly 'x-unit'?: string;
   readonly 'x-since'?: string;

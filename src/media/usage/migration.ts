@@ -34,7 +34,10 @@ export const uploadsByUserMigration: Migration = {
   },
 };
 
-/** Adds a period with all uploads of each user: the sums are also those of every longer period that contains it. */
+/**
+ * Adds the times of the first and the last upload of each user: the sums of all uploads are also those of every period that
+ * contains both times.
+ */
 export const periodOfUploadsMigration: Migration = {
   name: 'media/0010-periods-of-uploads',
   async up({ db, run }) {
@@ -44,7 +47,7 @@ export const periodOfUploadsMigration: Migration = {
         .addColumn(column, 'bigint', (definition) => definition.notNull().defaultTo(0))
         .execute();
     await countUsage(db as unknown as Kysely<MediaTables>);
-    // Sums of a period are read by user.
+    // The sums of a period are read through `local_media_by_user_and_creation`.
     await run('DROP INDEX local_media_by_creation');
   },
 };

@@ -7,7 +7,10 @@ export interface DatabaseFacts {
   readonly applied: readonly string[] | undefined;
   /** Describes the process that writes the database; `undefined` when none does. */
   readonly writer: string | undefined;
-  /** Absent unless `hearth database move` has moved the contents away, or has not finished filling the database. */
+  /**
+   * Absent unless `hearth database move` has moved the contents away, or has not finished filling the database. `other` names
+   * the database on the other side of the move.
+   */
   readonly move?: { readonly state: string; readonly other: string };
   /** PostgreSQL: the collation version that the database has recorded, and that of the library. Absent when they are equal. */
   readonly collation?: { readonly recorded: string; readonly actual: string };
