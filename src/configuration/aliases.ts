@@ -46,8 +46,8 @@ function keyOf(node: SourceNode): SourceNode {
 }
 
 /**
- * Converts the deprecated option of a single provider to a list of one provider, whose id is `oidc` by default, as in
- * the rows of its users. Returns `undefined` unless the provider is enabled.
+ * Converts the deprecated option of a single provider to a list of one provider. Its id is `oidc` by default, because the
+ * stored external ids of its users name it so. Returns `undefined` unless the provider is enabled.
  */
 function providersOf(node: SourceNode): SourceNode | undefined {
   if (node.kind !== 'map') return node;

@@ -13,8 +13,8 @@ import {
 import { readStoredInvite, type StoredInvite } from './stored-invite.ts';
 import type { ThirdPartyId } from './third-party-id.ts';
 
-/** A session at an identity server in which it has validated an address. */
-export interface PublishedBy {
+/** A session at an identity server, which has validated an address in it. */
+export interface IdentityServerSession {
   /** Host name of the identity server, with a port if it is not 443. */
   readonly server: string;
   /** The access token of the user for the identity server. */
@@ -118,7 +118,7 @@ export class IdentityServers {
    */
   async bind(
     userId: string,
-    { server, accessToken, sid, clientSecret }: PublishedBy,
+    { server, accessToken, sid, clientSecret }: IdentityServerSession,
   ): Promise<{ medium: string; address: string }> {
     const body = { sid, client_secret: clientSecret, mxid: userId };
     const { medium, address } = await this.#request(server, accessToken, '/3pid/bind', body);

@@ -3,6 +3,6 @@
  * account.
  */
 
-export { IdentityServers, type PublishedAddress, type PublishedBy } from './identity-servers.ts';
+export { type IdentityServerSession, IdentityServers, type PublishedAddress } from './identity-servers.ts';
 export { type InviteKey, readInviteKeys, type StoredInvite } from './stored-invite.ts';
 export { canonicalAddress, readAccessToken, readThirdPartyId, type ThirdPartyId } from './third-party-id.ts';

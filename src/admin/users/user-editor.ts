@@ -37,7 +37,7 @@ export interface UserChange {
   readonly userType?: string | null | undefined;
 }
 
-/** Creates and changes accounts for administrators. */
+/** Creates and changes accounts on behalf of administrators. */
 export class UserEditor {
   readonly #deps: UserEditorDeps;
 

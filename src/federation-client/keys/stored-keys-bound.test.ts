@@ -19,7 +19,7 @@ const save = (database: Database, serverName: string, time: number, bytes = 10) 
   });
 
 forEachDatabase((open) => {
-  it('StoredKeysBound deletes keys above the bound, the oldest that verified no event first', async () => {
+  it('StoredKeysBound deletes keys above the bound, beginning with the oldest that have verified no event', async () => {
     const database = await open(keyMigrations);
     const bound = new StoredKeysBound(database, { maxKeys: 40, maxTextBytes: 1_000_000 });
     const stored = async () => {

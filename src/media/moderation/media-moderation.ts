@@ -42,7 +42,7 @@ type Restriction = (deletion: Deletion) => Deletion;
 const exceptKept: Restriction = (deletion) =>
   deletion.where('quarantined_by', 'is', null).where('protected', '=', 0);
 
-/** Quarantines, protects and deletes media for administrators. */
+/** Quarantines, protects and deletes media on behalf of administrators. */
 export class MediaModeration {
   readonly #deps: MediaModerationDeps;
 

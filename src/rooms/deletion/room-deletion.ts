@@ -97,7 +97,7 @@ type Progress = {
 type Attempt = Pick<JobAttempt<Progress>, 'signal' | 'progress'>;
 
 /**
- * Deletes rooms for administrators: removes all local users, moves them and the local aliases to a new room if the
+ * Deletes rooms on behalf of administrators: removes all local users, moves them and the local aliases to a new room if the
  * order requires one, and deletes all rows of the room. A deletion is a job, so that it continues after a restart.
  */
 export class RoomDeletion {

@@ -53,7 +53,7 @@ const statusLifetime = 7 * 24 * 3_600_000;
 /** Number of attempts after which a purge has failed. */
 const maxAttempts = 5;
 
-/** Deletes old messages of rooms for administrators. A purge is a job, so that it continues after a restart. */
+/** Deletes old messages of rooms on behalf of administrators. A purge is a job, so that it continues after a restart. */
 export class HistoryPurge {
   readonly #deps: HistoryPurgeDeps;
   /** Checks and schedules one purge of a room at a time, by room id. */

@@ -78,7 +78,7 @@ type Progress = {
 };
 
 /**
- * Redacts the messages and joins of a user for administrators. Each such order is a job, so that it continues after a
+ * Redacts the messages and joins of a user on behalf of administrators. Each such order is a job, so that it continues after a
  * restart; events that are redacted already are skipped.
  */
 export class UserRedaction {

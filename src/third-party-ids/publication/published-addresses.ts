@@ -1,4 +1,4 @@
-import type { IdentityServers, PublishedBy } from '../../identity-servers/index.ts';
+import type { IdentityServerSession, IdentityServers } from '../../identity-servers/index.ts';
 import type { Database, Writer } from '../../kernel/database/index.ts';
 import { mapConcurrently } from '../../kernel/map-concurrently.ts';
 import type { ThirdPartyIdTables } from '../tables.ts';
@@ -31,7 +31,7 @@ export class PublishedAddresses {
   }
 
   /** Publishes an address that the identity server has validated. @throws MatrixError of the identity server */
-  async publish(userId: string, session: PublishedBy): Promise<void> {
+  async publish(userId: string, session: IdentityServerSession): Promise<void> {
     const { medium, address } = await this.#deps.identityServers.bind(userId, session);
     const row = { user_id: userId, medium, address, server: session.server };
     await this.#write((writer) => insertPublished(writer, row));

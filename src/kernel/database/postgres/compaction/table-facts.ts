@@ -16,6 +16,9 @@ const rowOverhead = 32;
 /** Bytes that an index entry takes in addition to its values. */
 const indexOverhead = 20;
 
+/** Share of each page that PostgreSQL fills when it builds an index. */
+const filledShare = 0.9;
+
 /**
  * Maximum bytes of a value inside its row. PostgreSQL stores larger values in pieces of this size in a TOAST table, and a
  * pointer to them in the row. Source: PostgreSQL manual, "TOAST".
@@ -137,7 +140,7 @@ export async function tableFacts(reader: Reader<unknown>, table: LargeTable): Pr
   };
 }
 
-/** Lists the valid indexes of a table. @param facts of the table */
+/** Lists the valid indexes of a table, whose rows and widths `tableFacts` has estimated. */
 export async function indexFacts(
   reader: Reader<unknown>,
   { oid }: LargeTable,
@@ -155,7 +158,7 @@ export async function indexFacts(
     const names = JSON.parse(columns) as (string | null)[];
     // An expression takes at most as many bytes as the whole row.
     const width = names.reduce((sum, one) => sum + (one === null ? wholeRow : (widths.get(one) ?? 0)), 0);
-    return { name, bytes, neededBytes: Math.ceil((count * (width + indexOverhead)) / 0.9) };
+    return { name, bytes, neededBytes: Math.ceil((count * (width + indexOverhead)) / filledShare) };
   });
 }
 
