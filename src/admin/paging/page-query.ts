@@ -35,7 +35,8 @@ export async function pageFrom<Row>(
   const limit = Math.min(requested, maxRows);
   if (limit === 0) return { rows: [], next: undefined };
   let { rows, next } = await read(cursors.startOf(listed, from), limit);
-  // All rows of a page may be deleted after their keys were read: its `from` would be that of the next page, too.
+  // All rows of a page may be deleted after their keys were read. Such a page is skipped: it would be empty, and the next page
+  // would have the same `from`.
   while (rows.length === 0 && next !== undefined) ({ rows, next } = await read({ after: next }, limit));
   if (next === undefined) return { rows, next: undefined };
   cursors.remember(listed, from + rows.length, next);

@@ -4,7 +4,7 @@ import { notFound } from '../../protocol/index.ts';
 import type { Rooms } from '../../rooms/index.ts';
 import { anyObject } from '../response-fields.ts';
 
-/** Returns any stored event of any room, in the format of the server-server API. */
+/** Serves any stored event of any room, in the format of the server-server API. */
 export function fetchEventRoute({ engine, clientEvents }: Pick<Rooms, 'engine' | 'clientEvents'>): Route {
   return route(
     {

@@ -19,7 +19,7 @@ const limitOf = (requested: number | undefined) => Math.max(0, Math.min(requeste
 /** Administrators see all events, whether or not they are in the room. */
 const viewerOf = ({ userId, deviceId }: Requester): Viewer => ({ userId, deviceId, seesAllEvents: true });
 
-/** Returns the history of rooms in the format of the client-server API. */
+/** Serves the history of rooms in the format of the client-server API. */
 export function historyRoutes(
   { historyReader, eventByTime }: Pick<Rooms, 'historyReader' | 'eventByTime'>,
   rooms: KnownRooms,

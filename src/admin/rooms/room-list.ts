@@ -259,8 +259,8 @@ function hasMembers(wanted: boolean, table: OrderTable): RawBuilder<boolean> {
 }
 
 /**
- * Whether a room matches a search term. Reads the text of the room by a scalar subquery where the order is that of
- * another table, so that databases read the order first.
+ * Whether a room matches a search term. When the rooms are read from another table, reads the text of each room by a scalar
+ * subquery, so that databases read the rooms in their order and do not look up all matching texts first.
  */
 function matches(term: string, table: OrderTable): RawBuilder<boolean> {
   const text =

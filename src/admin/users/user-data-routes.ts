@@ -34,7 +34,7 @@ export interface UserDataDeps {
   readonly users: LocalUsers;
 }
 
-/** Returns the rooms, the account data and the pushers of a user. */
+/** Serves the rooms, the account data and the pushers of a user. */
 export function userDataRoutes({ engine, accountData, pushers, users }: UserDataDeps): Route[] {
   return [
     route(

@@ -6,7 +6,7 @@ import { complexityOf } from '../../room-federation/index.ts';
 import type { HandshakeDeps } from './handshake-deps.ts';
 
 /**
- * Returns the complexity of a public or world-readable room, for servers that limit the complexity of rooms they join.
+ * Serves the complexity of a public or world-readable room, for servers that limit the complexity of rooms they join.
  */
 export function complexityRoute({ access, engine }: Pick<HandshakeDeps, 'access' | 'engine'>): Route {
   return route(

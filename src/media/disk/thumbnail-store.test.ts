@@ -70,7 +70,7 @@ describe('ThumbnailStore', () => {
   });
 
   it('limits the thumbnails per file, and deletes the oldest first', async () => {
-    await store.storeFacts(owner, 'facts');
+    await store.storeProperties(owner, 'properties');
     for (let index = 0; index < 5; index++) {
       await store.store(owner, `${index}.png`, write('x'));
       utimesSync(join(place(), `${index}.png`), 1_000 + index, 1_000 + index);
@@ -79,7 +79,7 @@ describe('ThumbnailStore', () => {
     assert.equal(await store.sizeOf(owner, '0.png'), undefined);
     assert.equal(await store.sizeOf(owner, '1.png'), 1);
     assert.equal(await store.sizeOf(owner, 'new.png'), 1);
-    assert.equal(await store.readFacts(owner), 'facts');
+    assert.equal(await store.readProperties(owner), 'properties');
   });
 
   it('deletes the thumbnails of a deleted file', async () => {
@@ -89,11 +89,11 @@ describe('ThumbnailStore', () => {
     const { fileId } = await media.store('local', content(), async (file) => file);
     const deletedOwner = { area: 'local', fileId } as const;
     await store.store(deletedOwner, 'a.png', write('x'));
-    await store.storeFacts(deletedOwner, 'facts');
+    await store.storeProperties(deletedOwner, 'properties');
     await store.store(owner, 'a.png', write('x'));
     await media.delete('local', fileId);
     assert.equal(await store.sizeOf(deletedOwner, 'a.png'), undefined);
-    assert.equal(await store.readFacts(deletedOwner), undefined);
+    assert.equal(await store.readProperties(deletedOwner), undefined);
     assert.equal(await store.sizeOf(owner, 'a.png'), 1);
     await store.delete(owner);
     assert.equal(await store.sizeOf(owner, 'a.png'), undefined);

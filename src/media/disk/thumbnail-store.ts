@@ -79,12 +79,12 @@ export class ThumbnailStore {
   }
 
   /** Returns the stored properties of the original image; `undefined` when they are missing. */
-  async readFacts(owner: Owner): Promise<string | undefined> {
+  async readProperties(owner: Owner): Promise<string | undefined> {
     return readFile(this.#path(owner, propertiesFile), 'utf8').catch(ignoreMissing);
   }
 
   /** Stores the properties of the original image. */
-  storeFacts(owner: Owner, text: string): Promise<void> {
+  storeProperties(owner: Owner, text: string): Promise<void> {
     return this.store(owner, propertiesFile, (path) => writeFile(path, text));
   }
 

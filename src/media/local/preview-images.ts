@@ -47,8 +47,8 @@ const idsAtOnce = 200;
 const maxBytes = 2 * 1024 ** 3;
 
 /**
- * Limits the bytes of the images that previews for one user cause: an eighth of the bytes of all images at once, and
- * another eighth within the lifetime of an image. A restart resets it.
+ * Limits the bytes of the images that previews for one user cause: an eighth of `maxBytes` at once, and another eighth
+ * within the lifetime of an image. A restart resets the count.
  */
 export const previewImageShare: RateLimit = {
   burst_count: maxBytes / 8,
@@ -144,7 +144,7 @@ export class PreviewImages {
     if (this.#size !== undefined) this.#size += bytes;
   }
 
-  /** Deletes the oldest images while all images together have the maximum size. */
+  /** Deletes the oldest images until all images together are smaller than the maximum size. */
   async #makeSpace(): Promise<void> {
     const { database, moderation, maxBytes: max = maxBytes } = this.#deps;
     for (;;) {

@@ -11,7 +11,6 @@ export interface MediaDetails {
   readonly contentType: string | null;
   readonly size: number | null;
   readonly fileName: string | null;
-  /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly fileId: string | null;
   readonly lastAccessAt: number | null;

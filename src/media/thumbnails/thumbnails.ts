@@ -188,7 +188,7 @@ export class Thumbnails {
   /** Returns the properties of an image, from the cache, the disk or its bytes. @throws NoThumbnail for other content */
   async #examine(file: MediaFile, urgency: TaskUrgency): Promise<Image> {
     const { store } = this.#deps;
-    const known = this.#images.get(file.fileId) ?? readImage((await store.readFacts(file)) ?? '');
+    const known = this.#images.get(file.fileId) ?? readImage((await store.readProperties(file)) ?? '');
     const image =
       known ?? (await this.#once(`${urgency} ${file.fileId}`, () => this.#examineNow(file, urgency)));
     this.#images.set(file.fileId, image);
@@ -204,7 +204,7 @@ export class Thumbnails {
     const image = await this.#try(file, urgency, false, () =>
       tasks.examine(disk.pathOf(file.area, file.fileId), urgency),
     );
-    await store.storeFacts(file, JSON.stringify(image));
+    await store.storeProperties(file, JSON.stringify(image));
     await this.#deleteIfFileIsGone(file);
     return image;
   }
