@@ -282,7 +282,7 @@ export class Presence {
       activity.statusMsg ??= stored.get(user.userId)?.statusMsg;
       if (this.#users.get(user.userId)?.source === activity) this.#update(user);
     } catch (error) {
-      log.error({ err: error }, 'Presence could not be read');
+      log.error({ err: error }, 'Failed to read the stored presence of a user who has returned');
     }
   }
 

@@ -75,11 +75,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('sets the fully read marker and receipts in one request', async () => {
-      const [first, second, third] = [
-        await fixture.say(bob, roomId, '1'),
-        await fixture.say(bob, roomId, '2'),
-        await fixture.say(bob, roomId, '3'),
-      ];
+      const first = await fixture.say(bob, roomId, '1');
+      const second = await fixture.say(bob, roomId, '2');
+      const third = await fixture.say(bob, roomId, '3');
       const body = { 'm.fully_read': first, 'm.read': second, 'm.read.private': third };
       assert.deepEqual(await post(alice, 'read_markers', body), { status: 200, body: {} });
       assert.equal(markerOf(alice), first);

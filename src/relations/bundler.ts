@@ -54,7 +54,7 @@ export class Bundler {
       if (stored.event.stateKey !== undefined) continue;
       const children = index.peek(stored.event.eventId);
       if (!children) return this.#readParents(events);
-      if (children.some((child) => isBundled(child, stored))) nids.add(stored.nid);
+      if (children.some((child) => isInSameRoom(child, stored))) nids.add(stored.nid);
     }
     return nids;
   }
@@ -89,7 +89,7 @@ export class Bundler {
     const messages = events.map(({ stored }) => stored).filter(({ event }) => event.stateKey === undefined);
     const children = await this.#deps.index.children(messages.map(({ event }) => event.eventId));
     const parents = messages.filter((stored) =>
-      children.get(stored.event.eventId)?.some((child) => isBundled(child, stored)),
+      children.get(stored.event.eventId)?.some((child) => isInSameRoom(child, stored)),
     );
     return new Set(parents.map(({ nid }) => nid));
   }
@@ -110,10 +110,10 @@ export class Bundler {
       const view = views.get(roomId) ?? (await ChildrenInView.open(engine, head, userId));
       views.set(roomId, view);
       const allChildren = children.get(eventId) ?? [];
-      const bundledChildren = allChildren.filter(
-        (child) => isBundled(child, stored) && !ignoredUsers.has(child.sender),
+      const countedChildren = allChildren.filter(
+        (child) => isInSameRoom(child, stored) && !ignoredUsers.has(child.sender),
       );
-      const ofType = (relType: string) => bundledChildren.filter((child) => child.relType === relType);
+      const ofType = (relType: string) => countedChildren.filter((child) => child.relType === relType);
       aggregations.push({
         parent: stored,
         replacement: await replacementOf(view, stored, ofType('m.replace')),
@@ -163,7 +163,7 @@ const hasMoreReplies = (children: readonly Child[]) =>
   children.length >= maxReadReplies &&
   children.filter(({ relType }) => relType === 'm.thread').length >= maxReadReplies;
 
-const isBundled = (child: Child, parent: StoredEvent) => child.roomNid === parent.roomNid;
+const isInSameRoom = (child: Child, parent: StoredEvent) => child.roomNid === parent.roomNid;
 
 async function replacementOf(
   view: ChildrenInView,

@@ -4,7 +4,7 @@ export interface StatisticsTables {
   statistics_days: {
     /** Days since the epoch. */
     day: number;
-    /** The columns from here to `database_bytes` have the results of the last count of the day; null before the first count. */
+    /** As counted last on the day, like the next four columns; null before the first count. */
     users: number | null;
     active_users: number | null;
     rooms: number | null;
@@ -12,16 +12,20 @@ export interface StatisticsTables {
     database_bytes: number | null;
     /** Messages of local and remote users, encrypted ones included. */
     messages: number;
+    /** Messages of local users, encrypted ones included. */
     local_messages: number;
   };
   /** Messages of the last hours. */
   statistics_hours: {
     /** Hours since the epoch. */
     hour: number;
-    /** The first two columns count messages that are not encrypted, the other two encrypted ones. */
+    /** Messages of local and remote users that are not encrypted. */
     plain: number;
+    /** Messages of local users that are not encrypted. */
     local_plain: number;
+    /** Encrypted messages of local and remote users. */
     encrypted: number;
+    /** Encrypted messages of local users. */
     local_encrypted: number;
   };
   /** One row: the position up to which messages are counted. */

@@ -69,8 +69,8 @@ export class Redemption {
   async #invite(roomId: string, sender: string, signed: Signed, isWanted: boolean): Promise<void> {
     const { engine, memberships, exchange, serverName } = this.#deps;
     const head = await engine.heads.get(roomId);
-    const isOurs = serverOfUser(sender) === serverName;
-    if (isOurs && isResident(head, serverName)) {
+    const isSenderLocal = serverOfUser(sender) === serverName;
+    if (isSenderLocal && isResident(head, serverName)) {
       const extraContent = { third_party_invite: await this.#check(head, sender, signed) };
       const { mxid } = signed;
       if (isWanted)
@@ -79,7 +79,7 @@ export class Redemption {
       return;
     }
     const server = serverOfUser(sender);
-    if (isOurs || server === undefined) throw forbidden('There is no such third-party invite');
+    if (isSenderLocal || server === undefined) throw forbidden('There is no such third-party invite');
     await exchange(server, roomId, {
       type: 'm.room.member',
       room_id: roomId,

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
+import { eventually } from '../../test/clients/eventually.ts';
 import { skippableClock } from '../../test/support/clocks/skippable-clock.ts';
+import { openContents } from '../../test/support/databases/database-contents.ts';
 import { selectedDatabases } from '../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
 import { SlidingClient } from '../../test/support/users/sliding-client.ts';
@@ -64,25 +67,25 @@ for (const database of selectedDatabases(import.meta.url)) {
       const { status, body } = await call(who, 'GET', roomId, root);
       return status === 200 ? body['automatic'] : body['errcode'];
     };
-    const fine = [200, undefined];
+    const accepted = [200, undefined];
     const notFound = [404, 'M_NOT_FOUND'];
 
     it('stores manual and automatic subscriptions, and does not replace a manual one by an automatic one', async () => {
       const { anna, ben, roomId, root } = await room();
       const cause = await answerIn(ben, roomId, root);
       assert.equal(await state(anna, roomId, root), 'M_NOT_FOUND');
-      assert.deepEqual(await subscribe(anna, roomId, root, cause), fine);
+      assert.deepEqual(await subscribe(anna, roomId, root, cause), accepted);
       assert.equal(await state(anna, roomId, root), true);
-      assert.deepEqual(await subscribe(anna, roomId, root), fine);
+      assert.deepEqual(await subscribe(anna, roomId, root), accepted);
       assert.equal(await state(anna, roomId, root), false);
-      assert.deepEqual(await subscribe(anna, roomId, root, cause), fine);
+      assert.deepEqual(await subscribe(anna, roomId, root, cause), accepted);
       assert.equal(await state(anna, roomId, root), false);
       assert.equal(await state(ben, roomId, root), 'M_NOT_FOUND', 'subscriptions belong to one user');
       for (let i = 0; i < 2; i++) assert.equal((await call(anna, 'DELETE', roomId, root)).status, 200);
       assert.equal(await state(anna, roomId, root), 'M_NOT_FOUND');
     });
 
-    it('rejects an automatic subscription for an event from before the user unsubscribed with 409', async () => {
+    it('rejects with 409 an automatic subscription for an event from before the user unsubscribed', async () => {
       const { anna, ben, roomId, root } = await room();
       const [one, two] = [await answerIn(ben, roomId, root), await answerIn(ben, roomId, root)];
       await subscribe(anna, roomId, root, one);
@@ -91,7 +94,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       for (const cause of [one, two]) assert.deepEqual(await subscribe(anna, roomId, root, cause), conflict);
       assert.equal(await state(anna, roomId, root), 'M_NOT_FOUND');
       const three = await answerIn(ben, roomId, root);
-      assert.deepEqual(await subscribe(anna, roomId, root, three), fine);
+      assert.deepEqual(await subscribe(anna, roomId, root, three), accepted);
       assert.equal(await state(anna, roomId, root), true);
     });
 
@@ -206,14 +209,25 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('deletes the subscriptions of a user whose account is erased', async () => {
       const { anna, ben, roomId, root } = await room();
-      await subscribe(ben, roomId, root);
+      for (const user of [anna, ben]) assert.deepEqual(await subscribe(user, roomId, root), accepted);
       const auth = {
         type: 'm.login.password',
         identifier: { type: 'm.id.user', user: ben.id },
         password: 'correct horse',
       };
       assert.equal((await ben.call('POST', '/account/deactivate', { auth, erase: true })).status, 200);
-      assert.equal(await state(anna, roomId, root), 'M_NOT_FOUND');
+      const contents = await openContents(server.databaseOptions);
+      const subscribers = async () =>
+        (await contents.rows('thread_subscriptions'))
+          .filter(({ room_id }) => room_id === roomId)
+          .map(({ user_id }) => user_id);
+      try {
+        await eventually('the subscriptions of ben to be deleted', async () =>
+          isDeepStrictEqual(await subscribers(), [anna.id]),
+        );
+      } finally {
+        await contents.close();
+      }
     });
   });
 }

@@ -10,7 +10,7 @@ export interface StoredMessage {
   readonly message: string;
 }
 
-/** Maximum number of rows in one statement. Each has four values, far fewer than the maximum of bound values. */
+/** Maximum number of rows in one statement. Their 8,000 values are far fewer than a statement can bind. */
 const rowsPerStatement = 2_000;
 
 export async function insertMessages(

@@ -69,7 +69,7 @@ export class PreviewMaker {
     }
     const bytes = await web.read(response, maxParsed);
     const page = await reader.read('html', { body: bytes, contentType, url: response.url });
-    // Properties of the page take precedence: some sites complete their oEmbed responses by scripts.
+    // Properties of the page take precedence: some sites send incomplete oEmbed responses, which scripts complete.
     const linked = page.oEmbedUrl ? await this.#readOEmbed(new URL(page.oEmbedUrl)) : undefined;
     return this.#compose(userId, page, linked);
   }

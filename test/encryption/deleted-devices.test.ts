@@ -162,7 +162,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       return tablesWithRows;
     }
 
-    async function waitUntilNoRowNames(deviceId: string): Promise<void> {
+    /** Waits until no table names the device, except those that may name it. */
+    async function waitUntilDeleted(deviceId: string): Promise<void> {
       await eventually('the pending device list change to be sent', async () => {
         const tables = await tablesThatName(deviceId);
         // Pending device list changes are sent to other servers after the response.
@@ -217,7 +218,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       it(`contains no row of the device after ${how}`, async () => {
         const { remaining, deleted } = await userWithDevices();
         await remove(deleted, remaining);
-        await waitUntilNoRowNames(deleted.deviceId);
+        await waitUntilDeleted(deleted.deviceId);
         assert.equal(
           (await server.api('GET', `${client}/account/whoami`, { token: deleted.token })).status,
           401,
@@ -234,7 +235,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         const { remaining, deleted, dehydratedId } = await userWithDevices();
         await remove(deleted);
         for (const deviceId of [deleted.deviceId, remaining.deviceId, dehydratedId])
-          await waitUntilNoRowNames(deviceId);
+          await waitUntilDeleted(deviceId);
         const addresses = (await contents.rows('user_ips')).filter(
           ({ user_id }) => user_id === deleted.userId,
         );
@@ -245,7 +246,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('contains no row of a dehydrated device after its deletion', async () => {
       const { remaining, dehydratedId } = await userWithDevices();
       await call(remaining, 'DELETE', dehydrated);
-      await waitUntilNoRowNames(dehydratedId);
+      await waitUntilDeleted(dehydratedId);
     });
 
     it('contains no row of a device that was not used for long [option: delete_stale_devices_after]', async () => {
@@ -258,7 +259,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         'the stale device to be deleted',
         async () => !(await tablesThatName(deleted.deviceId)).includes('devices'),
       );
-      await waitUntilNoRowNames(deleted.deviceId);
+      await waitUntilDeleted(deleted.deviceId);
       await call(remaining, 'GET', '/account/whoami');
     });
   });

@@ -25,7 +25,7 @@ describe('mails of a server that is killed', () => {
     String((await call('POST', '/register', { username, password: 'correct horse', auth }))['access_token']);
   const mailsTo = (address: string) => mailServer!.received.filter(({ to }) => to[0] === address);
 
-  it('sends validation mails that the kill interrupted and waiting mails about missed events after the restart, and sends none of them again after the next restart', async () => {
+  it('sends, after a kill and a restart, the validation mail that the kill interrupted and the pending mail about missed events, and neither of them again after the next restart', async () => {
     mailServer = await MailServer.start();
     hearth = await HearthProcess.create({
       email: {
@@ -59,10 +59,8 @@ describe('mails of a server that is killed', () => {
     mailServer.afterData = 'accept';
     await hearth.start();
     await mailServer.mail(2);
-    const [[validationMail], [mailAboutMissed]] = [
-      mailsTo('cora@example.org'),
-      mailsTo('ben@example.org').slice(1),
-    ];
+    const [validationMail] = mailsTo('cora@example.org');
+    const [, mailAboutMissed] = mailsTo('ben@example.org');
     assert.match(validationMail?.content.text ?? '', new RegExp(`sid=${interrupted['sid']}`));
     assert.match(mailAboutMissed?.content.text ?? '', /You have missed a message[\s\S]*Hello/);
 

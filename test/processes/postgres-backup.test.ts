@@ -38,7 +38,7 @@ describe('hearth backup and hearth restore on PostgreSQL', () => {
   const create = (name: string, template = 'template0') =>
     administer(postgres.port, `create database ${name} template ${template}`);
 
-  it('prepares a database that other tools have restored for clients with sync tokens from after the backup', {
+  it('hearth restore --database-only prepares a database that other tools have restored, so that clients with sync tokens from after the backup can sync', {
     timeout: 600_000,
   }, async () => {
     await create('first');

@@ -88,7 +88,7 @@ function outcomeOfSdk(ruleset: Ruleset, event: PushSubject, { memberCount, mayNo
 }
 
 const optional = { requiredKeys: [] };
-/** `@room` has spaces around it, because the SDK and servers differ without them, as the comment on `keys` says. */
+/** `@room` has spaces around it, because the SDK and servers differ without them, as the comment on `condition` says. */
 const words = ['alice', 'cake', ' @room ', 'Alice', 'x', '_', ' ', '-', 'cakes', 'é', '*'];
 const content = fc.record(
   {
@@ -123,10 +123,6 @@ const event = fc
   })
   .map(subject);
 
-/**
- * The SDK requires the word boundary to be a character of its own beside the match, so no pattern here begins
- * or ends with a non-word character. Other servers interpret the specification as this one does.
- */
 const keys = [
   'content.body',
   'content.msgtype',
@@ -136,6 +132,12 @@ const keys = [
   'sender',
   'room_id',
 ];
+
+/**
+ * A condition of a rule. The SDK requires a character before and after a match as its word boundaries, so no pattern
+ * begins or ends with a character other than word characters and wildcards. Other servers interpret the specification as
+ * this one does.
+ */
 const condition = fc.oneof(
   fc.record({
     kind: fc.constant('event_match'),

@@ -147,8 +147,8 @@ export class Network {
           return;
         }
         const isLost = this.#dice.chance(conditions.lostAnswers) || !this.#reaches(from, to);
-        const size = answer.status === 200 ? '' : ` ${answer.body.toString().slice(0, 200)}`;
-        this.#trace.note(from, `→ ${to} ${answer.status}${isLost ? ' (answer lost)' : ''}: ${what}${size}`);
+        const error = answer.status === 200 ? '' : ` ${answer.body.toString().slice(0, 200)}`;
+        this.#trace.note(from, `→ ${to} ${answer.status}${isLost ? ' (answer lost)' : ''}: ${what}${error}`);
         if (!isLost) this.#scheduler.after(this.#delay(), () => ends.answered(answer));
       });
     });

@@ -109,9 +109,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         scope,
       });
       const { device_code, verification_uri_complete: shown } = begun.json as Record<string, string>;
-      const exists = async () =>
+      const statusOfNewDevice = async () =>
         (await server.api('GET', '/_matrix/client/v3/devices/NEWPHONE', { token: old.token })).status;
-      assert.equal(await exists(), 404);
+      assert.equal(await statusOfNewDevice(), 404);
       const browser = new TestBrowser(server);
       const signInPage = await browser.open(shown!);
       const page = await browser.open(locationOf(await browser.signIn(signInPage, 'bob')));
@@ -120,7 +120,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { json: tokens } = await newDevice.post(client.metadata['token_endpoint']!, fields);
       assert.equal(tokens['scope'], scope);
       assert.deepEqual(await client.whoami(tokens['access_token']), ['@bob:test', 'NEWPHONE']);
-      assert.equal(await exists(), 200);
+      assert.equal(await statusOfNewDevice(), 200);
       const refresh = {
         grant_type: 'refresh_token',
         refresh_token: String(tokens['refresh_token']),

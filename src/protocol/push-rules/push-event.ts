@@ -91,8 +91,8 @@ export class PushEvent {
   }
 
   /**
-   * Evaluates a test that is the same for all members once, with a search budget of its own, so that what one
-   * member has spent does not change the result for others. Slots are small numbers that identify tests.
+   * Evaluates a test only once, because its result is the same for all members. It has a search budget of its own, so
+   * that what one member has spent does not change the result for others. Slots are small numbers that identify tests.
    */
   sharedResult(slot: number, test: (event: PushEvent) => boolean): boolean {
     const known = this.#verdicts[slot] ?? UNKNOWN;

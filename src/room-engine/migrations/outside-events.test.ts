@@ -9,6 +9,12 @@ import type { RoomTables } from '../tables.ts';
 import { roomMigrations } from './index.ts';
 import { outsideEventsMigration } from './outside-events.ts';
 
+/** The flags of an out-of-band event before the migration: `outlier`, and the flag of out-of-band events. */
+const outOfBandFlags = 4 + 64;
+
+/** The flags of a rejected outlier: `rejected` and `outlier`. */
+const rejectedOutlierFlags = 1 + 4;
+
 const olderMigrations = roomMigrations.slice(0, roomMigrations.indexOf(outsideEventsMigration));
 
 forSelectedDatabases(import.meta.url, (open) => {
@@ -39,12 +45,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const [index, id] of invites.entries()) {
         await writer
           .insertInto('events')
-          .values(row(id, index + 1, 68))
+          .values(row(id, index + 1, outOfBandFlags))
           .execute();
       }
       await writer
         .insertInto('events')
-        .values(row(outlier, 9, 5))
+        .values(row(outlier, 9, rejectedOutlierFlags))
         .execute();
       for (const [index, userId] of [alice, bob].entries()) {
         const membership = { user_id: userId, room_nid: 1, membership: 'invite', forgotten: 0 };

@@ -22,6 +22,7 @@ export class EventCache {
   readonly #nids: Cache<string, number>;
   /** Events that are not on disk yet, and so cannot be read again when the cache drops them. */
   readonly #unsaved = new BriefMap<number, StoredEvent>();
+  /** The nids of these events by event id. */
   readonly #unsavedIds = new BriefMap<string, number>();
   /** Revised copies that replace cached events, until all of them are in the cache. */
   readonly #revisions = new Set<ReadonlyMap<number, StoredEvent>>();
@@ -74,7 +75,10 @@ export class EventCache {
     if (stored) stored.redactedBy = by;
   }
 
-  /** Applies a fact of the main process to the cache: adds its event, and marks the event that it redacts. */
+  /**
+   * Applies a fact of the main process to the cache: adds its event, and marks the event that it redacts. After a fact
+   * without an end, the cached events of the room are read again (`RoomFact.end`).
+   */
   follow({ stored, end, redacts }: RoomFact): void {
     if (!end) this.#byNid.deleteWhere(({ roomNid }) => roomNid === stored.roomNid);
     this.cacheSaved(stored);

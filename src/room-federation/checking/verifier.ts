@@ -62,7 +62,7 @@ export class Verifier {
     this.#slices = new TimeSlices(clock);
   }
 
-  /** Does checks 1 to 3. The results are in the order of `jsons`. */
+  /** Does checks 1 to 3 of "Checks performed on receipt of a PDU". The results are in the order of `jsons`. */
   async verify(
     version: RoomVersion,
     jsons: readonly JsonValue[],

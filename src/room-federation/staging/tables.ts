@@ -13,7 +13,7 @@ export interface IncomingTables {
     attempts: number;
     /** When the next attempt is due; 0 before the first attempt. */
     retry_ts: number;
-    /** The PDU as canonical JSON, after checks 1 to 3. */
+    /** The PDU as canonical JSON, after checks 1 to 3 of "Checks performed on receipt of a PDU". */
     json: string;
   };
 }

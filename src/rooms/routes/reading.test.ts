@@ -83,7 +83,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('returns the members at the prev_batch of every kind of sync', async () => {
+    it('returns the members at the prev_batch of syncs with empty, limited and whole timelines, of joined and left rooms', async () => {
       const { anna, ben, cleo } = users;
       const roomId = await roomOfAnnaAndBen(users);
       await cleo.join(roomId);

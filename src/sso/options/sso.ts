@@ -12,5 +12,5 @@ export const ssoOption = option(
       default: false,
     }),
   }),
-  { description: 'All kinds of single sign-on.' },
+  { description: 'Options that apply to all kinds of single sign-on.' },
 );

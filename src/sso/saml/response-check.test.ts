@@ -171,10 +171,8 @@ describe('ResponseCheck', () => {
   });
 
   it('requires signed assertions with want_assertions_signed, and signed responses with want_response_signed', async () => {
-    const [assertions, responses] = [
-      checkOf({ requiresSignedAssertions: true }),
-      checkOf({ requiresSignedResponses: true }),
-    ];
+    const assertions = checkOf({ requiresSignedAssertions: true });
+    const responses = checkOf({ requiresSignedResponses: true });
     await assert.rejects(uidOf({ signs: 'response' }, assertions), refused);
     await assert.rejects(uidOf({ signs: 'assertion' }, responses), refused);
     for (const check of [assertions, responses]) {

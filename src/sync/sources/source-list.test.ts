@@ -54,7 +54,7 @@ describe('SourceList assigns bits to sources of syncs', () => {
 
   it('accepts 30 sources and rejects more', () => {
     const sources = Array.from({ length: 31 }, (_, index) => source(`${index}`));
-    assert.ok(new SourceList(sources.slice(1)).everyBit > 0, 'no bit is the sign');
+    assert.ok(new SourceList(sources.slice(1)).everyBit > 0, 'no source has the sign bit');
     assert.throws(() => new SourceList(sources), /more than 30 sources/);
   });
 

@@ -99,7 +99,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.ok(rows >= 20 && rows <= 40, `${rows} rows`);
   });
 
-  it('keeps a session validated whose link is opened while another message is requested', async () => {
+  it('keeps a session validated when its link is opened while another message is requested', async () => {
     const { sessions } = await setUp();
     const request = {
       medium: 'email' as const,

@@ -54,7 +54,7 @@ export function findToken(
     .executeTakeFirst();
 }
 
-/** Ends all sessions of an address. */
+/** Deletes all sessions of an address, and their tokens. */
 export async function deleteValidationsOf(
   writer: Writer<ThirdPartyIdTables>,
   medium: string,

@@ -100,8 +100,8 @@ async function enterPassword(): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
-/** Waits for the page that asks whether to continue to the app. @returns the new session */
-async function session(): Promise<Record<string, unknown>> {
+/** Waits for the page that asks whether to continue to the app, and logs in with its login token. @returns the response */
+async function loginByPage(): Promise<Record<string, unknown>> {
   const href = await page.getByRole('link', { name: /^Continue to / }).getAttribute('href');
   const token = new URL(String(href)).searchParams.get('loginToken');
   const body = { type: 'm.login.token', token };
@@ -110,13 +110,13 @@ async function session(): Promise<Record<string, unknown>> {
   return answer.body;
 }
 
-test('a user chooses SimpleSAMLphp, which knows this server by its metadata, among identity providers, and is registered', async () => {
+test('a user who chooses SimpleSAMLphp from several identity providers is registered; SimpleSAMLphp knows this server by its metadata', async () => {
   await page.goto(redirectUrl());
   await page.getByRole('heading', { level: 1 }).waitFor();
   await review.inspect('identity-providers');
   await collegeLink().press('Enter');
   await enterPassword();
-  const { user_id: userId } = await session();
+  const { user_id: userId } = await loginByPage();
   assert.equal(userId, '@ada:test');
   await review.inspect('account-ready');
   const { body } = await server.api('GET', '/_matrix/client/v3/profile/@ada:test/displayname');
@@ -135,7 +135,7 @@ test('logins succeed when SimpleSAMLphp signs only the response, only the assert
     // The user is still signed in at the identity provider, which asks for no password.
     await page.goto(redirectUrl());
     await collegeLink().click();
-    assert.equal((await session())['user_id'], '@ada:test');
+    assert.equal((await loginByPage())['user_id'], '@ada:test');
     const [envelope = '', assertion = ''] = (responses.at(-1) ?? '').split('<samlp:Status>');
     assert.deepEqual(
       [envelope.includes('<ds:Signature'), assertion.includes('<saml:EncryptedAssertion')],
@@ -148,13 +148,13 @@ test('logins succeed when SimpleSAMLphp signs only the response, only the assert
 
 test('a login that begins at SimpleSAMLphp leads to the app', async () => {
   await page.goto(idp.unsolicitedUrl(`${base}/_synapse/client/saml2/metadata.xml`, appUrl));
-  assert.equal((await session())['user_id'], '@ada:test');
+  assert.equal((await loginByPage())['user_id'], '@ada:test');
 });
 
 test('to confirm an action, the user enters the password at SimpleSAMLphp again', async () => {
   await page.goto(redirectUrl());
   await collegeLink().click();
-  const { access_token: token, device_id: device } = await session();
+  const { access_token: token, device_id: device } = await loginByPage();
   const remove = (auth?: object) =>
     server.api('DELETE', `/_matrix/client/v3/devices/${String(device)}`, {
       token: String(token),

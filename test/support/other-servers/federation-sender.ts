@@ -187,14 +187,6 @@ export class SenderUnderTest {
     return recipient;
   }
 
-  /** Resolves when the destination is in backoff. */
-  blocked(name: string): Promise<void> {
-    return until(
-      async () => (await this.client.destinations.backoffUntil(name)) !== undefined,
-      `${name} to be in backoff`,
-    );
-  }
-
   /** Makes a room with Alice and one user of each of the servers `names`. */
   room(...names: readonly string[]): Promise<string> {
     return this.rooms.room(alice, ...names.map((name) => `@user:${name}`));

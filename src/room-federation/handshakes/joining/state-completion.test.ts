@@ -235,7 +235,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal(test.peers.receivedRequests.length, requestsBefore, 'no requests after a restart');
       });
 
-      it('keeps the local users while one server does not answer', async () => {
+      it('keeps the local users in the room while one server does not answer and all others refuse', async () => {
         const test = await joinedAtForbiddingServers();
         const fail = () => Promise.reject(new Error('no answer'));
         test.peers.scripts.set('b.example', { stateIds: fail, state: fail });
@@ -252,7 +252,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal(await test.membership(), 'join');
       });
 
-      it('keeps the local users while the server ACL denies this server', async () => {
+      it('keeps the local users in the room while its server ACL denies this server', async () => {
         const test = await joinedAtForbiddingServers({ allow: ['*'], deny: ['test'] });
         const { isPartial } = await test.complete(() => {
           if (test.pauses.length === 20) test.peers.scripts.clear();

@@ -63,13 +63,13 @@ export async function sendLeave(
   const timer = deps.clock.setTimer(totalTimeout, () => ending.abort());
   const signal = request.signal ? AbortSignal.any([ending.signal, request.signal]) : ending.signal;
   try {
-    return await sendToEach(deps, leave, { each, others }, { ...request, signal });
+    return await sendToAll(deps, leave, { each, others }, { ...request, signal });
   } finally {
     timer.cancel();
   }
 }
 
-async function sendToEach(
+async function sendToAll(
   deps: SendLeaveDeps,
   leave: LeaveToSend,
   { each, others }: LeaveRecipients,

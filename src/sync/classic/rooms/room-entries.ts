@@ -121,7 +121,7 @@ export class RoomEntries {
     const { recipient, range } = context;
     const unknown = rooms.filter((room) => room.membership === 'join' && isNewTo(room, range.since));
     const inputs = allReady<[EphemeralOfRooms, readonly unknown[]]>([
-      unknown.length > 0 ? this.#ephemeralOf(recipient, unknown) : nothing,
+      unknown.length > 0 ? this.#ephemeralOf(recipient, unknown) : noEphemeralOfRooms,
       this.#loadHeads(rooms, range),
     ]);
     return whenReady(inputs, ([ephemeral]) => ({ ...context, ephemeral }));
@@ -290,7 +290,7 @@ const noChangedBits: ReadonlyMap<string, number> = new Map();
 type EphemeralOfRooms = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
 
 const noEphemeral: ReadonlyMap<string, readonly string[]> = new Map();
-const nothing: EphemeralOfRooms = new Map();
+const noEphemeralOfRooms: EphemeralOfRooms = new Map();
 
 function addText(sections: RoomSections, { roomId, membership }: UserRoom, text: string | undefined): void {
   if (text === undefined) return;

@@ -75,8 +75,8 @@ export async function readTimeline(
     const size = Math.max(limit + 1 - chosen.length, firstPage << page);
     const read = await readBackward(engine, head, { after, upTo, last: readEvents.at(-1), limit: size });
     reachedStart = read.length < size;
-    // The event before an event with `followsGap` is missing on this server, or the client was sent another event
-    // before it.
+    // When an event with `followsGap` was placed, events before it were missing: they are still missing, or were
+    // backfilled, and so were not sent to the client.
     const gap = read.findIndex(({ followsGap }) => followsGap);
     reachedGap = gap >= 0;
     if (reachedGap) read.splice(gap + 1);
