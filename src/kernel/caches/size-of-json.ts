@@ -1,10 +1,10 @@
 /** Estimated bytes of a string besides its characters. */
 const stringBytes = 24;
 
-/** Estimated bytes of an object with its own map slots. */
+/** Estimated bytes of an object or array besides its members. */
 const objectBytes = 56;
 
-/** Estimated bytes of a member of an object. */
+/** Estimated bytes of a member of an object or array besides its value. */
 const memberBytes = 16;
 
 /** Estimates the bytes of memory of a JSON value. Strings count one byte per character. */

@@ -12,8 +12,10 @@ export interface S3Deps {
   readonly options: S3Options;
 }
 
-/** Timeout until a response begins, in milliseconds; uploads have more time for their bytes on a slow connection. */
+/** Timeout until a response begins, in milliseconds. */
 const responseTimeout = 30_000;
+
+/** Timeout of an upload in milliseconds: sending the bytes takes time on a slow connection. */
 const transferTimeout = (bytes: number) => responseTimeout + bytes / 128;
 
 /** Timeout of a download with its body, in milliseconds: clients with slow connections read the body as it arrives. */

@@ -18,7 +18,8 @@ const limits = {
   waiting: { urgent: 200, background: 1_000 },
   taskTimeout: 20 * second,
   idleTimeout: 15 * second,
-  // Under load, tasks wait for a second: a further process, which takes 45 MB, is for images that take very long.
+  // More than the second that tasks usually wait under load: a further process takes 45 MB, and is needed only while an image
+  // takes very long.
   growAfter: 2 * second,
 };
 

@@ -9,8 +9,11 @@ const conflicts = ['40001', '40P01'];
  * server will return.
  */
 const interruptions = ['57P01', '57P02', '57P03', '57P05'];
-/** Codes and messages of the platform and the driver for connections that break or cannot be opened. */
+
+/** Codes of the platform for connections that break or cannot be opened. */
 const broken = /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT)$/;
+
+/** Messages of the driver about connections that break or cannot be opened. */
 const brokenMessage = /^(Connection terminated|Client has encountered a connection error|timeout exceeded)/;
 
 /** The statement conflicted with another transaction. */

@@ -15,8 +15,10 @@ export const defaultUnverifiedBounds: UnverifiedBounds = {
   total: 128 * 1024 * 1024,
 };
 
-/** Rate limits of long bodies whose signatures turn out to be invalid: of one client address, and of all. */
+/** Rate limit of long bodies of one client address whose signatures turn out to be invalid. */
 const failuresOfAddress = { per_second: 0.02, burst_count: 3 };
+
+/** Rate limit of long bodies of all client addresses whose signatures turn out to be invalid. */
 const failuresOfAll = { per_second: 0.5, burst_count: 30 };
 
 /** Milliseconds after which a request that found no space may be repeated. */
