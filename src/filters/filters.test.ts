@@ -86,6 +86,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(filters.peek('@alice:test', long), undefined);
     });
 
+    it('caches long stored filters by their size: only the last ones used stay in memory', async () => {
+      await start();
+      const ids: string[] = [];
+      for (let index = 0; index < 6; index++) {
+        const senders = Array.from(
+          { length: 1_000 },
+          (_, user) => `@${index}_${user}_${'x'.repeat(180)}:test`,
+        );
+        ids.push(String((await define({ room: { timeline: { senders } } })).body['filter_id']));
+        await filters.resolve('@alice:test', ids.at(-1));
+      }
+      const isCached = ids.map((id) => filters.peek('@alice:test', id) !== undefined);
+      assert.deepEqual(isCached, [false, false, false, false, true, true]);
+    });
+
     it('refuses the filter of another user, with any query parameter', async () => {
       await start();
       const id = (await define({ room: { timeline: { limit: 3 } } })).body['filter_id'] as string;

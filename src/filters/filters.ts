@@ -32,13 +32,13 @@ export interface FiltersDeps {
 export class Filters {
   readonly #database: Database;
   readonly #clock: Clock;
-  readonly #compiled: Cache<string, Filter>;
+  readonly #compiled: Cache<string, CachedFilter>;
 
   constructor({ database, clock, caches }: FiltersDeps) {
     this.#compiled = caches.create('filters', {
       size: maxCachedFilters,
       maxBytes: 4 * MiB,
-      sizeOf: () => 2_000,
+      sizeOf: ({ bytes }) => bytes,
     });
     this.#database = database;
     this.#clock = clock;
@@ -77,7 +77,7 @@ export class Filters {
   /** Returns the result of `resolve` from memory; `undefined` when it is not cached. */
   peek(userId: string, parameter: string | undefined): Filter | undefined {
     if (parameter === undefined || parameter === '') return noFilter;
-    return this.#compiled.get(isInline(parameter) ? parameter : keyOf(userId, parameter));
+    return this.#compiled.get(isInline(parameter) ? parameter : keyOf(userId, parameter))?.filter;
   }
 
   /**
@@ -91,7 +91,7 @@ export class Filters {
     if (known) return known;
     if (isInline(parameter)) {
       const filter = compileFilter(parseJson(parameter, inlineLimits));
-      if (parameter.length <= maxCachedLength) this.#compiled.set(parameter, filter);
+      if (parameter.length <= maxCachedLength) this.#keep(parameter, filter, parameter.length);
       return filter;
     }
     const key = keyOf(userId, parameter);
@@ -99,9 +99,23 @@ export class Filters {
     const definition = await readFilter(this.#database.reader<FilterTables>(), userId, parameter);
     if (definition === undefined) throw invalidParam('Unknown filter');
     const filter = compileFilter(definition);
-    this.#compiled.set(key, filter);
+    this.#keep(key, filter, JSON.stringify(definition).length);
     return filter;
   }
+
+  /** Caches a filter. @param length characters of its JSON */
+  #keep(key: string, filter: Filter, length: number): void {
+    this.#compiled.set(key, { filter, bytes: 2_000 + compiledBytesPerCharacter * length });
+  }
+}
+
+/** Bytes of a compiled filter for each character of its JSON: a list of short types becomes a set and functions. */
+const compiledBytesPerCharacter = 8;
+
+interface CachedFilter {
+  readonly filter: Filter;
+  /** Estimated bytes. */
+  readonly bytes: number;
 }
 
 /** Inline filters are cached for all users. The cache keys of stored filters begin with a user id instead. */

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import { plainCaches } from '../../../test/support/servers/caches.ts';
 import { E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
+import { KeyCounts } from './key-counts.ts';
 import { keyCalls, oneTimeKeyAlgorithm } from './test/key-calls.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
@@ -30,6 +32,27 @@ forSelectedDatabases(import.meta.url, (open) => {
       await claim(alice, alice);
       await claim(alice, alice);
       assert.deepEqual(facts, [alice.deviceId, alice.deviceId]);
+    });
+
+    it('caches the counts of many invented algorithms by their size', async () => {
+      await start();
+      const { database, clock } = server.server;
+      const { keyStream } = server.keyChanges;
+      const counts = new KeyCounts(database, plainCaches(clock, 0.05), keyStream);
+      const devices = [
+        await server.user('alice'),
+        await server.device('alice'),
+        await server.device('alice'),
+      ];
+      for (const [first, device] of devices.entries()) {
+        const names = Array.from({ length: 900 }, (_, index) => `${first}.${index}.${'x'.repeat(230)}:A`);
+        await upload(device, { one_time_keys: Object.fromEntries(names.map((name) => [name, 'key'])) });
+      }
+      for (const { userId, deviceId } of [...devices, devices[0]!]) {
+        const { reads } = database.statistics;
+        await counts.get(userId, deviceId);
+        assert.ok(database.statistics.reads > reads, 'the counts were not in the cache');
+      }
     });
 
     it('deletes one-time and fallback keys together with their device', async () => {

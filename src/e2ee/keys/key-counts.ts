@@ -1,4 +1,4 @@
-import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB, sizeOfJson } from '../../kernel/caches/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Stream } from '../../kernel/streams/index.ts';
 import type { E2eeTables } from '../tables.ts';
@@ -30,7 +30,9 @@ export class KeyCounts {
     this.#cache = caches.create('device_key_counts', {
       size: cachedDevices,
       maxBytes: 6 * MiB,
-      sizeOf: () => 200,
+      // A client may invent an algorithm for each key.
+      sizeOf: ({ oneTimeKeyCounts, unusedFallbackKeyTypes }) =>
+        100 + sizeOfJson(oneTimeKeyCounts) + sizeOfJson(unusedFallbackKeyTypes as string[]),
     });
     keyStream.subscribe(({ userId, deviceId }) => this.#cache.delete(`${userId} ${deviceId}`));
   }

@@ -2,9 +2,12 @@ import { CacheRegistry, cachesSection } from '../../../src/kernel/caches/index.t
 import type { Clock } from '../../../src/kernel/clock.ts';
 import { sectionDefaults } from '../inputs/section-defaults.ts';
 
-/** Caches of exactly the sizes that the slices request, whose entries do not expire. */
-export const plainCaches = (clock: Clock): CacheRegistry =>
+/**
+ * Caches whose entries do not expire.
+ * @param factor multiplies the sizes that the slices request
+ */
+export const plainCaches = (clock: Clock, factor = 1): CacheRegistry =>
   new CacheRegistry(
     clock,
-    sectionDefaults(cachesSection, { caches: { global_factor: 1, expire_caches: false } }),
+    sectionDefaults(cachesSection, { caches: { global_factor: factor, expire_caches: false } }),
   );
