@@ -31,7 +31,7 @@ export interface FollowedSlices {
   readonly presence: EphemeralDataDeps['presence'];
 }
 
-/** What transactions to services are composed with. */
+/** The services of other slices that provide the data of transactions. */
 export type TransactionParts = Pick<ComposeDeps, 'clientEvents' | 'keyCounts' | 'prejoinKeys'>;
 
 export interface AppservicesDeps {

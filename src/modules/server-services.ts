@@ -24,7 +24,7 @@ export interface ServerServices extends ObservedServices {
 /** Returns the services. @throws Error before the server has started */
 export type Services = () => ServerServices;
 
-/** Returns the accounts as modules use them. */
+/** Returns the access to accounts that modules receive. */
 export const userAccess = (services: Services, context: ModuleContext): UserAccess => ({
   get: (userId) =>
     context.leave(async () => {
@@ -60,7 +60,7 @@ async function requireAccount(services: Services, userId: string): Promise<void>
   if (!(await services().accounts.getUser(userId))) throw notFound(`${userId} has no account on this server`);
 }
 
-/** Returns the rooms as modules use them. */
+/** Returns the access to rooms that modules receive. */
 export const roomAccess = (services: Services, context: ModuleContext): RoomAccess => ({
   state: (roomId) => roomStateOf(() => services().rooms.engine, roomId, context),
   send: ({ roomId, sender: userId, type, stateKey, content: given, redacts }) =>

@@ -134,10 +134,10 @@ export class UserList {
     if (!isValueOrder(by)) {
       const { start, limit } = page;
       const isDistant = 'offset' in start && start.offset > 0 && filter.name === undefined;
-      const unlisted = isDistant ? await excludedUsers(this.#database, filter) : undefined;
-      // To skip rows, databases read an index alone if the filters are a list of ids.
-      if (unlisted)
-        users = filteredUsers(this.#database, { notTypes: [] }).where(isNoneOf(sql`u.user_id`, unlisted));
+      const excludedIds = isDistant ? await excludedUsers(this.#database, filter) : undefined;
+      // Databases skip the rows before a distant page without reading them, if the filters are a list of excluded ids.
+      if (excludedIds)
+        users = filteredUsers(this.#database, { notTypes: [] }).where(isNoneOf(sql`u.user_id`, excludedIds));
       const order = { by: orders[by], key: orders.name, descending };
       if (flags.has(by) && filter.name === undefined) {
         const is = (value: 0 | 1) => sql<boolean>`${orders[by]} = ${sql.lit(value)}`;

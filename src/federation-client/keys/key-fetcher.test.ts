@@ -110,7 +110,7 @@ it('KeyFetcher sends no request to notaries, and waits for no slot, when the own
   }
 });
 
-it('KeyFetcher does not wait for a slow notary when another notary has all keys that were not missing recently', async () => {
+it('KeyFetcher does not wait for a slow notary when another notary has all requested keys except those that both notaries lacked recently', async () => {
   const network = open(['live.notary', 'slow.notary']);
   const { clock, caches, fetcher, releaseOthers, holdOthers, requestedServers } = network;
   try {

@@ -3,7 +3,7 @@ import type { Mails } from '../../mail/index.ts';
 import type { MailAccess } from '../api/index.ts';
 import type { ModuleContext } from '../calls/module-context.ts';
 
-/** Returns mail as modules use it. @param mails returns `undefined` where the server sends no mail */
+/** Returns the access to mail that modules receive. @param mails returns `undefined` where the server sends no mail */
 export const mailAccess = (
   database: Database,
   mails: () => Mails | undefined,
