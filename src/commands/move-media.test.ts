@@ -14,7 +14,8 @@ describe('hearth media move', () => {
 
   /** Runs the command on a terminal. @returns its output and its progress */
   async function run(paths: readonly string[], flags: { keep?: boolean } = {}) {
-    const [out, shown]: [string[], string[]] = [[], []];
+    const out: string[] = [];
+    const shown: string[] = [];
     const stream = (texts: string[]) => ({ isTTY: true, write: (text: string) => texts.push(text) > 0 });
     await moveMediaToProviders({ config: [...paths], ...flags }, {
       stdout: stream(out),

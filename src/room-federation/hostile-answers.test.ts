@@ -31,7 +31,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { room, peers, send, statuses } = await joinedRoom(open);
       const otherRoom = new RemoteRoom(creator.replace('creator', 'someone'));
       for (const [server, key] of room.keys) otherRoom.keys.set(server, key);
-      const [otherRoomEvent] = [otherRoom.say('@someone:a.example', 'of another room')];
+      const otherRoomEvent = otherRoom.say('@someone:a.example', 'of another room');
       const missing = room.say(creator, 'missing');
       const aside = room.say(remoteBob, 'aside', { prev: [missing] });
       const last = room.say(creator, 'last', { prev: [missing] });

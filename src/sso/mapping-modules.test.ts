@@ -115,7 +115,7 @@ describe('modules of user_mapping_provider', () => {
     assert.equal(
       (await hearth.session(await hearth.login('oidc-mapped')))['user_id'],
       '@oidc-anna:test',
-      'the same id',
+      'the module returns the same id for both values of sub',
     );
     const logout_token = await idp.logoutToken('hearth', { sub: 'a--1' });
     const path = `${publicUrl}/_synapse/client/oidc/backchannel_logout`;

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { actionOf, hiddenFieldsOf, sendForm, showPage } from './test/forms.ts';
-import { linkIn, type Options, parametersOf, ServerWithMail } from './test/server-with-mail.ts';
+import { type AccountsOptions, linkIn, parametersOf, ServerWithMail } from './test/server-with-mail.ts';
 
 const path = '/_synapse/client/password_reset';
 
 describe('the page on which users set a new password', () => {
   let fixture: ServerWithMail;
   afterEach(() => fixture.stop());
-  const start = async (options: Options = {}) => {
+  const start = async (options: AccountsOptions = {}) => {
     fixture = await ServerWithMail.start('sqlite', options);
     const anna = await fixture.server.register('anna');
     await fixture.addAddress(anna, 'anna@example.org');

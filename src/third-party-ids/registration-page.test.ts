@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { actionOf, hiddenFieldsOf, sendForm, showPage } from './test/forms.ts';
-import { linkIn, type Options, ServerWithMail } from './test/server-with-mail.ts';
+import { type AccountsOptions, linkIn, ServerWithMail } from './test/server-with-mail.ts';
 
 const path = '/_synapse/client/register';
 
@@ -12,7 +12,7 @@ describe('the mail address on the registration page', () => {
   const send = (to: string, fields: Record<string, string>) => sendForm(fixture, to, fields);
   const show = async (to: string) => (await showPage(fixture, to)).text;
   const password = { password: 'correct horse', password_again: 'correct horse' };
-  const start = async (accounts: Options = {}) => {
+  const start = async (accounts: AccountsOptions = {}) => {
     fixture = await ServerWithMail.start('sqlite', accounts);
   };
 

@@ -84,7 +84,7 @@ export class ToDevice {
   }
 
   /**
-   * Resolves when all messages are committed. Messages to devices that do not exist are dropped.
+   * Sends messages; resolves when all are committed. Messages to devices that do not exist are dropped.
    * @throws MatrixError M_INVALID_PARAM, M_TOO_LARGE
    */
   async send(outgoing: OutgoingMessages): Promise<void> {
@@ -126,6 +126,7 @@ export class ToDevice {
     }
     await queues.appendIn(writer, publish, batch.queued);
     if (remoteMessages.size === 0) return;
+    // Messages to other servers are added only because the limits apply to all messages together.
     for (const [userId, contents] of remoteMessages) {
       for (const [deviceId, content] of contents) {
         addToBatch(batch, { userId, deviceId, message: messageText(sender, type, content) });

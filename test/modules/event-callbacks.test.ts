@@ -84,7 +84,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('lets modules forbid a room in the room directory, events by the state of the room, and new rooms, and change what users send', async () => {
+    it('lets modules refuse to publish a room, to send an event because of the state of its room, and to create a room, and change the content of an event', async () => {
       const roomId = await fixture.createRoom({ topic: 'quiet' });
       fixture.checker = { mayPublishRoom: () => denialWithField };
       const published = await fixture.call(fixture.alice, 'PUT', `/directory/list/room/${roomId}`, {

@@ -29,7 +29,8 @@ describe('hearth mail test', () => {
     writeFileSync(path, JSON.stringify({ ...configuration, ...mail }));
     const main = await builtHearth();
     const child = spawn(process.execPath, [main, 'mail', 'test', address, '-c', path], { stdio: 'pipe' });
-    const [out, err]: [string[], string[]] = [[], []];
+    const out: string[] = [];
+    const err: string[] = [];
     child.stdout.on('data', (chunk) => out.push(String(chunk)));
     child.stderr.on('data', (chunk) => err.push(String(chunk)));
     const code = await new Promise<number | null>((resolve) => child.once('close', resolve));

@@ -71,7 +71,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         for (const by of usageOrders) {
           for (const descending of [false, true]) {
             const order = { by, descending };
-            const [byCursor, byOffset]: [string[], string[]] = [[], []];
+            const byCursor: string[] = [];
+            const byOffset: string[] = [];
             let start: Parameters<typeof usage.page>[2]['start'] = { offset: 0 };
             for (let offset = 0; ; offset++) {
               const page = await usage.page(filter, order, { start, limit: 1 });

@@ -65,7 +65,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const [a] = recipients;
       await test.idle();
       const isBad = (content: JsonObject) => content['user_id'] === '@bob:test';
-      const [acceptedBodies, acceptedEdus]: [string[], JsonObject[]] = [[], []];
+      const acceptedBodies: string[] = [];
+      const acceptedEdus: JsonObject[] = [];
       a.answer = ({ pdus, edus }) => {
         if (edus.some(({ content }) => isBad(content))) return 400;
         acceptedBodies.push(...bodiesOf(pdus));

@@ -191,7 +191,7 @@ export class AuthenticationService implements TokenIntrospection {
 
   /** Logs and counts a failure, without the token. */
   #failed(kind: 'introspection' | 'metadata', reason: string): MatrixError {
-    this.#deps.log.error({ kind, reason }, 'The authentication service does not answer');
+    this.#deps.log.error({ kind, reason }, 'A request to the authentication service failed');
     this.#backoff[kind].failed();
     return unavailable();
   }

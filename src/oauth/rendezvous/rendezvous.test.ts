@@ -5,7 +5,7 @@ import { systemRandomness } from '../../kernel/randomness.ts';
 import { Rendezvous } from './rendezvous.ts';
 
 describe('Rendezvous', () => {
-  it('deletes the oldest session when a user has one session more than the maximum', () => {
+  it('deletes the oldest session when there is one session more than the maximum', () => {
     const sessions = new Rendezvous({ clock: manualClock(), randomness: systemRandomness }, 1_000, 2);
     const ids = ['a', 'b', 'c'].map((data) => sessions.create(data, '192.0.2.1').id);
     assert.deepEqual(

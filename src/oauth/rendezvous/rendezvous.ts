@@ -27,8 +27,10 @@ export interface RendezvousDeps {
   readonly randomness: Randomness;
 }
 
-/** Maximum bytes of the data of one session, and maximum number of sessions: at most 4 MiB together. */
+/** Maximum bytes of the data of one session. */
 export const maxDataBytes = 4_096;
+
+/** Maximum number of sessions; their data have at most 4 MiB together. */
 const maxSessions = 1_000;
 
 /** The sessions of logins by QR code. They are in memory only: after a restart the user begins again. */

@@ -33,7 +33,7 @@ export const newModelUser = (userId: string): ModelUser => ({
   hasKeyword: false,
 });
 
-/** Returns whether an event notifies a user by their present rules, written from the specification's words. */
+/** Returns whether an event notifies a user by their present rules, computed as the specification describes it. */
 export function verdictOf(event: ModelEvent, user: ModelUser): 'nothing' | 'notify' | 'highlight' {
   const { sender, kind, mentions, hasKeyword, isRedacted } = event;
   if (sender === user.userId || isRedacted || user.ignored.has(sender)) return 'nothing';

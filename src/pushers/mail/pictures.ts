@@ -10,8 +10,9 @@ export interface Avatars {
 export interface Picture extends Readonly<Record<string, string | null>> {
   /** Content-ID of the image in the mail; null when there is none. */
   readonly image: string | null;
-  /** The letter that is shown instead of a missing image, on a color that depends on the id. */
+  /** The letter that is shown instead of a missing image. */
   readonly initial: string;
+  /** The background color of this letter, which depends on the id. */
   readonly color: string;
 }
 

@@ -6,8 +6,8 @@ import type { TestUser } from '../../../test/support/servers/server.ts';
 import { registerAdmin } from '../../../test/support/users/register-admin.ts';
 import type { TestClient } from '../../../test/support/users/test-client.ts';
 import {
+  type AccountsOptions,
   type EmailOverrides,
-  type Options,
   ServerWithMail,
 } from '../../third-party-ids/test/server-with-mail.ts';
 import { Clients, clientPath } from './clients.ts';
@@ -36,7 +36,7 @@ export class MailingServer {
     this.#sentinel = sentinel;
   }
 
-  static async start(database: 'sqlite' | 'postgres', email: EmailOverrides, accounts: Options = {}) {
+  static async start(database: 'sqlite' | 'postgres', email: EmailOverrides, accounts: AccountsOptions = {}) {
     const retention = { enabled: true } as never;
     const homeserver = await ServerWithMail.start(database, accounts, { email, rooms: { retention } });
     const clients = new Clients(homeserver.server);

@@ -19,7 +19,7 @@ export interface CandidateDeps {
 /** Maximum number of servers that receive a request. */
 const maxCandidates = 30;
 
-/** Maximum number of servers from the client's `via`, which must leave room for servers from other sources. */
+/** Maximum number of servers from the client's `via`, so that servers from other sources receive requests, too. */
 const maxNamed = 8;
 
 /** Maximum number of inviting servers that are considered: the servers with the latest invites. */

@@ -52,7 +52,7 @@ export async function tryServers<T>(
   throw mostInformative([...failures, ...inBackoff.values()]);
 }
 
-/** Whether the error is due to this server, so that another server may succeed. */
+/** Whether the error is due to the server that received the request, so that another server may succeed. */
 export function isServerFailure(error: unknown): boolean {
   return (
     error instanceof FederationError ||

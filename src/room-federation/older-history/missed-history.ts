@@ -16,8 +16,12 @@ import {
 } from './missed-store.ts';
 import type { OlderEventFetcher } from './older-event-fetcher.ts';
 
-/** Maximum number of events that one response may contain, and of these events whose states may be fetched. */
-const responseLimits = { events: 100, states: 30 } as const;
+const responseLimits = {
+  /** Maximum number of events in one response. */
+  events: 100,
+  /** Maximum number of events of one response before which the state is fetched. */
+  states: 30,
+} as const;
 
 /** Maximum number of event ids in one request. */
 const maxIds = 20;

@@ -20,7 +20,7 @@ const firstDelay = 300_000;
 /** Milliseconds between two reports. Source: interface document, "report_stats". */
 const interval = 3 * 3_600_000;
 
-/** Milliseconds. */
+/** Timeout of a request in milliseconds. */
 const requestTimeout = 30_000;
 
 /** Sends usage reports. A report that cannot be sent is not repeated. */

@@ -11,7 +11,7 @@ import {
 } from '../../../test/support/servers/server.ts';
 import type { DatabaseOptions } from '../../kernel/database/index.ts';
 
-export type Options = ConfigurationOverrides['accounts'];
+export type AccountsOptions = ConfigurationOverrides['accounts'];
 export type EmailOverrides = NonNullable<NonNullable<ConfigurationOverrides['mail']>['email']>;
 
 /** A page that the server has shown to a browser. */
@@ -47,7 +47,7 @@ export class ServerWithMail {
 
   static async start(
     database: DatabaseOptions['kind'],
-    accounts: Options = {},
+    accounts: AccountsOptions = {},
     { email = {}, ...more }: ConfigurationOverrides & { email?: EmailOverrides | null } = {},
   ): Promise<ServerWithMail> {
     const mailServer = await MailServer.start();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { PhoneService } from '../test/phone-service.ts';
-import { codeOf, type Options, ServerWithMail } from '../test/server-with-mail.ts';
+import { type AccountsOptions, codeOf, ServerWithMail } from '../test/server-with-mail.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   let fixture: ServerWithMail;
@@ -19,7 +19,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     await fixture.stop();
     await phones.stop();
   };
-  const start = async (options: Options = {}) => {
+  const start = async (options: AccountsOptions = {}) => {
     phones = await PhoneService.start();
     fixture = await ServerWithMail.start(
       open.kind,

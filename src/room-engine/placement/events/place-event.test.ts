@@ -51,7 +51,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   describe('entering a room with its state (Placement.enter)', () => {
     for (const version of ['1', '2', '6', '10', '12']) {
-      it(`takes over the state of the room and continues from there, in version ${version}`, async () => {
+      it(`stores the state of the room and accepts local events after it, also after a restart, in version ${version}`, async () => {
         const { fixture, room, check } = await enterRoom(version);
         await check();
         const head = await fixture.engine.heads.get(room.roomId);

@@ -121,7 +121,8 @@ export class Connection {
   #confirm(changes: SentChanges, generation: number): void {
     this.#generation = generation;
     this.#unconfirmed = undefined;
-    const [kept, removed]: [number[], number[]] = [[], []];
+    const kept: number[] = [];
+    const removed: number[] = [];
     for (const [roomNid, sent] of changes) {
       (sent ? kept : removed).push(roomNid);
       if (sent) this.#rooms.set(roomNid, sent);

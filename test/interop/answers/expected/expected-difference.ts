@@ -4,8 +4,9 @@ export interface ExpectedDifference {
   readonly requests: readonly string[];
   /** Patterns of the places where the answers differ. */
   readonly at: readonly string[];
-  /** Patterns of what the servers answer there, as JSON. */
+  /** Pattern of what Hearth answers there, as JSON. */
   readonly hearth?: string;
+  /** Pattern of what the reference server answers there, as JSON. */
   readonly reference?: string;
   /** Set when the difference depends on how long a server takes, so that it need not occur. */
   readonly dependsOnTime?: true;
