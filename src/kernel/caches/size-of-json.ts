@@ -7,12 +7,28 @@ const objectBytes = 56;
 /** Estimated bytes of a member of an object or array besides its value. */
 const memberBytes = 16;
 
+/** Characters up to which a name of a member counts as shared with other objects, which have members of the same name. */
+const maxSharedName = 32;
+
+/** Number of members up to which short names count as shared: an object with more is a map, with names of its own. */
+const maxSharedNames = 50;
+
 /** Estimates the bytes of memory of a JSON value. Strings count one byte per character. */
 export function sizeOfJson(value: unknown): number {
   if (typeof value === 'string') return stringBytes + value.length;
   if (typeof value !== 'object' || value === null) return 0;
   let bytes = objectBytes;
   if (Array.isArray(value)) for (const element of value) bytes += memberBytes + sizeOfJson(element);
-  else for (const key in value) bytes += memberBytes + sizeOfJson((value as Record<string, unknown>)[key]);
+  else bytes += sizeOfMembers(value as Record<string, unknown>);
+  return bytes;
+}
+
+function sizeOfMembers(object: Record<string, unknown>): number {
+  let bytes = 0;
+  let count = 0;
+  for (const name in object) {
+    bytes += memberBytes + sizeOfJson(object[name]);
+    if (name.length > maxSharedName || ++count > maxSharedNames) bytes += stringBytes + name.length;
+  }
   return bytes;
 }
