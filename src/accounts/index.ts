@@ -63,6 +63,7 @@ export { passwordResetPageOf } from './pages/password-reset-page.ts';
 export { requireSameSite } from './pages/same-site.ts';
 export { canChangePassword, type PasswordChange } from './passwords/password-change.ts';
 export type { PasswordAuthority } from './passwords/password-login.ts';
+export { maxPasswordLength } from './passwords/password-policy.ts';
 export type { NewAccount } from './registration/account-creation.ts';
 export type { RegistrationResult } from './registration/registered-account.ts';
 export type { Registration } from './registration/registration.ts';

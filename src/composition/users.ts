@@ -72,7 +72,10 @@ export interface UserSources {
   /** Application services reserve names, log in as their users, and create users on demand. */
   readonly appservices?: { readonly registry: AppserviceRegistry; readonly requests: ServiceRequests };
   readonly oauth?: OAuthBeforeUsers;
-  /** What modules add: password checks, login types, checks and names of new accounts, and callbacks after logins and for deleted devices. */
+  /**
+   * What modules add: password checks, login types, checks and names of new accounts, and callbacks after logins and for
+   * deleted devices.
+   */
   readonly modules?:
     | Pick<
         AccountExtensions,

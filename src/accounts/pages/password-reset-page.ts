@@ -5,7 +5,7 @@ import { forbidden, MatrixError } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import { Challenge, type ChallengeBody } from '../interactive-auth/challenge.ts';
 import type { PasswordChange } from '../passwords/password-change.ts';
-import { passwordRules } from '../passwords/password-policy.ts';
+import { maxPasswordLength, passwordRules } from '../passwords/password-policy.ts';
 import { textFields } from './fallback-routes.ts';
 import { requireSameSite } from './same-site.ts';
 import type { StagePages } from './stage-pages.ts';
@@ -59,8 +59,8 @@ export function passwordResetRoutes(deps: PasswordResetPageDeps, options: Option
         bodyMode: 'form',
         body: Type.Object({
           email: Type.String({ maxLength: 500 }),
-          password: Type.String({ maxLength: 512 }),
-          password_again: Type.String({ maxLength: 512 }),
+          password: Type.String({ maxLength: maxPasswordLength }),
+          password_again: Type.String({ maxLength: maxPasswordLength }),
         }),
       },
       async ({ body, headers, ip }) => {

@@ -2,7 +2,7 @@ import { MatrixError } from '../../protocol/index.ts';
 import type { PasswordPolicyOptions } from '../account-options.ts';
 
 /** Maximum characters of a password, so that hashing cannot be abused to cause load. */
-const maxPasswordLength = 512;
+export const maxPasswordLength = 512;
 
 /** Returns the requirements of the policy in words; empty when there are none. */
 export function passwordRules(policy: PasswordPolicyOptions): string[] {

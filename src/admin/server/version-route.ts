@@ -3,7 +3,7 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import { ownSoftware } from '../../kernel/outbound/index.ts';
 
 /**
- * Returns the version of this software. Needs no access token, because tools show the version before a login; other
+ * Serves the version of this software. Needs no access token, because tools show the version before a login; other
  * servers can request it as well (`GET /federation/v1/version`).
  */
 export const versionRoute: Route = route(

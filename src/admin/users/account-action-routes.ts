@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { Accounts, AccountsSlice } from '../../accounts/index.ts';
+import { type Accounts, type AccountsSlice, maxPasswordLength } from '../../accounts/index.ts';
 import { type Requester, type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam } from '../../protocol/index.ts';
 import { flag, nothing, text } from '../response-fields.ts';
@@ -18,11 +18,11 @@ const adminFlag = Type.Object({ admin: Type.Boolean() });
 
 /** Changes the state, the rights and the password of an account, and logs in as its user. */
 export function accountActionRoutes(deps: AccountActionDeps): Route[] {
-  return [...endingRoutes(deps), ...rightsRoutes(deps), ...accessRoutes(deps)];
+  return [...restrictionRoutes(deps), ...rightsRoutes(deps), ...accessRoutes(deps)];
 }
 
 /** Deactivates, suspends and shadow-bans accounts. */
-function endingRoutes({ accounts, users }: AccountActionDeps): Route[] {
+function restrictionRoutes({ accounts, users }: AccountActionDeps): Route[] {
   return [
     route(
       {
@@ -108,7 +108,7 @@ function accessRoutes({ passwordChange, sessions, registration, users }: Account
         path: '/_server/admin/v1/reset_password/:userId',
         auth: 'admin',
         body: Type.Object({
-          new_password: Type.String({ minLength: 1, maxLength: 512 }),
+          new_password: Type.String({ minLength: 1, maxLength: maxPasswordLength }),
           logout_devices: Type.Optional(Type.Boolean()),
         }),
         response: nothing,

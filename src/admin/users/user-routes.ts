@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { maxPasswordLength } from '../../accounts/index.ts';
 import { Reply, type Route, route } from '../../kernel/http/index.ts';
 import { notFound } from '../../protocol/index.ts';
 import { maxExternalId } from '../../sso/index.ts';
@@ -37,7 +38,7 @@ const response = Type.Object({
 const maxIds = 100;
 
 const body = Type.Object({
-  password: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+  password: Type.Optional(Type.String({ minLength: 1, maxLength: maxPasswordLength })),
   logout_devices: Type.Optional(Type.Boolean()),
   displayname: Type.Optional(Type.String()),
   avatar_url: Type.Optional(Type.String()),

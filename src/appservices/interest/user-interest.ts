@@ -22,21 +22,18 @@ export class UserInterest {
 
   /** Returns the services that receive the events about a user: the services that have the user as sender or in a namespace. */
   servicesInterestedIn(userId: string): readonly Appservice[] {
-    return this.#find(userId, (service) => userId === service.sender || service.users.has(userId));
+    const cached = this.#cache.get(userId);
+    if (cached) return cached;
+    const matching = this.#services.filter(
+      (service) => userId === service.sender || service.users.has(userId),
+    );
+    const found = matching.length === 0 ? noServices : matching;
+    this.#cache.set(userId, found);
+    return found;
   }
 
   /** Returns the services that may act as the user; none for users of other servers. */
   servicesOf(userId: string): readonly Appservice[] {
-    if (serverOfUser(userId) !== this.#serverName) return noServices;
-    return this.#find(userId, (service) => service.mayActAs(userId));
-  }
-
-  #find(userId: string, isInterested: (service: Appservice) => boolean): readonly Appservice[] {
-    const cached = this.#cache.get(userId);
-    if (cached) return cached;
-    const matching = this.#services.filter(isInterested);
-    const found = matching.length === 0 ? noServices : matching;
-    this.#cache.set(userId, found);
-    return found;
+    return serverOfUser(userId) === this.#serverName ? this.servicesInterestedIn(userId) : noServices;
   }
 }

@@ -5,6 +5,9 @@ import { dirname, join } from 'node:path';
 import { CommandFailure } from '../failure.ts';
 import type { BackupFile } from './manifest.ts';
 
+/** Maximum bytes that are read at once. */
+const chunkBytes = 256 * 1024;
+
 /** Copies a file that must not exist yet, flushes it, and returns its size and hash. */
 export async function copyFile(
   source: string,
@@ -16,7 +19,7 @@ export async function copyFile(
   const hash = createHash('sha256');
   let size = 0;
   try {
-    for await (const chunk of createReadStream(source, { highWaterMark: 256 * 1024 })) {
+    for await (const chunk of createReadStream(source, { highWaterMark: chunkBytes })) {
       hash.update(chunk);
       await written.writeFile(chunk);
       size += chunk.length;
@@ -34,7 +37,7 @@ export async function copyFile(
 export async function hashFile(file: string): Promise<Omit<BackupFile, 'path'>> {
   const hash = createHash('sha256');
   let size = 0;
-  for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 })) {
+  for await (const chunk of createReadStream(file, { highWaterMark: chunkBytes })) {
     hash.update(chunk);
     size += chunk.length;
   }

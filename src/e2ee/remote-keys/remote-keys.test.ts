@@ -85,36 +85,36 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       assert.deepEqual(Object.keys(claimed.body['failures'] as object), ['broken']);
     });
-  });
 
-  it('makes requests to a bounded number of servers, few at a time', async () => {
-    let [running, maxRunning, total] = [0, 0, 0];
-    const answer = async () => {
-      total++;
-      maxRunning = Math.max(maxRunning, ++running);
-      for (let turns = 3; turns > 0; turns--) await new Promise(setImmediate);
-      running--;
-      return {};
-    };
-    await start({ remote: { query: answer, claim: answer, devices: async () => ({}) } });
-    const alice = await server.user('alice');
-    const ids = Array.from({ length: 1_500 }, (_, index) => `@user:s${index}.example`);
-    const queried = await query(alice, Object.fromEntries(ids.map((userId) => [userId, []])));
-    assert.ok(
-      total === 250 && maxRunning > 1 && maxRunning <= 25,
-      `${total} requests, ${maxRunning} at a time`,
-    );
-    const { failures } = queried.body as { failures: Record<string, JsonObject> };
-    assert.equal(Object.keys(failures).length, 1_250);
-    assert.equal(failures['s1499.example']?.errcode, 'M_LIMIT_EXCEEDED');
-    [maxRunning, total] = [0, 0];
-    const one_time_keys = Object.fromEntries(ids.map((userId) => [userId, { A: oneTimeKeyAlgorithm }]));
-    const claimed = await server.call(alice, 'POST', '/keys/claim', { one_time_keys });
-    assert.ok(
-      total === 250 && maxRunning > 1 && maxRunning <= 25,
-      `${total} requests, ${maxRunning} at a time`,
-    );
-    assert.equal(Object.keys(claimed.body['failures'] as object).length, 1_250);
+    it('makes requests to a bounded number of servers, few at a time', async () => {
+      let [running, maxRunning, total] = [0, 0, 0];
+      const answer = async () => {
+        total++;
+        maxRunning = Math.max(maxRunning, ++running);
+        for (let turns = 3; turns > 0; turns--) await new Promise(setImmediate);
+        running--;
+        return {};
+      };
+      await start({ remote: { query: answer, claim: answer, devices: async () => ({}) } });
+      const alice = await server.user('alice');
+      const ids = Array.from({ length: 1_500 }, (_, index) => `@user:s${index}.example`);
+      const queried = await query(alice, Object.fromEntries(ids.map((userId) => [userId, []])));
+      assert.ok(
+        total === 250 && maxRunning > 1 && maxRunning <= 25,
+        `${total} requests, ${maxRunning} at a time`,
+      );
+      const { failures } = queried.body as { failures: Record<string, JsonObject> };
+      assert.equal(Object.keys(failures).length, 1_250);
+      assert.equal(failures['s1499.example']?.errcode, 'M_LIMIT_EXCEEDED');
+      [maxRunning, total] = [0, 0];
+      const one_time_keys = Object.fromEntries(ids.map((userId) => [userId, { A: oneTimeKeyAlgorithm }]));
+      const claimed = await server.call(alice, 'POST', '/keys/claim', { one_time_keys });
+      assert.ok(
+        total === 250 && maxRunning > 1 && maxRunning <= 25,
+        `${total} requests, ${maxRunning} at a time`,
+      );
+      assert.equal(Object.keys(claimed.body['failures'] as object).length, 1_250);
+    });
   });
 
   it('rejects malformed key queries and claims with 400', async () => {

@@ -19,7 +19,10 @@ export interface ServerRequestsDeps {
   readonly remote: RemoteKeys | undefined;
 }
 
-/** Sends the requests to other servers that one request of a client causes. Bounds the number of servers and the time of all requests together. */
+/**
+ * Sends the requests to other servers that one request of a client causes. Bounds the number of servers and the time of
+ * all requests together.
+ */
 export class ServerRequests {
   readonly #deps: ServerRequestsDeps;
   /** Milliseconds of the monotonic clock. */

@@ -9,11 +9,12 @@ import { limitExceeded } from '../../protocol/index.ts';
 const serversOfAddress = { per_second: 2, burst_count: 10_000 };
 
 /**
- * Requests to other servers that the queries of one client address, and of all addresses together, may cause, because
- * the stored keys do not suffice. The rates are low: anyone may invent names of servers, and the responses of such
- * servers are stored, too.
+ * Requests to other servers that the queries of one client address may cause, because the stored keys do not suffice.
+ * The rate is low: anyone may invent names of servers, and the responses of such servers are stored, too.
  */
 const requestsOfAddress = { per_second: 0.5, burst_count: 400 };
+
+/** Requests to other servers that the queries of all addresses together may cause. */
 const requestsOfAll = { per_second: 10, burst_count: 2_000 };
 
 /** Maximum number of answers that are sent to one client address at the same time. */

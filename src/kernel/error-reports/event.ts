@@ -29,7 +29,7 @@ interface ExceptionValue {
 }
 
 /** Maximum number of errors in a report: the logged error and its causes. */
-const maxCauses = 5;
+const maxErrors = 5;
 
 /**
  * Returns the event for a logged error: names, places in the code and scrubbed messages only.
@@ -60,7 +60,7 @@ export function eventOf(logged: LoggedError, origin: ReportOrigin, id: string, n
 /** Returns an error and its causes, the first cause first. */
 export function exceptionsOf(error: Error): ExceptionValue[] {
   const values: ExceptionValue[] = [];
-  for (let at: unknown = error; at instanceof Error && values.length < maxCauses; at = at.cause) {
+  for (let at: unknown = error; at instanceof Error && values.length < maxErrors; at = at.cause) {
     values.unshift({
       type: /^[\w.]{1,60}$/.test(at.name) ? at.name : 'Error',
       value: scrub(at.message),

@@ -193,7 +193,7 @@ forEachDatabase((open) => {
 
   test('runs at most as many jobs of a kind at the same time as its handler allows', async () => {
     const fixture = await setUp();
-    /** Ends one running job each. */
+    /** Functions of which each ends one running job. */
     const ends: (() => void)[] = [];
     let started = 0;
     let maxRunning = 0;

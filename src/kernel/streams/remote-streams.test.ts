@@ -269,8 +269,8 @@ describe('RemoteStreams', () => {
           two.streams.reserving((reserve) => {
             const complete =
               stream === 'notes'
-                ? reserveNote(reserve(two.ofWriter.notes), { text, by })
-                : reserveNote(reserve(two.ofWriter.words), text);
+                ? endingsOf(reserve(two.ofWriter.notes), { text, by })
+                : endingsOf(reserve(two.ofWriter.words), text);
             if (settles === 'at once') complete.done();
             else late.push(settles === 'never' ? complete.abandon : complete.done);
           });
@@ -289,6 +289,7 @@ describe('RemoteStreams', () => {
   });
 });
 
-function reserveNote<F>(reservation: { complete(fact: F): void; abandon(): void }, fact: F) {
+/** Returns the two ways to end a reservation, as functions without parameters. */
+function endingsOf<F>(reservation: { complete(fact: F): void; abandon(): void }, fact: F) {
   return { done: () => reservation.complete(fact), abandon: () => reservation.abandon() };
 }

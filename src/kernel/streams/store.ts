@@ -8,7 +8,8 @@ export interface PositionTables {
 }
 
 /**
- * Raises a bound by `step` at the start of a process; it begins at 0. One statement, so that two processes never begin at the same number.
+ * Raises a bound by `step` at the start of a process; the first process raises it from 0. Does so in one statement, so
+ * that two processes never begin at the same number.
  * @returns the raised bound: the `step` numbers up to it were never assigned
  */
 export function raiseBound(database: Database, name: string, step: number): Promise<number> {

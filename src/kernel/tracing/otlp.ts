@@ -1,6 +1,9 @@
 import type { AttributeValue, Span } from './span.ts';
 import { spanKinds } from './span.ts';
 
+/** The code `STATUS_CODE_ERROR` of a span's status. */
+const errorStatus = 2;
+
 /** Attributes of all spans of a process, and the bound of their values. */
 export interface TraceResource {
   readonly version: string;
@@ -39,7 +42,7 @@ function otlpSpan(span: Span, maxValueLength: number): object {
     endTimeUnixNano: nanoseconds(span.startedAt + span.duration),
     attributes: attributesOf(span.attributes, maxValueLength),
     ...(cause && { links: [{ traceId: cause.traceId, spanId: cause.spanId }] }),
-    status: span.isFailed ? { code: 2 } : {},
+    status: span.isFailed ? { code: errorStatus } : {},
   };
 }
 

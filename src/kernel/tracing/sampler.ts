@@ -15,7 +15,10 @@ export function samplerOf(settings: SamplerSettings, clock: Clock, randomness: R
   return rateLimited(settings.perSecond, clock);
 }
 
-/** Records on average at most `perSecond` traces a second. A burst has at most `perSecond` traces, or one trace if `perSecond` is below 1. */
+/**
+ * Records on average at most `perSecond` traces a second. A burst has at most `perSecond` traces, or one trace if
+ * `perSecond` is below 1.
+ */
 function rateLimited(perSecond: number, clock: Clock): Sampler {
   const maximum = Math.max(1, perSecond);
   let credit = perSecond > 0 ? maximum : 0;

@@ -187,7 +187,7 @@ describe('MediaStore', () => {
     const ids: string[] = [];
     for (let count = 0; count < 3; count++)
       ids.push((await store.store('local', pieces('text'), async (file) => file)).fileId);
-    const [deleted, kept, fileWithoutRow] = ids as [string, string, string];
+    const [deleted, kept, other] = ids as [string, string, string];
     // The process ends when the rows are gone and before the files are.
     const ended = new Promise<string[]>(() => undefined);
     let isMarked = false;
@@ -197,9 +197,7 @@ describe('MediaStore', () => {
     });
     await eventually('the markers', () => isMarked);
     const restarted = await openStore(async (_area, fileId) => fileId !== deleted);
-    const sizes = await Promise.all(
-      [deleted, kept, fileWithoutRow].map((id) => restarted.sizeOf('local', id)),
-    );
+    const sizes = await Promise.all([deleted, kept, other].map((id) => restarted.sizeOf('local', id)));
     assert.deepEqual(sizes, [undefined, 4, 4]);
     assert.deepEqual(restarted.swept, [{ area: 'local', fileId: deleted }]);
     assert.deepEqual(readdirSync(join(directory, 'incoming')), []);

@@ -19,8 +19,10 @@ const beginningLength = 16;
 /** Number of bytes that are collected before they are hashed and written. */
 const batchBytes = 512 * 1024;
 
-/** Buffers for batches that no file uses at the moment, and the maximum number of these buffers. */
+/** Buffers for batches that no file uses at the moment. */
 const freeBuffers: Buffer[] = [];
+
+/** Maximum number of `freeBuffers`. */
 const maxFreeBuffers = 8;
 
 /**

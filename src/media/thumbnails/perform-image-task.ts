@@ -67,7 +67,10 @@ async function beginningOf(source: string): Promise<ImageFormat | undefined> {
 /** Maximum number of PNG chunks that are read before the pixels. */
 const maxChunks = 1_000;
 
-/** Reports whether a PNG image has an `acTL` chunk (animation control) before the pixels. Source: Portable Network Graphics, third edition, 11.3.7.1. */
+/**
+ * Reports whether a PNG image has an `acTL` chunk (animation control) before the pixels.
+ * Source: Portable Network Graphics, third edition, 11.3.7.1.
+ */
 async function isAnimatedPng(source: string): Promise<boolean> {
   const file = await open(source);
   try {

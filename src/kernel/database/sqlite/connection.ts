@@ -102,14 +102,14 @@ export class SqliteConnection {
   }
 
   /**
-   * Notes that the schema may have changed. Must be called after a statement that may have changed the schema, because
-   * prepared statements cache their columns.
+   * Forgets the prepared statements before the next one is used, if the schema has changed. Must be called after a
+   * statement that may have changed the schema, because prepared statements cache their columns.
    */
   forgetStatements(): void {
     this.#mayBeStale = true;
   }
 
-  /** Reads the schema again when it has changed. */
+  /** Forgets the prepared statements, and reads the schema again, if it has changed since they were prepared. */
   #forgetStaleStatements(): void {
     this.#mayBeStale = false;
     // SQLite detects schema changes of other connections when a statement runs, not when it is prepared.

@@ -42,7 +42,7 @@ export class ScannerPool {
     return result!.table!;
   }
 
-  /** Makes the threads check for a changed schema. Must be called after a schema change. */
+  /** Makes the threads forget their prepared statements. Must be called after a change of the schema. */
   async forgetStatements(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.send([{ kind: 'forget-statements' }])));
   }

@@ -30,7 +30,10 @@ export interface MoveDeps extends DatabaseEnvironment {
   readonly migrations: readonly Migration[];
   readonly textIndexes: readonly TextIndex[];
   readonly randomness: Randomness;
-  /** Whether to replace the contents of a target that were moved away earlier (as when moving back), or that an unfinished move or restore has left. */
+  /**
+   * Whether to replace the contents of a target that were moved away earlier (as when moving back), or that an
+   * unfinished move or restore has left.
+   */
   readonly overwrites: boolean;
   onProgress(progress: MoveProgress): void;
 }

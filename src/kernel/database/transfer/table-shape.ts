@@ -58,7 +58,7 @@ interface SchemaRows {
   readonly unique: readonly UniqueRow[];
 }
 
-const textTypes = new Set(['text', 'integer', 'bigint']);
+const textAndNumberTypes = new Set(['text', 'integer', 'bigint']);
 const bytesTypes = new Set(['blob', 'bytea']);
 
 function tablesOf(columns: SchemaRows['columns'], unique: SchemaRows['unique']): TableShape[] {
@@ -78,7 +78,7 @@ function tablesOf(columns: SchemaRows['columns'], unique: SchemaRows['unique']):
 
 function isBytes(table: string, column: string, type: string): boolean {
   const known = type.toLowerCase();
-  if (textTypes.has(known)) return false;
+  if (textAndNumberTypes.has(known)) return false;
   if (bytesTypes.has(known)) return true;
   throw new Error(`the column ${table}.${column} has the type ${type}, which cannot be copied`);
 }
