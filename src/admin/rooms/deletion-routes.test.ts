@@ -122,6 +122,29 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await admin.refused('GET', '/v2/rooms/none/delete_status'), [400, 'M_INVALID_PARAM']);
     });
 
+    it('the progress of a deletion counts the local users of the room and, with a purge, its events', async () => {
+      for (const purge of [true, false]) {
+        const roomId = await anna.createRoom({ preset: 'public_chat' });
+        await ben.join(roomId);
+        for (const body of ['one', 'two', 'three']) await anna.say(roomId, body);
+        // The messages, the join and the events of the creation.
+        const { state } = await admin.do('GET', `/v1/rooms/${enc(roomId)}/state`);
+        const events = (state as object[]).length + 3;
+        const { delete_id: id } = await admin.do('DELETE', `/v2/rooms/${enc(roomId)}`, { purge });
+        const query = { action_name: 'rooms/deletion', resource_id: String(id), status: 'complete' };
+        const tasks = async () =>
+          (await admin.do('GET', '/v1/scheduled_tasks', undefined, query))['scheduled_tasks'] as {
+            progress: { done: number; total: number };
+          }[];
+        let [task] = await tasks();
+        while (!task) [task] = await tasks();
+        const { done, total } = task.progress;
+        assert.equal(done, total);
+        if (purge) assert.ok(total >= 2 + events, `${total} of ${2 + events}`);
+        else assert.equal(total, 2);
+      }
+    });
+
     it('DELETE /v1/rooms/{roomId} with purge: false removes the local users and keeps the room', async () => {
       const roomId = await anna.createRoom({ preset: 'public_chat' });
       const deleted = await admin.do('DELETE', `/v1/rooms/${enc(roomId)}`, { purge: false });

@@ -15,7 +15,7 @@ import { MatrixError, serverOfUser } from '../../protocol/index.ts';
 import { type RoomHead, type StoredEvent, transactionScope } from '../../room-engine/index.ts';
 import type { BlockedRooms } from '../blocking/blocked-rooms.ts';
 import type { RoomPurge } from '../purge/room-purge.ts';
-import { hasJoinedUsers } from '../purge/store.ts';
+import { countEvents, hasJoinedUsers } from '../purge/store.ts';
 import type { Rooms } from '../rooms.ts';
 
 /** A room to delete, and what happens to its local users. */
@@ -74,6 +74,9 @@ const maxAttempts = 5;
 /** Number of users who are removed between two writes of the progress. */
 const usersPerStep = 50;
 
+/** Number of events that are deleted between two writes of the progress. */
+const eventsPerStep = 2_000;
+
 /**
  * Device id in the transaction scope of the new room and its message; their transaction id is the id of the deletion.
  */
@@ -92,6 +95,8 @@ type Progress = {
   readonly newRoomId: string | null;
   /** Whether the message was sent and the aliases were moved to the new room. */
   readonly isMoved: boolean;
+  /** Numbers of events to delete and of deleted ones; null before the users have been listed, and without a purge. */
+  readonly events: { readonly total: number; readonly deleted: number } | null;
 };
 
 type Attempt = Pick<JobAttempt<Progress>, 'signal' | 'progress'>;
@@ -160,6 +165,7 @@ export class RoomDeletion {
       aliases: [],
       newRoomId: null,
       isMoved: false,
+      events: null,
     };
     await database.transaction(async (writer) => {
       if (blockedBy !== null) await blocked.blockIn(writer, order.roomId, blockedBy);
@@ -207,19 +213,19 @@ export class RoomDeletion {
       attempt,
     );
     const finished = await this.#finishMove(withMovedUsers, deleteId, attempt);
-    if (deletion.purge) await this.#purge(finished, attempt);
-    return finished;
+    return deletion.purge ? this.#purge(finished, attempt) : finished;
   }
 
   async #listUsers(deletion: Progress, { progress }: Attempt): Promise<Progress> {
     if (deletion.users !== null) return deletion;
-    const { rooms, serverName } = this.#deps;
+    const { database, rooms, serverName } = this.#deps;
     const head = await rooms.engine.heads.get(deletion.roomId);
     const users = [...(head?.members ?? [])]
       .filter(([userId]) => serverOfUser(userId) === serverName)
       .filter(([, membership]) => membership !== 'leave' && membership !== 'ban')
       .map(([userId]) => userId);
-    const withUsers = { ...deletion, users };
+    const events = deletion.purge ? { total: await countEvents(database, deletion), deleted: 0 } : null;
+    const withUsers = { ...deletion, users, events };
     await progress(withUsers);
     return withUsers;
   }
@@ -298,14 +304,28 @@ export class RoomDeletion {
     return withMovedUsers;
   }
 
-  async #purge({ roomId, roomNid, forcePurge }: Progress, { signal }: Attempt): Promise<void> {
+  async #purge(deletion: Progress, { signal, progress }: Attempt): Promise<Progress> {
+    const { roomId, roomNid, forcePurge } = deletion;
     const { purge, rooms, database, serverName, eventsQueued } = this.#deps;
     await rooms.engine.settled();
     await eventsQueued();
     const room = { roomId, roomNid };
     const mayDelete = async () => forcePurge || !(await hasJoinedUsers(database, room, serverName));
-    if (await purge.purge(room, mayDelete, signal)) return;
-    throw new Error('Local users are still in the room');
+    let events = deletion.events ?? { total: 0, deleted: 0 };
+    let unsaved = 0;
+    const deleted = async (count: number) => {
+      events = { ...events, deleted: events.deleted + count };
+      unsaved += count;
+      if (unsaved < eventsPerStep) return;
+      unsaved = 0;
+      await progress({ ...deletion, events });
+    };
+    if (!(await purge.purge(room, mayDelete, signal, deleted)))
+      throw new Error('Local users are still in the room');
+    // Deletions after the last write before a crash are not counted.
+    const finished = { ...deletion, events: { ...events, deleted: Math.max(events.deleted, events.total) } };
+    await progress(finished);
+    return finished;
   }
 }
 
@@ -320,10 +340,10 @@ function statusOf(found: Job): RoomDeletionStatus {
   };
 }
 
-/** Counts the local users who have been removed. */
-function progressOf({ users, kicked, failed }: Progress): JobProgress {
-  const done = kicked.length + failed.length;
-  return { done, total: users === null ? null : users.length };
+/** Counts the local users who have been removed and the events that have been deleted. */
+function progressOf({ users, kicked, failed, events }: Progress): JobProgress {
+  const done = kicked.length + failed.length + (events?.deleted ?? 0);
+  return { done, total: users === null ? null : Math.max(done, users.length + (events?.total ?? 0)) };
 }
 
 const shutdownOf = (deletion: Progress): RoomShutdown => ({

@@ -44,14 +44,25 @@ export class RoomPurge {
    * @param mayDelete whether the room may be deleted. Is called twice: before the room becomes unknown, so that a room
    * that must stay never becomes unknown, and again when the room can no longer change. Not called when an earlier call
    * has begun the deletion
+   * @param deleted called after each deletion of events, with their number
    * @returns whether the room is deleted; false if `mayDelete` refuses
    * @throws the reason of `signal` when it aborts before the end
    */
-  purge(room: PurgedRoom, mayDelete: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
-    return this.#deps.database.inBackground(() => this.#purge(room, mayDelete, signal));
+  purge(
+    room: PurgedRoom,
+    mayDelete: () => Promise<boolean>,
+    signal: AbortSignal,
+    deleted: (events: number) => Promise<void> = async () => undefined,
+  ): Promise<boolean> {
+    return this.#deps.database.inBackground(() => this.#purge(room, mayDelete, signal, deleted));
   }
 
-  async #purge(room: PurgedRoom, mayDelete: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+  async #purge(
+    room: PurgedRoom,
+    mayDelete: () => Promise<boolean>,
+    signal: AbortSignal,
+    deleted: (events: number) => Promise<void>,
+  ): Promise<boolean> {
     const { database, streams, engine } = this.#deps;
     const { heads, removals } = engine;
     if ((await store.roomExists(database, room)) && !(await mayDelete())) return false;
@@ -67,7 +78,7 @@ export class RoomPurge {
       }
       for (const table of this.tables) await this.#deleteTable(table, room, signal);
       await this.#deleteGroups(room, signal);
-      await this.#deleteEvents(room, signal);
+      await this.#deleteEvents(room, signal, deleted);
       return true;
     } finally {
       heads.unblock(room.roomId);
@@ -94,7 +105,11 @@ export class RoomPurge {
     }
   }
 
-  async #deleteEvents(room: PurgedRoom, signal: AbortSignal): Promise<void> {
+  async #deleteEvents(
+    room: PurgedRoom,
+    signal: AbortSignal,
+    deleted: (events: number) => Promise<void>,
+  ): Promise<void> {
     const { database, streams, engine, rows } = this.#deps;
     for (;;) {
       const nids = await store.someEvents(database, room, eventsAtOnce);
@@ -105,6 +120,7 @@ export class RoomPurge {
         await writer.deleteFrom('events').where('nid', 'in', nids).execute();
         publish(engine.removals, { kind: 'pruned', eventNids: nids });
       });
+      await deleted(nids.length);
     }
   }
 }

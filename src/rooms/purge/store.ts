@@ -37,6 +37,17 @@ export async function roomExists(database: Database, { roomNid }: PurgedRoom): P
   return row !== undefined;
 }
 
+/** Counts the events of a room. */
+export async function countEvents(database: Database, { roomNid }: PurgedRoom): Promise<number> {
+  const { count } = await database
+    .scanner<RoomTables>()
+    .selectFrom('events')
+    .select(({ fn }) => fn.countAll<number | string>().as('count'))
+    .where('room_nid', '=', roomNid)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
 /** Reads the nids of some events of a room: first events with a stream position, then events without. */
 export async function someEvents(
   database: Database,
