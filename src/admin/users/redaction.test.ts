@@ -110,18 +110,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await progress(redactId), { done: 6, total: 6 });
     });
 
-    it('redacts the events in the last of 10,000 rooms, of which the server knows no other, within 20 seconds', async () => {
+    it('redacts the events in the last of 10,000 rooms, of which the server knows no other', async () => {
       const user = await newUser();
       const roomId = await user.createRoom();
       const eventId = await user.say(roomId, 'spam');
       const rooms = [...Array.from({ length: 9_999 }, (_, index) => `!unknown${index}:test`), roomId];
-      const start = performance.now();
       const redactId = await redact(user.id, { rooms });
       assert.deepEqual((await finished(redactId))['failed_redactions'], {});
       const { content } = await user.do('GET', `/rooms/${enc(roomId)}/event/${enc(eventId)}`);
       assert.deepEqual(content, {});
       assert.deepEqual(await progress(redactId), { done: 2, total: 2 });
-      assert.ok(performance.now() - start < 20_000);
     });
 
     it('redacts more events than the rate limit of the user allows, and continues after a restart', async () => {
