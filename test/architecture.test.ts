@@ -278,7 +278,7 @@ describe('architecture', () => {
     );
   });
 
-  it('gives slices what they need at construction, except modules, whose API has services of slices that call modules', () => {
+  it('gives slices what they need at construction, except modules: their API offers services of slices that call modules', () => {
     const calls = openingSources.filter(
       ([file, text]) =>
         /\.(register|attach|supply)\w*\(/.test(withoutComments(text)) && file !== 'composition/modules.ts',
@@ -351,7 +351,10 @@ function interfacesIn(file: string, text: string): FoundInterface[] {
   }));
 }
 
-/** Returns the two different folders of one folder that contain the files; `undefined` where a file is itself in that one. */
+/**
+ * Returns the folders of the two files that are next to each other in the deepest folder that contains both files;
+ * `undefined` when one of the files is directly in that folder.
+ */
 function siblingFolders(file: string, otherFile: string): readonly [string, string] | undefined {
   const [names, otherNames] = [file.split('/').slice(0, -1), otherFile.split('/').slice(0, -1)];
   const depth = names.findIndex((name, index) => name !== otherNames[index]);

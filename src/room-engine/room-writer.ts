@@ -135,7 +135,7 @@ export class RoomWriter extends RoomReader {
     });
   }
 
-  /** Opens the sequences that number rooms, state keys and state groups. */
+  /** Makes the writer, and opens the sequences that number rooms, state keys and state groups. */
   static async open(deps: RoomWriterDeps): Promise<RoomWriter> {
     const [keys, groups, rooms] = await Promise.all([
       Sequence.open(deps.database, 'state_keys'),
@@ -150,7 +150,7 @@ export class RoomWriter extends RoomReader {
     return this.#writer.settled();
   }
 
-  /** Resolves when every added event is on disk or has failed. */
+  /** Stops the signing in the background as soon as every added event is on disk or has failed. */
   async close(): Promise<void> {
     await this.#writer.settled();
     this.#signer.close();

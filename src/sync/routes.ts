@@ -15,6 +15,7 @@ export type SetPresence = (
   device: {
     readonly userId: string;
     readonly deviceId: string | undefined;
+    /** Whether rate limits do not apply. */
     readonly isUnlimited?: boolean;
   },
   presence: 'online' | 'offline' | 'unavailable',

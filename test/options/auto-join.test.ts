@@ -83,8 +83,8 @@ describe('auto-join rooms', () => {
       assert.equal(status, 200, raw);
       const user = { ...visitor, token: String(body['access_token']) };
       assert.deepEqual(await assertJoined(user, 1), [room]);
-      const { user_id: name } = (await get(user, '/account/whoami')).body;
-      assert.equal(name, visitor.userId);
+      const { user_id: userId } = (await get(user, '/account/whoami')).body;
+      assert.equal(userId, visitor.userId);
       if (!forGuests) await server.stop();
     }
   });

@@ -61,10 +61,10 @@ export class Clients {
   }
 
   /**
-   * Registers a client, or returns its registration when one with the same metadata exists.
+   * Registers a client; a client with the same metadata as a registered one shares its registration.
    * @throws OAuthError invalid_client_metadata, invalid_redirect_uri
    */
-  async register(body: JsonObject): Promise<Client> {
+  async register(body: JsonObject): Promise<Pick<Client, 'clientId' | 'metadata'>> {
     const metadata = checkClientMetadata(body);
     const text = JSON.stringify(metadata);
     if (text.length > maxMetadata)
@@ -85,7 +85,7 @@ export class Clients {
         await writeUse(writer, clientId, now);
       }
     });
-    return { clientId, metadata, createdAt: now, lastUsedAt: now };
+    return { clientId, metadata };
   }
 
   /** Returns a registered client; `undefined` for an unknown id. */

@@ -174,7 +174,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         await clock.advance(1_000);
         return clients.register({ ...elementX, client_name });
       };
-      const [used, withSession] = [await register('used'), await register('open')];
+      const used = await clients.get((await register('used')).clientId);
+      const withSession = await register('open');
       await clock.advance(1_000);
       await database.transaction<OAuthTables, void>(async (writer) => {
         await clients.markUsedIn(writer, used);

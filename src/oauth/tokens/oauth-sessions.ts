@@ -40,7 +40,7 @@ const maxExchanged = 20;
 /** Maximum characters of a token; longer ones are refused without hashing. */
 const maxTokenLength = 255;
 
-/** The login type that modules receive when such a session is opened. */
+/** The login type that modules receive when a session is opened by OAuth 2.0. */
 const loginType = 'm.login.oauth';
 
 const hashOf = (token: string) => hash('sha256', token, 'base64url');

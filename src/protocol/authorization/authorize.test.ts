@@ -353,7 +353,7 @@ describe('authorize, v1 rule 11: m.room.redaction', () => {
   ]);
 });
 
-test('authorize calls isSignedBy to check whether the authorising server will sign an event that is not signed yet', () => {
+test('authorize asks isSignedBy about the authorising server of an event that is not signed yet, and looks for its signature when there is no isSignedBy', () => {
   const [version] = versions(12);
   const state = lookupIn(
     [create({}), membership(member, 'join')].map((fields) => testEvent(version!, fields)),

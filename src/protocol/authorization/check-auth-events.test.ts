@@ -13,15 +13,18 @@ import {
 } from './test/rule-cases.ts';
 import { createId, type EventFields, roomIdOf, testEvent } from './test/test-events.ts';
 
-interface ListCase {
+interface AuthEventsCase {
   readonly rule: string;
   readonly description: string;
   readonly versions: ReturnType<typeof versions>;
   readonly allowed: boolean;
-  /** The auth events of the message under test, besides the create event (which is one of them up to v11). */
+  /** The auth events of the event under test, besides the create event (which is one of them up to v11). */
   readonly authEvents: readonly EventFields[];
+  /** The event under test instead of a message. */
   readonly event?: EventFields;
+  /** Id of a rejected event. */
   readonly rejected?: string;
+  /** Whether the create event is unknown. */
   readonly withoutCreate?: boolean;
 }
 
@@ -29,7 +32,7 @@ const all = versions(1);
 const joined = { ...membership(member, 'join'), eventId: '$member' };
 const power = { ...levels({}), eventId: '$power' };
 
-const cases: readonly ListCase[] = [
+const cases: readonly AuthEventsCase[] = [
   {
     rule: '3',
     description: 'exactly the selected auth events',

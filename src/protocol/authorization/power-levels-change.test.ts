@@ -19,11 +19,12 @@ function change(before: JsonObject, after: JsonObject, sender = moderator) {
   return { event: levels(merged(after), sender), state: [levels(merged(before))] };
 }
 
-const changeableNames = namedLevels.filter((name) => name !== 'state_default' && name !== 'users_default');
+/** The named levels that tests can change alone: the other two also decide whether the sender may send the change. */
+const independentNames = namedLevels.filter((name) => name !== 'state_default' && name !== 'users_default');
 
 describe('authorize, rule 10.6: named levels', () => {
   testRules([
-    ...changeableNames.flatMap((name) => [
+    ...independentNames.flatMap((name) => [
       {
         rule: '10.6.1',
         description: `changing ${name} that is above the sender`,

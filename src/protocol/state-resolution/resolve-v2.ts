@@ -85,9 +85,9 @@ function fullConflictedSet(
 
 /**
  * Returns the power events among the conflicted events, and the conflicted events in their auth chains. Follows a
- * chain only as long as its events are conflicted. Since room version 12 this finds all of these events, because every
- * event between two conflicted events is in the subgraph. In algorithm v2, servers read step 1 like this, and need not
- * walk whole auth chains.
+ * chain only as long as its events are conflicted, so that it need not walk whole auth chains. Since room version 12
+ * this finds all of these events, because every event between two conflicted events is in the subgraph. In algorithm v2
+ * it may miss some, but other servers read step 1 in the same way.
  */
 function powerEventsWithAuthChains(conflicted: ReadonlyMap<string, RoomEvent>): RoomEvent[] {
   const selected = new Set<RoomEvent>();

@@ -130,7 +130,8 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('trimPending', () => {
     it('deletes the events of one pusher that became pending before a time, and keeps only the newest of its other events', async () => {
       const database = await open(pusherMigrations);
-      const [bobPusherId, carlPusherId] = [1, 2];
+      const bobPusherId = 1;
+      const carlPusherId = 2;
       const push = (pusherId: number, stream: number) => ({
         pusherId,
         stream,

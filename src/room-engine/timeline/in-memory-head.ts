@@ -6,8 +6,11 @@ import type { Extremity } from './extremity.ts';
 import type { HeadState, StateEntry } from './head-state.ts';
 import type { RoomHead, StateMark } from './room-head.ts';
 
-/** Maximum number of recent events that the head of an active room holds, so that a sync needs no query. */
-const maxRecent = 64;
+/**
+ * Number of recent events that the head of an active room keeps when it drops older ones, so that a sync needs no
+ * query. It drops events when it has more than twice this number.
+ */
+const keptRecent = 64;
 
 /** Estimated bytes of the recent events above which the older half of them is dropped. */
 const maxRecentBytes = 1024 * 1024;
@@ -128,7 +131,7 @@ export abstract class InMemoryHead implements RoomHead {
     if (stored.event.depth < this.#topDepth) this.#lateAt = stored.stream ?? 0;
     else this.#topDepth = stored.event.depth;
     this.#recentBytes += sizeOfEvent(stored);
-    if (this.#recent.length > maxRecent * 2) this.#dropRecent(maxRecent);
+    if (this.#recent.length > keptRecent * 2) this.#dropRecent(keptRecent);
     else if (this.#recentBytes > maxRecentBytes) this.#dropRecent(Math.floor(this.#recent.length / 2));
   }
 

@@ -13,10 +13,10 @@ const maxChainLength = 10_000;
 /** Maximum number of missing auth events that are fetched one by one before the whole chain is requested. */
 const maxSinglesFirst = 20;
 
-/** Maximum number of events that are fetched one by one in total. */
+/** Maximum number of events that are fetched one by one, before the request for the whole chain and again after it. */
 const maxSingles = 100;
 
-/** Maximum number of levels of the auth chain. */
+/** Maximum number of levels of the auth chain whose events are fetched one by one. */
 const maxDepth = 20;
 
 /** Fetches and stores missing auth events. */

@@ -81,12 +81,12 @@ export class OlderEventFetcher {
     });
   }
 
-  /** Places events before the timeline, oldest first. @returns whether an event was placed */
+  /** Places events before the timeline, oldest first; leaves out events that cannot be placed. */
   async #place(
     query: ServerQuery,
     chain: ReadonlyMap<string, VerifiedEvent>,
     maxStates: number,
-  ): Promise<boolean> {
+  ): Promise<void> {
     const older: OlderEvent[] = [];
     const placing = new Set<string>();
     let statesLeft = maxStates;
@@ -107,9 +107,7 @@ export class OlderEventFetcher {
         this.#deps.log.info({ err: error, eventId }, 'An older event could not be placed');
       }
     }
-    if (older.length === 0) return false;
-    await this.#deps.placement.backfill(query.roomId, older);
-    return true;
+    if (older.length > 0) await this.#deps.placement.backfill(query.roomId, older);
   }
 
   async #withoutState(eventIds: readonly string[]): Promise<string[]> {

@@ -1,11 +1,14 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
-/**
- * Milliseconds of the first and of the longest backoff, and the processing time of an event that makes the server's
- * next events wait.
- */
-const times = { first: 10_000, longest: 10 * 60_000, slow: 2_000 } as const;
+/** Milliseconds of the first backoff. */
+const firstBackoff = 10_000;
+
+/** Milliseconds of the longest backoff. */
+const longestBackoff = 10 * 60_000;
+
+/** Milliseconds of processing an event from which on the server's next events wait. */
+const slowProcessing = 2_000;
 
 /** Maximum number of cached pairs of room and server. */
 const maxRemembered = 10_000;
@@ -60,7 +63,7 @@ export class QueryBackoff {
   /** Starts a backoff of the server for this room, or doubles its length. */
   recordFailure(roomId: string, server: string): void {
     const lastLength = this.#backoffs.get(keyOf(roomId, server))?.length ?? 0;
-    const length = Math.min(Math.max(times.first, 2 * lastLength), times.longest);
+    const length = Math.min(Math.max(firstBackoff, 2 * lastLength), longestBackoff);
     this.#backoffs.set(keyOf(roomId, server), { until: this.#clock.now() + length, length });
   }
 
@@ -79,7 +82,7 @@ export class QueryBackoff {
 
   /** Records how long processing an event of the server took. @param took milliseconds, with all requests */
   recordDuration(roomId: string, server: string, took: number): void {
-    if (took >= times.slow) this.#slow.set(keyOf(roomId, server), this.#clock.now() + took);
+    if (took >= slowProcessing) this.#slow.set(keyOf(roomId, server), this.#clock.now() + took);
   }
 
   #ifInFuture(until: number | undefined): number | undefined {

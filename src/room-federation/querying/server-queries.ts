@@ -5,7 +5,7 @@ import type { QueryBackoff } from './query-backoff.ts';
 import type { RoomServers } from './room-servers.ts';
 import { ServerQuery } from './server-query.ts';
 
-/** Maximum milliseconds for all requests that one event needs. */
+/** Maximum milliseconds of a query, with all its requests. */
 const maxDuration = 120_000;
 
 /** Opens queries about rooms, and aborts them all on shutdown. */

@@ -33,7 +33,7 @@ export function presetOfVisibility(visibility: 'public' | 'private'): Preset {
 /**
  * Returns the power levels of a new room.
  * @param trusted users besides the creator who have the creator's level, in room versions without `additional_creators`
- * @param overrides applied in order, key by key; null values keep the previous value Source: the option
+ * @param overrides applied in order, key by key; null values keep the previous value. Source: the option
  * `default_power_level_content_override`.
  */
 export function initialPowerLevels(

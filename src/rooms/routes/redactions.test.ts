@@ -24,28 +24,29 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(redactedBecause?.['event_id'], redaction['event_id']);
       assert.deepEqual(redactedBecause?.['content'], { reason: 'rude', redacts: eventId });
       assert.equal((event['unsigned'] as Record<string, unknown>)['redacted_by'], redaction['event_id']);
-      for (const raw of [
+      for (const answer of [
         await ben.call('GET', '/sync'),
         await ben.call('GET', `/rooms/${enc(roomId)}/messages?dir=b`),
         await ben.call('GET', `/rooms/${enc(roomId)}/context/${enc(eventId)}`),
       ]) {
-        assert.doesNotMatch(raw.raw, /secret/);
+        assert.doesNotMatch(answer.raw, /secret/);
       }
     });
 
     it('requires the redact level only for redactions of events of other users', async () => {
       const { anna, ben } = users;
       const roomId = await room();
-      const [idOfAnna, idOfBen] = [await anna.say(roomId, 'a'), await ben.say(roomId, 'b')];
+      const eventOfAnna = await anna.say(roomId, 'a');
+      const eventOfBen = await ben.say(roomId, 'b');
       await assertRefused(
         ben,
         'PUT',
-        `/rooms/${enc(roomId)}/redact/${enc(idOfAnna)}/1`,
+        `/rooms/${enc(roomId)}/redact/${enc(eventOfAnna)}/1`,
         {},
         403,
         'M_FORBIDDEN',
       );
-      const content = { redacts: idOfAnna };
+      const content = { redacts: eventOfAnna };
       await assertRefused(
         ben,
         'PUT',
@@ -54,10 +55,10 @@ for (const database of selectedDatabases(import.meta.url)) {
         403,
         'M_FORBIDDEN',
       );
-      await ben.redact(roomId, idOfBen);
-      const sent = await anna.send(roomId, 'm.room.redaction', { redacts: idOfAnna, reason: 'x' });
-      assert.deepEqual((await eventOf(ben, roomId, idOfAnna))['content'], {});
-      assert.equal((await eventOf(ben, roomId, sent))['redacts'], idOfAnna);
+      await ben.redact(roomId, eventOfBen);
+      const sent = await anna.send(roomId, 'm.room.redaction', { redacts: eventOfAnna, reason: 'x' });
+      assert.deepEqual((await eventOf(ben, roomId, eventOfAnna))['content'], {});
+      assert.equal((await eventOf(ben, roomId, sent))['redacts'], eventOfAnna);
     });
 
     it('removes the content of redacted state events and the data derived from them', async () => {

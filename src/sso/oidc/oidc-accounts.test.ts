@@ -48,7 +48,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await api('GET', '/_matrix/client/v3/profile/@judy:test')).status, 404);
     });
 
-    it('binds no mail address that another account has, or that the identity provider has not verified', async () => {
+    it('binds the mail address of a user, unless another account has it or the identity provider reports it as not verified', async () => {
       idp.user = {
         sub: 'm1',
         preferred_username: 'owner',

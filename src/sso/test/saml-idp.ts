@@ -77,6 +77,7 @@ export class SamlIdp {
       : response;
   }
 
+  /** Returns a response as browsers send it: its XML in base64. */
   async response(options: ResponseOptions): Promise<string> {
     return Buffer.from(await this.xml(options)).toString('base64');
   }

@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from '../../../test/support/servers/
 import { type ClientEventJson, TestClient } from '../../../test/support/users/test-client.ts';
 
 for (const database of selectedDatabases(import.meta.url)) {
-  describe(`state of a limited timeline in GET /sync, on ${database}`, () => {
+  describe(`timelines and their state in GET /sync, on ${database}`, () => {
     let server: TestServer;
     before(async () => {
       server = await startTestServer({ database });

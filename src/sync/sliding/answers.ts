@@ -72,13 +72,13 @@ export class Answers {
 
   /**
    * Makes the answer for a range.
-   * @param devices answers of the extensions about the device
+   * @param deviceAnswers answers of the extensions about the device
    * @returns `outdated` when a membership has changed after the range, so that the caller must choose a new range
    */
   async make(
     request: SlidingSyncRequest,
     range: AnswerRange,
-    devices: readonly ExtensionAnswer[],
+    deviceAnswers: readonly ExtensionAnswer[],
   ): Promise<Answer | 'outdated'> {
     const { clock, roomList, listFilter, marks, sources, maxTimelineEvents } = this.#deps;
     const { userId, body } = request;
@@ -105,7 +105,7 @@ export class Answers {
     const extensions = await this.#deps.extensions.answers(
       { ...range, userId, deviceId, rooms: relevantRooms },
       body.extensions ?? {},
-      devices,
+      deviceAnswers,
     );
     const changedRooms = relevantRooms.filter(({ result }) => result.text !== undefined);
     const counts = [...selection.counts].map(([name, count]) => [name, { count }]);
@@ -116,7 +116,7 @@ export class Answers {
         changedRooms.map(({ request: { room }, result }) => [room.roomId, result.text ?? '']),
       ),
       extensions: extensionsText(
-        extensions.filter((answer) => answer.hasNewData || devices.includes(answer)),
+        extensions.filter((answer) => answer.hasNewData || deviceAnswers.includes(answer)),
       ),
       hasNewData: changedRooms.length > 0 || extensions.some((answer) => answer.hasNewData),
       sent: sentAfter(connection, { listed, relevantRooms, extensions }, roomChanges, sources.extensionBits),

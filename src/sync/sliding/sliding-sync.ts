@@ -115,9 +115,10 @@ export class SlidingSync {
       const upTo = streams.current;
       const changes = since === undefined ? undefined : feed.changes(since, upTo);
       const range = { connection, since, upTo, changes };
-      const devices = await this.#deviceAnswers(request, range);
+      const deviceAnswers = await this.#deviceAnswers(request, range);
       const answer =
-        this.#quietAnswer(request, range, devices) ?? (await answers.make(request, range, devices));
+        this.#quietAnswer(request, range, deviceAnswers) ??
+        (await answers.make(request, range, deviceAnswers));
       if (answer === 'outdated') continue;
       if (answer.hasNewData || since === undefined) return answer;
       const hasMore = await this.#waitForMore(feed, upTo, deadline, signal);
@@ -129,11 +130,14 @@ export class SlidingSync {
     return this.#deps.extensions.ofDevice({ ...range, userId, deviceId }, body.extensions ?? {});
   }
 
-  /** Returns the answer without new data for a client that repeats its last request. */
+  /**
+   * Returns the answer to a client that repeats its last request when only presence has changed: then only the
+   * extensions about the device may have new data.
+   */
   #quietAnswer(
     request: SlidingSyncRequest,
     { connection: { lastAnswer }, upTo, changes }: AnswerRange,
-    devices: readonly ExtensionAnswer[],
+    deviceAnswers: readonly ExtensionAnswer[],
   ): Answer | undefined {
     if (!changes || !this.#arePresenceOnly(changes) || lastAnswer?.request !== digestOf(request))
       return undefined;
@@ -141,8 +145,8 @@ export class SlidingSync {
       upTo,
       lists: lastAnswer.lists,
       rooms: '{}',
-      extensions: extensionsText(devices),
-      hasNewData: devices.some(({ hasNewData }) => hasNewData),
+      extensions: extensionsText(deviceAnswers),
+      hasNewData: deviceAnswers.some(({ hasNewData }) => hasNewData),
       sent: new Map(),
       relevantRooms: [],
     };

@@ -16,16 +16,16 @@ const maxImages = 3;
  */
 export function describePage(page: PageElements, url: string): PageResult {
   const base = page.base === undefined ? url : (URL.parse(page.base, url)?.href ?? url);
-  const linked = describeJsonLd(page.jsonLd);
+  const jsonLd = describeJsonLd(page.jsonLd);
   const properties: Record<string, string> = {
     ...withoutEmpty({
       'og:title': page.title || page.headings[0],
       'og:description': page.metas.get('description') || summarize(page.paragraphs),
     }),
     ...withoutEmpty({
-      'og:title': linked.title,
-      'og:description': linked.description,
-      'og:site_name': linked.siteName,
+      'og:title': jsonLd.title,
+      'og:description': jsonLd.description,
+      'og:site_name': jsonLd.siteName,
     }),
     ...twitterCard(page.metas),
     ...openGraph(page.metas),
@@ -36,7 +36,7 @@ export function describePage(page: PageElements, url: string): PageResult {
     page.metas.get('og:image:url'),
     page.metas.get('twitter:image'),
     page.metas.get('twitter:image:src'),
-    linked.image,
+    jsonLd.image,
     page.metas.get('itemprop image'),
     hrefOf(page, 'image_src'),
     pictureOf(page, base),
@@ -79,10 +79,10 @@ function withoutEmpty(values: Readonly<Record<string, string | undefined>>): Rec
 
 /** Returns the largest image of a page; where none has a size, the first one. Decorations and `data:` URLs are left out. */
 function pictureOf({ images }: PageElements, base: string): string | undefined {
-  const linked = images.filter(({ src }) => webUrl(src, base) !== undefined);
-  const sized = linked.flatMap(({ src, area = 0 }) => (area >= minImageArea ? [{ src, area }] : []));
+  const onWeb = images.filter(({ src }) => webUrl(src, base) !== undefined);
+  const sized = onWeb.flatMap(({ src, area = 0 }) => (area >= minImageArea ? [{ src, area }] : []));
   const largest = sized.sort((a, b) => b.area - a.area)[0];
-  return (largest ?? linked.find(({ area }) => area === undefined))?.src;
+  return (largest ?? onWeb.find(({ area }) => area === undefined))?.src;
 }
 
 const hrefOf = ({ links }: PageElements, rel: string) =>

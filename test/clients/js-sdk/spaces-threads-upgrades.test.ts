@@ -59,7 +59,7 @@ test('shows the children of a space, and its hierarchy', async () => {
   await eventually('no child', () => !childrenOf(spaceRoom).includes(room));
 });
 
-test('shows edits and reactions to current members, and to a device that logs in later', async (context) => {
+test('shows edits to current members and to a device that logs in later, and reactions until they are redacted', async (context) => {
   const room = await sharedRoom();
   const { event_id } = await alice.client.sendTextMessage(room, 'Wram');
   const message = await bob.event(room, event_id);
@@ -170,7 +170,7 @@ for (const [from, to] of [
   });
 }
 
-test('schedules, restarts, sends and cancels a delayed state event', async () => {
+test('schedules, restarts, sends and cancels a delayed state event, and refuses a delay above the maximum', async () => {
   const room = await sharedRoom({
     power_level_content_override: { events: { 'org.example.call': 0 } },
   });

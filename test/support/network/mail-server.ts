@@ -5,15 +5,16 @@ import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 
 /** A mail as the mail server has received it. */
 export interface ReceivedMail {
-  /** Addresses of the envelope. */
+  /** Sender in the envelope. */
   readonly from: string;
+  /** Recipients in the envelope. */
   readonly to: readonly string[];
   readonly isSecure: boolean;
   /** User name of the session. */
   readonly user: string | undefined;
   /** The parsed mail. */
   readonly content: Email;
-  /** Bytes as they were received. */
+  /** The mail as it was received. */
   readonly raw: string;
 }
 

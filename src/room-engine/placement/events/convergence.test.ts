@@ -43,15 +43,16 @@ function draftOf(room: ReferenceRoom, { who, whom, what, level, after, lag }: At
     content: { membership },
   });
   const privileged = room.version.privilegedCreators;
-  const users_ = { ...(privileged ? {} : { [ann]: 100 }), [ben]: 50, [target]: level };
-  if (privileged) delete users_[ann];
+  const userLevels: Record<string, number> = { [ann]: 100, [ben]: 50, [target]: level };
+  // Since room version 12, power levels must not name a creator.
+  if (privileged) delete userLevels[ann];
   const drafts: ReferenceDraft[] = [
     member(sender, 'join'),
     member(sender, 'leave'),
     member(target, 'leave'),
     member(target, 'ban'),
     member(target, 'invite'),
-    { ...common, type: 'm.room.power_levels', stateKey: '', content: { users: users_ } },
+    { ...common, type: 'm.room.power_levels', stateKey: '', content: { users: userLevels } },
     {
       ...common,
       type: 'm.room.join_rules',
@@ -115,6 +116,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         const before = new Set(room.events.keys());
         for (const attempt of attempts) {
           const draft = draftOf(room, attempt);
+          // The servers have no history before the join, so that no event forks the room there.
           if (draft.prev?.every((eventId) => before.has(eventId) && eventId !== room.forwardExtremities[0])) {
             room.add({ ...draft, prev: [entry.event.event.eventId] });
           } else room.add(draft);

@@ -12,11 +12,11 @@ export function rejectionByAuthEvents(
   auth: ReadonlyMap<string, StoredEvent>,
 ): string | undefined {
   if (!hasStorableKey(event)) return 'its type or state key has a NUL character or an unpaired surrogate';
-  const list = checkAuthEvents(event, {
+  const listVerdict = checkAuthEvents(event, {
     event: (eventId) => auth.get(eventId)?.event,
     isRejected: (eventId) => auth.get(eventId)?.rejected === true,
   });
-  if (!list.allowed) return list.reason;
+  if (!listVerdict.allowed) return listVerdict.reason;
   const verdict = authorize(event, stateLookup(stateOfAuthEvents(auth.values())));
   return verdict.allowed ? undefined : verdict.reason;
 }

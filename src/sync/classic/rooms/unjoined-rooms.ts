@@ -117,7 +117,7 @@ export class UnjoinedRooms {
   ): Promise<StoredEvent | undefined> {
     if (after !== undefined && room.stream <= after) return undefined;
     const ownEvent = await this.#engine.events.get(room.eventNid);
-    return ownEvent && endsMembership(ownEvent, userId) ? ownEvent : undefined;
+    return ownEvent && isOwnMembership(ownEvent, userId) ? ownEvent : undefined;
   }
 
   /**
@@ -206,8 +206,8 @@ const asStripped = (stored: StoredEvent): StrippedState =>
   strippedState({ ...stored.event, content: visibleContent(stored) });
 
 /**
- * Whether a membership event itself says that the user is not in the room. State resolution, or late
- * knowledge of the state, may also end a membership; then the event is about another user.
+ * Whether the event that ended a user's membership is a membership event of this user. When state resolution or late
+ * knowledge of the state ended the membership, it is another event.
  */
-export const endsMembership = ({ event }: StoredEvent, userId: string): boolean =>
+export const isOwnMembership = ({ event }: StoredEvent, userId: string): boolean =>
   event.type === 'm.room.member' && event.stateKey === userId;

@@ -13,7 +13,10 @@ export const membersIn = (events: readonly { type: string; state_key?: string }[
     .map(({ state_key }) => state_key)
     .sort();
 
-/** Returns a function that registers users, creates a public room of the first user and lets all users join it. */
+/**
+ * Returns a function that registers users, creates a public room of the first user and lets all users join it. It returns
+ * the first three users; when there are only two, `cleo` is also Ben.
+ */
 export function usersInRoomOn(server: () => TestServer) {
   let names = 0;
   return async (count: number) => {

@@ -16,11 +16,11 @@ export class Extensions {
     this.#device = Map.groupBy(sources.device, ({ section }) => section.extension);
   }
 
-  /** Returns the answers of all enabled extensions; `devices` is the result of `ofDevice`. */
+  /** Returns the answers of all enabled extensions; `deviceAnswers` is the result of `ofDevice`. */
   async answers(
     context: ExtensionContext,
     requests: ExtensionRequests,
-    devices: readonly ExtensionAnswer[],
+    deviceAnswers: readonly ExtensionAnswer[],
   ): Promise<ExtensionAnswer[]> {
     const { accountData, ephemeral, extensions } = this.#sources;
     const answers: Promise<ExtensionAnswer>[] = [];
@@ -38,7 +38,7 @@ export class Extensions {
       if (request)
         answers.push(section.answer(userId, range, request).then((answer) => ({ name, ...answer })));
     }
-    return [...devices, ...(await Promise.all(answers))];
+    return [...deviceAnswers, ...(await Promise.all(answers))];
   }
 
   /**

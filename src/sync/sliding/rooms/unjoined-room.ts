@@ -4,7 +4,7 @@ import { RoomView, type VisibleEvent } from '../../../rooms/index.ts';
 import type { EventText } from '../../classic/rooms/event-text.ts';
 import { type StateNids, stateChanges, stateOfGroup } from '../../classic/rooms/room-state.ts';
 import { readTimeline, type Timeline } from '../../classic/rooms/timeline.ts';
-import { endsMembership, type UnjoinedRooms } from '../../classic/rooms/unjoined-rooms.ts';
+import { isOwnMembership, type UnjoinedRooms } from '../../classic/rooms/unjoined-rooms.ts';
 import { pastFields } from './room-fields.ts';
 import { nothingNew, type RoomRequest, type RoomResult } from './room-request.ts';
 import { roomText } from './room-text.ts';
@@ -88,7 +88,7 @@ export class UnjoinedRoom {
     const ownEvent = await engine.events.get(room.eventNid);
     if (
       !ownEvent ||
-      !endsMembership(ownEvent, recipient.userId) ||
+      !isOwnMembership(ownEvent, recipient.userId) ||
       timeline.events.some(({ stored }) => stored.nid === ownEvent.nid)
     )
       return timeline;
@@ -110,7 +110,7 @@ export class UnjoinedRoom {
         : await stateOfGroup(engine, lastLeave.event?.stateGroup);
     }
     const ownEvent = await engine.events.get(room.eventNid);
-    if (!ownEvent || !endsMembership(ownEvent, recipient.userId)) return state;
+    if (!ownEvent || !isOwnMembership(ownEvent, recipient.userId)) return state;
     return state.set(stateMapKey('m.room.member', recipient.userId), room.eventNid);
   }
 }

@@ -49,7 +49,7 @@ test('an administrator sees which servers cannot be reached, and ends the backof
   await status('is sent at once');
 });
 
-test('an administrator looks at media, and puts a file in quarantine', async () => {
+test('an administrator looks at media, puts a file in quarantine and deletes it', async () => {
   await link('Media').click();
   await ui.page.getByRole('link', { name: /@anna:test/ }).waitFor();
   await inspect('media');
