@@ -20,9 +20,9 @@ const v3 = '/_matrix/client/v3';
 const password = 'correct horse';
 const jwtSecret = Buffer.from('a shared secret that is long enough for HMAC with SHA-256');
 const idp = new SamlIdp('https://idp.client.example');
-const [accountPage, signInPage, linkPage] = ['account', 'oauth2/sign_in', 'oauth2/link'].map(
-  (page) => `/_synapse/client/${page}`,
-) as [string, string, string];
+const accountPage = '/_synapse/client/account';
+const signInPage = '/_synapse/client/oauth2/sign_in';
+const linkPage = '/_synapse/client/oauth2/link';
 /** Ways to log in that create an account at the first login. */
 const providers = new Set(['CAS', 'SAML', 'a JSON web token']);
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';

@@ -143,7 +143,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }
       assert.equal(signRequests().length, 0);
       const enabled = await usePolicy();
-      assert.equal((await send('asked')).status, 200);
+      assert.equal((await send('checked')).status, 200);
       assert.equal(signRequests().length, 1);
       await anna.redact(roomId, enabled);
       assert.equal((await send('free again')).status, 200);

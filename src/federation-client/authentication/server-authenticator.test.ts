@@ -9,12 +9,10 @@ import { canonicalJson, type JsonValue, parseJson, type SigningKey, signJson } f
 import { authorize } from '../requests/request-signature.ts';
 import { formatXMatrix, parseXMatrix } from '../requests/x-matrix.ts';
 
-const [ownKey, key, retired, expired] = ['own', 'a', 'old', 'b'].map((name) => newSigningKey(name)) as [
-  SigningKey,
-  SigningKey,
-  SigningKey,
-  SigningKey,
-];
+const ownKey = newSigningKey('own');
+const key = newSigningKey('a');
+const retired = newSigningKey('old');
+const expired = newSigningKey('b');
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('XMatrixAuthenticator', () => {

@@ -18,9 +18,11 @@ import type { FederationClientConfig } from '../config.ts';
 import type { KeyTables } from './tables.ts';
 
 const hour = 3_600_000;
-const [ownKey, aKey, oldKey, notaryKey, strangersKey] = ['own', 'a', 'old', 'n', 's'].map((name) =>
-  newSigningKey(name),
-) as [SigningKey, SigningKey, SigningKey, SigningKey, SigningKey];
+const ownKey = newSigningKey('own');
+const aKey = newSigningKey('a');
+const oldKey = newSigningKey('old');
+const notaryKey = newSigningKey('n');
+const strangersKey = newSigningKey('s');
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
 

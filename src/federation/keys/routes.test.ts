@@ -14,7 +14,6 @@ import {
   canonicalJson,
   isJsonObject,
   type JsonObject,
-  type SigningKey,
   signJson,
   type VerifyKey,
   verifyJson,
@@ -22,9 +21,10 @@ import {
 import { keyRoutes } from '../index.ts';
 import { Notary } from './notary.ts';
 
-const [ownKey, notaryKey, aKey, oldKey] = ['own', 'notary', 'a', 'old'].map((name) =>
-  newSigningKey(name),
-) as [SigningKey, SigningKey, SigningKey, SigningKey];
+const ownKey = newSigningKey('own');
+const notaryKey = newSigningKey('notary');
+const aKey = newSigningKey('a');
+const oldKey = newSigningKey('old');
 const hour = 3_600_000;
 
 forSelectedDatabases(import.meta.url, (open) => {

@@ -15,11 +15,9 @@ import { Templates } from '../templates/index.ts';
 import { Pages, pageStaticFiles, pageTemplates, staticFiles } from './index.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hearth-pages-'));
-const [templates, files, secret] = ['templates', 'files', 'secret'].map((name) => join(folder, name)) as [
-  string,
-  string,
-  string,
-];
+const templates = join(folder, 'templates');
+const files = join(folder, 'files');
+const secret = join(folder, 'secret');
 for (const path of [templates, files, join(files, 'img'), secret]) mkdirSync(path);
 writeFileSync(
   join(templates, 'hello.html'),

@@ -15,8 +15,17 @@ import { MediaFiles } from '../providers/media-files.ts';
 import { ImageTasks } from './image-tasks.ts';
 import { Thumbnails } from './thumbnails.ts';
 
-/** Widths for which the program of the test hangs, makes a thumbnail, deletes its source, or refuses. */
-const [hang, make, loseSource, refuse] = [1, 2, 3, 4];
+/** Width for which the program of the test hangs. */
+const hang = 1;
+
+/** Width for which the program of the test makes a thumbnail. */
+const make = 2;
+
+/** Width for which the program of the test deletes its source. */
+const loseSource = 3;
+
+/** Width for which the program of the test refuses the image. */
+const refuse = 4;
 
 /** How many requests for different images may wait. */
 const maxWaiting = 60;

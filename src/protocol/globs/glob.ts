@@ -84,7 +84,7 @@ export const containsAsWords = (text: string, literal: string): boolean => compi
 
 /**
  * Whether a text contains a literal between word boundaries.
- * @param mayContinue is asked at each occurrence of the literal; when it returns false the search ends without a match
+ * @param mayContinue is called at each occurrence of the literal; when it returns false the search ends without a match
  */
 export function containsWord(text: string, literal: string, mayContinue = always as () => boolean): boolean {
   let at = text.indexOf(literal);
