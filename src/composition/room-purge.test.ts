@@ -20,7 +20,6 @@ const ofEvents = ['event_auth', 'redacted_events'];
 forSelectedDatabases(import.meta.url, (open) => {
   describe('RoomPurge over all slices', () => {
     let fixture: RoomsUnderTest;
-    let purge: RoomPurge;
     before(async () => {
       fixture = await RoomsUnderTest.open(open, migrations.slice(0, 0));
     });
@@ -32,7 +31,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       const withRoomIds = [...known]
         .filter(([, names]) => names.includes('room_id') || names.includes('room_nid'))
         .map(([table]) => table);
-      purge = new RoomPurge({ database, streams: fixture.streams, engine: fixture.engine, rows: roomRows });
+      const purge = new RoomPurge({
+        database,
+        streams: fixture.streams,
+        engine: fixture.engine,
+        rows: roomRows,
+      });
       const covered = [
         ...purge.tables.map(({ table }) => table),
         ...others,

@@ -7,14 +7,13 @@ import type { consentOptions } from './consent.ts';
 import type { registrationOptions } from './registration.ts';
 import type { sessionOptions } from './sessions.ts';
 
-type Captcha = Static<TObject<typeof captchaOptions & typeof registrationOptions>>;
-type Registration = Captcha;
+type Registration = Static<TObject<typeof captchaOptions & typeof registrationOptions>>;
 type Sessions = Static<TObject<typeof sessionOptions & typeof registrationOptions>>;
 type Activity = Static<TObject<typeof activityOptions>>;
 type Calls = Static<TObject<typeof callOptions>>;
 type Consent = Static<TObject<typeof consentOptions>>;
 
-const captcha: Rule<Captcha> = (values, view) => {
+const captcha: Rule<Registration> = (values, view) => {
   if (!values.enable_registration_captcha) return;
   for (const key of ['recaptcha_public_key', 'recaptcha_private_key'] as const) {
     if (values[key] === null) view.error('enable_registration_captcha', `needs ${key}`);

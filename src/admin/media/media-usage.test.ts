@@ -10,6 +10,7 @@ import type { MediaTables } from '../../media/tables.ts';
 import { subtractFromUsage } from '../../media/usage/usage.ts';
 import { profileMigrations } from '../../profiles/migrations.ts';
 import type { ProfileTables } from '../../profiles/tables.ts';
+import { randomNumbers } from '../test/random-numbers.ts';
 import { MediaUsage, type UsageFilter, usageOrders } from './media-usage.ts';
 
 /** Users by the letter of their user id. `sizes` are the bytes of their uploads, which are made at the times 1, 2, 3 … */
@@ -151,12 +152,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('counts the exact files and bytes of random periods after random uploads and deletions', async () => {
       const database = await open([...mediaMigrations, ...profileMigrations]);
-      // A linear congruential generator, so that each run has the same uploads and periods.
-      let seed = 7;
-      const random = (below: number) => {
-        seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
-        return Math.floor((seed / 2 ** 31) * below);
-      };
+      const random = randomNumbers();
       const uploads = Array.from({ length: 80 }, (_, index) => ({
         mediaId: `m${index}`,
         userId: `@u${random(30)}:test`,

@@ -8,20 +8,12 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
 import { roomMigrations } from '../../room-engine/migrations/index.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
+import { randomNumbers } from '../test/random-numbers.ts';
 import { type RoomFilter, RoomList, type RoomOrder, roomOrders } from './room-list.ts';
 
 const migrations = [...roomMigrations, ...directoryMigrations];
 
 type Room = DirectoryTables['room_stats'];
-
-/** Returns numbers below a bound, the same ones in each run: a linear congruential generator. */
-function randomNumbers(): (below: number) => number {
-  let seed = 7;
-  return (below) => {
-    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
-    return Math.floor((seed / 2 ** 31) * below);
-  };
-}
 
 /** Inserts rooms with random values; some of their numbers are missing. Returns them with the ids of the public ones. */
 async function insertRooms(database: Database, count: number) {

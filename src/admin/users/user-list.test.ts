@@ -11,6 +11,7 @@ import { migrate } from '../../kernel/database/index.ts';
 import { profileMigrations } from '../../profiles/migrations.ts';
 import type { ProfileTables } from '../../profiles/tables.ts';
 import { Administration } from '../test/administration.ts';
+import { randomNumbers } from '../test/random-numbers.ts';
 import { userListChecks, userListMigrations } from './migrations.ts';
 import { UserList, type UserOrder } from './user-list.ts';
 
@@ -212,10 +213,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       await migrate(database, [...before, ...userListMigrations]);
       for (const check of userListChecks)
         assert.equal((await check.find({ main: database, state: database })).count, 0, check.problem);
-      const read = async (by: UserOrder, descending: boolean, name?: string, users = list) => {
+      const read = async (by: UserOrder, descending: boolean, name?: string, source = list) => {
         const filter = { notTypes: [], deactivated: false, name };
         const readFrom = (start: Parameters<UserList['page']>[2]['start']) =>
-          users.page(filter, { by, descending }, { start, limit: 2 });
+          source.page(filter, { by, descending }, { start, limit: 2 });
         const ids: string[] = [];
         for (let after: { value: string | number; key: string | number } | undefined; ; ) {
           const page = await readFrom(after ? { after } : { offset: 0 });
@@ -234,12 +235,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       const countingList = new UserList({ database, lastSeen }, 1);
       assert.equal(await read('displayname', true, undefined, countingList), 'afcebd');
       assert.equal(await read('last_seen_ts', false, undefined, countingList), 'bdfcae');
-      for (const users of [list, countingList]) {
-        assert.deepEqual(await users.count({ notTypes: [], name: 'a', deactivated: false }), 3);
-        assert.equal(await read('name', true, 'A', users), 'eca');
-        assert.equal(await read('displayname', false, 'A', users), 'cea');
-        assert.equal(await read('last_seen_ts', true, 'A', users), 'aec');
-        assert.equal(await read('name', false, 'nothing', users), '');
+      for (const source of [list, countingList]) {
+        assert.deepEqual(await source.count({ notTypes: [], name: 'a', deactivated: false }), 3);
+        assert.equal(await read('name', true, 'A', source), 'eca');
+        assert.equal(await read('displayname', false, 'A', source), 'cea');
+        assert.equal(await read('last_seen_ts', true, 'A', source), 'aec');
+        assert.equal(await read('name', false, 'nothing', source), '');
       }
     });
 
@@ -250,12 +251,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         ...profileMigrations,
         ...userListMigrations,
       ]);
-      // A linear congruential generator, so that each run has the same users and offsets.
-      let seed = 7;
-      const random = (below: number) => {
-        seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
-        return Math.floor((seed / 2 ** 31) * below);
-      };
+      const random = randomNumbers();
       const users = Array.from({ length: 60 }, (_, index) => ({
         ...account(`@${random(1_000)}-${index}:test`),
         user_type: [null, 'bot', 'support', ''][random(4)]!,

@@ -83,10 +83,10 @@ const batches = (servers: readonly string[]) =>
     servers.slice(index * maxServers, (index + 1) * maxServers),
   );
 
-/** Returns the body of the query. */
-function criteriaOf(wantedByServer: readonly (readonly WantedKey[])[]): JsonObject {
+/** Returns the member `server_keys` of a query. @param keysOfServers the keys that are wanted of each server */
+function criteriaOf(keysOfServers: readonly (readonly WantedKey[])[]): JsonObject {
   return Object.fromEntries(
-    wantedByServer.map((wantedKeys) => [
+    keysOfServers.map((wantedKeys) => [
       wantedKeys[0]!.serverName,
       Object.fromEntries(
         wantedKeys.map(({ keyId, validUntil }) => [keyId, { minimum_valid_until_ts: validUntil }]),

@@ -21,9 +21,11 @@ const cacheLifetime = 5 * 60_000;
 const maxProfileBytes = 65_536;
 
 interface CachedProfile {
+  /** Milliseconds of the monotonic clock. */
   readonly expiresAt: number;
   /** `undefined`: the server has answered that there is no such profile. */
   readonly profile: JsonObject | undefined;
+  /** Bytes of JSON. */
   readonly size: number;
 }
 

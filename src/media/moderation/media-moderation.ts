@@ -22,7 +22,7 @@ export interface MediaModerationDeps {
 }
 
 /** Selects media to delete by its last use and its size. */
-export interface MediaAge {
+export interface DeletionCriteria {
   /** Milliseconds since the epoch: media that was used at this time or later is kept. */
   readonly before: number;
   /** Bytes: media of this size and smaller media is kept. */
@@ -206,14 +206,14 @@ export class MediaModeration {
    * @returns the ids of the deleted uploads
    */
   async deleteOldLocal(
-    age: MediaAge,
+    criteria: DeletionCriteria,
     kept: (mediaIds: readonly string[]) => Promise<ReadonlySet<string>>,
     limit: number,
   ): Promise<string[]> {
     await this.#deps.access.flush();
     const deleted: string[] = [];
     for (let after = ''; ; ) {
-      const ids = await this.#readOldLocal(age, after);
+      const ids = await this.#readOldLocal(criteria, after);
       const keptIds = await kept(ids);
       const unused = ids.filter((id) => !keptIds.has(id)).slice(0, limit - deleted.length);
       deleted.push(...(await this.#deleteByIds(unused, exceptKept)));
@@ -293,7 +293,7 @@ export class MediaModeration {
     return deleted;
   }
 
-  async #readOldLocal({ before, largerThan }: MediaAge, after: string): Promise<string[]> {
+  async #readOldLocal({ before, largerThan }: DeletionCriteria, after: string): Promise<string[]> {
     const rows = await this.#deps.database
       .reader<MediaTables>()
       .selectFrom('local_media')

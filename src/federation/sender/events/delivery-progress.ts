@@ -3,8 +3,11 @@ import type { Database } from '../../../kernel/database/index.ts';
 import { progressStatements } from '../store.ts';
 import type { OutgoingPdu } from '../transactions/outgoing-pdu.ts';
 
+/** The events of a room that a destination lacks. */
 interface Missed {
+  /** Database number of the last missed event. */
   readonly eventNid: number;
+  /** Stream position of the last missed event. */
   readonly stream: number;
   /** Stream position of the first missed event. */
   readonly first: number;
@@ -12,6 +15,7 @@ interface Missed {
 
 /** Unsaved progress of one destination. */
 interface DestinationProgress {
+  /** By room. */
   readonly missed: Map<number, Missed>;
   /** Stream position up to which a room has arrived, by room. */
   readonly arrived: Map<number, number>;

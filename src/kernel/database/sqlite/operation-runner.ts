@@ -3,6 +3,7 @@ import type { SqliteConnection } from './connection.ts';
 import { type PlainError, plainError } from './errors.ts';
 import type { Operation, Result } from './protocol.ts';
 
+/** The statements of each operation that controls a transaction. */
 const controls = {
   begin: ['begin immediate'],
   commit: ['commit'],

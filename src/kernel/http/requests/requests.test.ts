@@ -8,7 +8,7 @@ import { kernelServerForTests, listOrders } from '../../../../test/support/serve
 
 const { base, call, fails } = kernelServerForTests();
 
-describe('JSON bodies', () => {
+describe('request bodies', () => {
   const echo = '/_matrix/client/v3/echo';
   const post = (body: string | Uint8Array<ArrayBuffer>, type?: string) => ({
     body,

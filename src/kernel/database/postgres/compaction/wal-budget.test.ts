@@ -19,5 +19,9 @@ it('WalBudget lets work write the share of one minute to the write-ahead log at 
   await clock.advance(60_000);
   await budget.spend(0, signal);
   await budget.spend(600, signal);
+});
+
+it('WalBudget does not let work wait whose signal is aborted', async () => {
+  const budget = new WalBudget(manualClock(), 600);
   await budget.spend(1_000_000, AbortSignal.abort());
 });
