@@ -23,7 +23,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     /** Joins after the erasure. */
     let late: TestClient;
     let room: string;
-    let [messageId, editId, otherMessageId, topicId]: string[] = [];
+    let messageId: string;
+    let editId: string;
+    let otherMessageId: string;
+    let topicId: string;
     before(async () => {
       server = await startTestServer({ database: open.kind });
       const names = ['owner', 'gone', 'witness', 'reader', 'returned', 'late'];
@@ -62,14 +65,14 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     /** Responses of all endpoints that return the message. */
     async function readEverywhere(client: TestClient): Promise<Record<string, string>> {
-      const id = enc(messageId!);
+      const id = enc(messageId);
       const sliding = new SlidingClient(client, `connection ${connections++}`);
       const list = { ranges: [[0, 9]], timeline_limit: 50, required_state: [] };
       const slidingResponse = await sliding.request({ lists: { all: list } });
       return {
         event: (await client.call('GET', path(`/event/${id}`))).raw,
-        editing: (await client.call('GET', path(`/event/${enc(editId!)}`))).raw,
-        context: (await client.call('GET', path(`/context/${enc(otherMessageId!)}`))).raw,
+        editing: (await client.call('GET', path(`/event/${enc(editId)}`))).raw,
+        context: (await client.call('GET', path(`/context/${enc(otherMessageId)}`))).raw,
         messages: (await client.call('GET', path('/messages'), undefined, { dir: 'b', limit: 100 })).raw,
         sync: JSON.stringify(await client.sync(undefined, { filter: { room: { timeline: { limit: 50 } } } })),
         sliding: slidingResponse.raw,
@@ -121,7 +124,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       assert.match(context.raw, new RegExp(`"event_id":"\\${messageId}"`));
       assert.doesNotMatch(context.raw, /the (first|second) secret|Somebody/);
-      assert.ok((await idsFoundBy(witness)).includes(messageId!));
+      assert.ok((await idsFoundBy(witness)).includes(messageId));
       assert.deepEqual(await idsFoundBy(late), [otherMessageId]);
     });
 
@@ -129,12 +132,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await late.do('GET', path('/state/m.room.topic')), {
         topic: 'set by a user who left',
       });
-      const { content } = await late.do('GET', path(`/event/${enc(topicId!)}`));
+      const { content } = await late.do('GET', path(`/event/${enc(topicId)}`));
       assert.deepEqual(content, { topic: 'set by a user who left' });
     });
 
     it('does not redact the events of an erased user in the room: unsigned.redacted_because is absent', async () => {
-      const { unsigned } = await witness.do('GET', path(`/event/${enc(messageId!)}`));
+      const { unsigned } = await witness.do('GET', path(`/event/${enc(messageId)}`));
       assert.equal((unsigned as Record<string, unknown>)['redacted_because'], undefined);
     });
   });

@@ -8,7 +8,8 @@ import { enc, TestClient } from './support/users/test-client.ts';
 forSelectedDatabases(import.meta.url, (open) => {
   describe('reads after an answered write', () => {
     let server: TestServer;
-    let [anna, ben]: TestClient[] = [];
+    let anna: TestClient;
+    let ben: TestClient;
     const rooms: string[] = [];
     before(async () => {
       // The clock stands still, so that on a slow machine the write does not give up waiting for its effects.
@@ -23,26 +24,26 @@ forSelectedDatabases(import.meta.url, (open) => {
     after(() => server.stop());
 
     const member = (room: string, user: TestClient) =>
-      anna!.do('GET', `/rooms/${enc(room)}/state/m.room.member/${enc(user.id)}`);
+      anna.do('GET', `/rooms/${enc(room)}/state/m.room.member/${enc(user.id)}`);
 
     it('shows a changed profile in the member events of all rooms as soon as the change is answered', async () => {
-      const path = `/profile/${enc(ben!.id)}`;
-      await ben!.do('PUT', `${path}/displayname`, { displayname: 'Benny' });
-      for (const room of rooms) assert.equal((await member(room, ben!))['displayname'], 'Benny');
-      await ben!.do('PUT', `${path}/avatar_url`, { avatar_url: 'mxc://test/image' });
+      const path = `/profile/${enc(ben.id)}`;
+      await ben.do('PUT', `${path}/displayname`, { displayname: 'Benny' });
+      for (const room of rooms) assert.equal((await member(room, ben))['displayname'], 'Benny');
+      await ben.do('PUT', `${path}/avatar_url`, { avatar_url: 'mxc://test/image' });
       for (const room of rooms) {
-        const { displayname, avatar_url: avatar } = await member(room, ben!);
+        const { displayname, avatar_url: avatar } = await member(room, ben);
         assert.deepEqual([displayname, avatar], ['Benny', 'mxc://test/image']);
       }
-      await ben!.do('DELETE', `${path}/displayname`);
-      for (const room of rooms) assert.equal((await member(room, ben!))['displayname'], undefined);
+      await ben.do('DELETE', `${path}/displayname`);
+      for (const room of rooms) assert.equal((await member(room, ben))['displayname'], undefined);
     });
 
     it('shows a renamed user and a new member in the user directory as soon as the change is answered', async () => {
       const find = async (term: string) =>
-        (await anna!.do('POST', '/user_directory/search', { search_term: term }))['results'];
-      await ben!.do('PUT', `/profile/${enc(ben!.id)}/displayname`, { displayname: 'Renamed' });
-      const found = [{ user_id: ben!.id, display_name: 'Renamed', avatar_url: 'mxc://test/image' }];
+        (await anna.do('POST', '/user_directory/search', { search_term: term }))['results'];
+      await ben.do('PUT', `/profile/${enc(ben.id)}/displayname`, { displayname: 'Renamed' });
+      const found = [{ user_id: ben.id, display_name: 'Renamed', avatar_url: 'mxc://test/image' }];
       assert.deepEqual(await find('renamed'), found);
       const cleo = await TestClient.register(server, 'cleo');
       assert.deepEqual(await find('cleo'), []);
@@ -51,9 +52,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('shows a deactivated user as having left all rooms as soon as the deactivation is answered', async () => {
-      const auth = { type: 'm.login.password', user: ben!.id, password: 'correct horse' };
-      await ben!.do('POST', '/account/deactivate', { auth });
-      for (const room of rooms) assert.equal((await member(room, ben!))['membership'], 'leave');
+      const auth = { type: 'm.login.password', user: ben.id, password: 'correct horse' };
+      await ben.do('POST', '/account/deactivate', { auth });
+      for (const room of rooms) assert.equal((await member(room, ben))['membership'], 'leave');
     });
   });
 });

@@ -49,20 +49,21 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('delayed events', () => {
     const clock = manualClock();
     let server: TestServer;
-    let [alice, bob]: TestUser[] = [];
+    let alice: TestUser;
+    let bob: TestUser;
     let talk: TestRoom;
     let transactions = 0;
     before(async () => {
       server = await startTestServer({ database: open.kind, clock, config: delays(day) });
       [alice, bob] = [await server.register('alice'), await server.register('bob')];
-      talk = await TestRoom.create(server, alice!, [bob!]);
+      talk = await TestRoom.create(server, alice, [bob]);
     });
     after(() => server.stop());
 
     const room = () => `v3/rooms/${encodeURIComponent(talk.roomId)}`;
     const delayed = (delay: number | string, path: string) =>
       `${room()}/${path}?org.matrix.msc4140.delay=${delay}`;
-    const schedule = async (delay: number, body: object = hello, user = alice!) => {
+    const schedule = async (delay: number, body: object = hello, user = alice) => {
       const path = delayed(delay, `send/m.room.message/delay${transactions++}`);
       const answer = await call(server, user, 'PUT', path, body);
       assert.equal(answer.status, 200, JSON.stringify(answer.body));
@@ -77,7 +78,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         finalised?: { event_id?: string; error?: { errcode: string }; finalised_ts: number };
       };
     const messages = async () =>
-      idsOf(await talk.call(alice!, 'GET', '/messages', { query: { dir: 'b', limit: 5 } }));
+      idsOf(await talk.call(alice, 'GET', '/messages', { query: { dir: 'b', limit: 5 } }));
     /**
      * Waits until the job of a delayed event whose delay is over is done, because jobs run concurrently with requests.
      */
@@ -92,13 +93,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await readDelayedEvent(delayId)).finalised, undefined);
       clock.advance(1_000);
       const { event_id: eventId } = await finalised(delayId);
-      const event = await talk.event(bob!, String(eventId));
-      assert.deepEqual([event.content, event.sender], [hello, alice!.userId]);
+      const event = await talk.event(bob, String(eventId));
+      assert.deepEqual([event.content, event.sender], [hello, alice.userId]);
       assert.deepEqual(
         [event.unsigned?.['delay_id'], event.unsigned?.['transaction_id']],
         [undefined, undefined],
       );
-      const { unsigned } = await talk.event(alice!, String(eventId));
+      const { unsigned } = await talk.event(alice, String(eventId));
       assert.deepEqual(
         [unsigned?.['delay_id'], unsigned?.['org.matrix.msc4140.delay_id'], unsigned?.['transaction_id']],
         [delayId, delayId, undefined],
@@ -116,8 +117,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       clock.advance(1_000);
       await finalised(String(answer.body['delay_id']));
       await finalised(String(empty.body['delay_id']));
-      assert.deepEqual(await talk.state(alice!, 'org.example.call', 'me'), { left: true });
-      assert.deepEqual(await talk.state(alice!, 'org.example.call'), { all: 'left' });
+      assert.deepEqual(await talk.state(alice, 'org.example.call', 'me'), { left: true });
+      assert.deepEqual(await talk.state(alice, 'org.example.call'), { all: 'left' });
     });
 
     it('lets any user with the id of a delayed event restart, cancel or send it', async () => {
@@ -151,7 +152,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('authorizes events when they are sent', async () => {
       const delayId = await schedule(5_000, hello, bob);
-      await talk.leave(bob!);
+      await talk.leave(bob);
       const refused = await act(delayId, 'send');
       assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
       clock.advance(5_000);
@@ -166,7 +167,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         ['M_FORBIDDEN', 'error', 'cancel'],
       );
       assert.equal((await act(delayId, 'cancel')).status, 200);
-      await talk.join(bob!);
+      await talk.join(bob);
     });
 
     it('lists the delayed events of a user', async () => {
@@ -179,7 +180,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           finalised?: unknown[];
         };
       };
-      const { delayed_events: events, scheduled } = await list(alice!, '?status=scheduled');
+      const { delayed_events: events, scheduled } = await list(alice, '?status=scheduled');
       assert.deepEqual(
         events.map(({ delay_id: delayId }) => delayId),
         [soonerId, laterId],
@@ -191,11 +192,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([times['delay_ms'], times['delayed_since_ts']], [8_000, clock.now()]);
       const stable = await call(server, alice, 'GET', `v1/delayed_events/${soonerId}`);
       assert.deepEqual(stable, { status: 200, body: events[0]! });
-      assert.deepEqual((await list(bob!)).delayed_events, []);
+      assert.deepEqual((await list(bob)).delayed_events, []);
       assert.equal((await call(server, bob, 'GET', `${unstable}/delayed_events/${soonerId}`)).status, 404);
       for (const delayId of [laterId, soonerId]) await act(delayId, 'cancel');
-      assert.deepEqual((await list(alice!)).delayed_events, []);
-      assert.ok((await list(alice!)).finalised!.length >= 2);
+      assert.deepEqual((await list(alice)).delayed_events, []);
+      assert.ok((await list(alice)).finalised!.length >= 2);
     });
 
     it('schedules an event once per transaction id, also with the later form of the endpoint', async () => {
@@ -222,7 +223,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       clock.advance(1_000);
       await finalised(String(first.body['delay_id']));
       await finalised(String(answer.body['delay_id']));
-      assert.deepEqual(await talk.state(alice!, 'org.example', 'key'), { a: 1 });
+      assert.deepEqual(await talk.state(alice, 'org.example', 'key'), { a: 1 });
       assert.equal((await call(server, alice, 'PUT', `${path('v3')}3`, { content: hello })).status, 400);
     });
 
@@ -254,11 +255,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const database = await openDatabase(server.databaseOptions, { log: silentLogger });
       const columns =
         'delay_id, user_id, room_id, type, content, delay, since_ts, finalised_ts, outcome, reason';
-      const ended = Array.from({ length: 1_000 }, (_, index) => [
-        `ended${index}`,
-        alice!.userId,
-        clock.now(),
-      ]);
+      const ended = Array.from({ length: 1_000 }, (_, index) => [`ended${index}`, alice.userId, clock.now()]);
       await database.batch([
         {
           sql: `insert into delayed_events (${columns}) values (?, ?, '!room', 'm.x', '{}', 1, 0, ?, 'cancel', 'action')`,

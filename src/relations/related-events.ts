@@ -47,6 +47,7 @@ export interface RelatedEventsPage {
 
 /** Maximum depth of recursion. */
 const maxDepth = 3;
+
 /** Maximum number of events that are read for each level of the recursion. */
 const maxPerLevel = 1_000;
 

@@ -15,10 +15,13 @@ const [v1, v2] = ['/_matrix/federation/v1', '/_matrix/federation/v2'];
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('notice rooms and remote servers', () => {
     let several: SeveralServers;
-    let [a, b]: FederatedServer[] = [];
+    let a: FederatedServer;
+    let b: FederatedServer;
     let other: ScriptedServer;
     let visitor: ScriptedMember;
-    let [admin, anna, ben]: TestClient[] = [];
+    let admin: TestClient;
+    let anna: TestClient;
+    let ben: TestClient;
     let sharedRoomId: string;
     let noticeRoomId: string;
     before(async () => {
@@ -31,8 +34,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       several = opened.several;
       [a, b] = opened.servers;
       other = await several.scripted('other.test');
-      admin = await registerAdmin(a!);
-      [anna, ben] = [await a!.registerClient('anna'), await b!.registerClient('ben')];
+      admin = await registerAdmin(a);
+      [anna, ben] = [await a.registerClient('anna'), await b.registerClient('ben')];
       sharedRoomId = await anna.createRoom();
       visitor = await ScriptedMember.join(other, 'a.test', sharedRoomId, '@vera:other.test');
       await notify('welcome');
@@ -42,20 +45,20 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     after(() => several.stop());
 
     const notify = async (body: string, more: object = {}) => {
-      const notice = { user_id: anna!.id, content: { msgtype: 'm.text', body }, ...more };
-      const answer = await admin!.request('POST', path, notice);
+      const notice = { user_id: anna.id, content: { msgtype: 'm.text', body }, ...more };
+      const answer = await admin.request('POST', path, notice);
       assert.equal(answer.status, 200, answer.raw);
       return String(answer.body['event_id']);
     };
 
     it('does not send server notices to remote servers', async () => {
       await notify('a secret of this server');
-      await anna!.say(sharedRoomId, 'everybody reads this');
+      await anna.say(sharedRoomId, 'everybody reads this');
       const isReceived = () =>
         visitor.received.some(({ content }) => content['body'] === 'everybody reads this');
       await until(isReceived);
       await notify('another');
-      const last = await anna!.say(sharedRoomId, 'and this');
+      const last = await anna.say(sharedRoomId, 'and this');
       await until(() => visitor.received.some(({ eventId }) => eventId === last));
       const all = JSON.stringify(
         other.receivedRequests.map(({ path: requestedPath, body }) => [requestedPath, body]),
@@ -97,13 +100,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }
       // The event is accepted into the queue, checked, and rejected.
       await visitor.send(message.event.pdu);
-      const tables = await openContents(a!.databaseOptions);
+      const tables = await openContents(a.databaseOptions);
       try {
         await until(async () => (await tables.rows('incoming_events')).length === 0);
       } finally {
         await tables.close();
       }
-      const { chunk } = await anna!.do('GET', `/rooms/${room}/messages`, undefined, { dir: 'b' });
+      const { chunk } = await anna.do('GET', `/rooms/${room}/messages`, undefined, { dir: 'b' });
       const [newest] = chunk as { event_id: string }[];
       assert.equal(newest?.event_id, event);
       const { body: list } = await other.request('a.test', 'GET', `${v1}/publicRooms`);
@@ -113,21 +116,21 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('rejects invites of remote users to notice rooms, even with the power level for them', async () => {
       const invite = async () => {
-        const answer = await anna!.call('POST', `/rooms/${enc(noticeRoomId)}/invite`, { user_id: ben!.id });
+        const answer = await anna.call('POST', `/rooms/${enc(noticeRoomId)}/invite`, { user_id: ben.id });
         return [answer.status, answer.body['errcode']];
       };
       assert.deepEqual(await invite(), [403, 'M_FORBIDDEN']);
-      const levels = await anna!.do('GET', `/rooms/${enc(noticeRoomId)}/state/m.room.power_levels/`);
+      const levels = await anna.do('GET', `/rooms/${enc(noticeRoomId)}/state/m.room.power_levels/`);
       const raised = { ...levels, invite: -10 };
       await notify('', { type: 'm.room.power_levels', state_key: '', content: raised });
       assert.deepEqual(await invite(), [403, 'M_FORBIDDEN']);
-      const tried = await ben!.call('POST', `/join/${enc(noticeRoomId)}`, {}, { via: 'a.test' });
+      const tried = await ben.call('POST', `/join/${enc(noticeRoomId)}`, {}, { via: 'a.test' });
       assert.deepEqual([tried.status, tried.body['errcode']], [403, 'M_FORBIDDEN']);
-      assert.equal((await ben!.sync()).rooms?.invite?.[noticeRoomId], undefined);
-      const { chunk } = await anna!.do('GET', `/rooms/${enc(noticeRoomId)}/members`);
+      assert.equal((await ben.sync()).rooms?.invite?.[noticeRoomId], undefined);
+      const { chunk } = await anna.do('GET', `/rooms/${enc(noticeRoomId)}/members`);
       assert.deepEqual(
         (chunk as { state_key: string }[]).map(({ state_key: key }) => key).sort(),
-        [anna!.id, '@notices:a.test'].sort(),
+        [anna.id, '@notices:a.test'].sort(),
       );
     });
   });

@@ -34,7 +34,8 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('third-party invites', () => {
     let server: TestServer;
     let identity: IdentityServerUnderTest;
-    let [anna, ben]: TestClient[] = [];
+    let anna: TestClient;
+    let ben: TestClient;
     let room: string;
     let addresses = 0;
     let address: string;
@@ -43,7 +44,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         const denial = { errcode: 'ORG_TEST_NO', error: 'Not this address' };
         api.registerSpamChecker({
           mayInviteAddress: (inviter, medium, invited, roomId) =>
-            inviter === anna!.id && medium === 'email' && invited === 'spam@example.org' && roomId === room
+            inviter === anna.id && medium === 'email' && invited === 'spam@example.org' && roomId === room
               ? denial
               : 'allow',
         });
@@ -67,7 +68,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
     beforeEach(async () => {
       address = `invited${addresses++}@example.org`;
-      room = await anna!.createRoom({ preset: 'private_chat', name: 'A room' });
+      room = await anna.createRoom({ preset: 'private_chat', name: 'A room' });
       identity.receivedRequests.length = 0;
       identity.answers.clear();
       identity.keysAreValid = true;
@@ -81,15 +82,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       address,
       ...more,
     });
-    const invite = (more: object = {}, by = anna!) =>
+    const invite = (more: object = {}, by = anna) =>
       by.call('POST', `/rooms/${enc(room)}/invite`, inviteBody(more));
     const state = async (type: string, key: string) =>
-      anna!.call('GET', `/rooms/${enc(room)}/state/${type}/${enc(key)}`);
+      anna.call('GET', `/rooms/${enc(room)}/state/${type}/${enc(key)}`);
     const membershipOf = async ({ id }: TestClient) => (await state('m.room.member', id)).body['membership'];
     const last = () => identity.invites.at(-1)!;
     /** Returns the signed object that the identity server sends to a user for a pending invite. */
     const signedFor = (user: TestClient, token = last().token, more: object = {}) =>
-      identity.sign({ mxid: user.id, sender: anna!.id, token, ...more });
+      identity.sign({ mxid: user.id, sender: anna.id, token, ...more });
 
     it('rejects invites of addresses that a module denies', async () => {
       for (const denied of ['spam@example.org', 'state@example.org']) {
@@ -99,26 +100,26 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('invites the user who has bound the address, in any spelling of the address', async () => {
-      identity.bound.set(`${address} email`, ben!.id);
+      identity.bound.set(`${address} email`, ben.id);
       assert.equal((await invite({ address: ` ${address.toUpperCase()} ` })).status, 200);
-      assert.equal(await membershipOf(ben!), 'invite');
+      assert.equal(await membershipOf(ben), 'invite');
       assert.deepEqual(identity.receivedRequests, ['GET /hash_details', 'POST /lookup']);
-      const other = await anna!.createRoom({ preset: 'private_chat', invite_3pid: [inviteBody()] });
-      assert.ok((await ben!.sync()).rooms?.invite?.[other]);
+      const other = await anna.createRoom({ preset: 'private_chat', invite_3pid: [inviteBody()] });
+      assert.ok((await ben.sync()).rooms?.invite?.[other]);
       identity.algorithms = ['none'];
       room = other;
-      await ben!.leave(room);
+      await ben.leave(room);
       assert.equal((await invite()).status, 200);
-      assert.equal(await membershipOf(ben!), 'invite');
+      assert.equal(await membershipOf(ben), 'invite');
     });
 
     it('stores a pending m.room.third_party_invite for an address without user', async () => {
-      await anna!.do('PUT', `/profile/${enc(anna!.id)}/displayname`, { displayname: 'Anna' });
+      await anna.do('PUT', `/profile/${enc(anna.id)}/displayname`, { displayname: 'Anna' });
       assert.equal((await invite()).status, 200);
       const { token, room_name, room_join_rules, sender, sender_display_name, medium } = last();
       assert.deepEqual(
         [last()['address'], medium, last()['room_id'], sender, sender_display_name],
-        [address, 'email', room, anna!.id, 'Anna'],
+        [address, 'email', room, anna.id, 'Anna'],
       );
       assert.deepEqual([room_name, room_join_rules], ['A room', 'invite']);
       const { body } = await state('m.room.third_party_invite', token);
@@ -140,21 +141,21 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('redeems an invite by a join with third_party_signed', async () => {
       await invite();
       const join = (third_party_signed: unknown) =>
-        ben!.call('POST', `/join/${enc(room)}`, { third_party_signed });
-      assert.deepEqual(codeOf(await join(signedFor(anna!))), [403, 'M_FORBIDDEN']);
-      assert.deepEqual(codeOf(await join(signedFor(ben!, 'unknown'))), [403, 'M_FORBIDDEN']);
-      assert.deepEqual(codeOf(await join({ ...signedFor(ben!), more: 1 })), [403, 'M_FORBIDDEN']);
-      assert.deepEqual(codeOf(await join({ ...signedFor(ben!), sender: ben!.id })), [403, 'M_FORBIDDEN']);
-      assert.deepEqual(codeOf(await join({ mxid: ben!.id })), [400, 'M_BAD_JSON']);
-      const inviter = { ...signedFor(ben!), sender: '@someone:127.0.0.1:1' };
+        ben.call('POST', `/join/${enc(room)}`, { third_party_signed });
+      assert.deepEqual(codeOf(await join(signedFor(anna))), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(codeOf(await join(signedFor(ben, 'unknown'))), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(codeOf(await join({ ...signedFor(ben), more: 1 })), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(codeOf(await join({ ...signedFor(ben), sender: ben.id })), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(codeOf(await join({ mxid: ben.id })), [400, 'M_BAD_JSON']);
+      const inviter = { ...signedFor(ben), sender: '@someone:127.0.0.1:1' };
       assert.deepEqual(codeOf(await join(inviter)), [502, 'M_UNKNOWN'], 'their server cannot be reached');
       identity.keysAreValid = false;
-      assert.deepEqual(codeOf(await join(signedFor(ben!))), [403, 'M_FORBIDDEN']);
-      assert.equal(await membershipOf(ben!), undefined);
+      assert.deepEqual(codeOf(await join(signedFor(ben))), [403, 'M_FORBIDDEN']);
+      assert.equal(await membershipOf(ben), undefined);
       identity.keysAreValid = true;
-      assert.equal((await join(signedFor(ben!))).status, 200);
-      assert.equal(await membershipOf(ben!), 'join');
-      const { chunk } = await anna!.do('GET', `/rooms/${enc(room)}/messages`, undefined, { dir: 'b' });
+      assert.equal((await join(signedFor(ben))).status, 200);
+      assert.equal(await membershipOf(ben), 'join');
+      const { chunk } = await anna.do('GET', `/rooms/${enc(room)}/messages`, undefined, { dir: 'b' });
       const invited = (chunk as { type: string; content: Record<string, unknown>; sender: string }[]).find(
         ({ content }) => content['membership'] === 'invite',
       );
@@ -162,7 +163,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         string,
         unknown
       >;
-      assert.deepEqual([signed, display_name, invited?.sender], [signedFor(ben!), 'a...@b...', anna!.id]);
+      assert.deepEqual([signed, display_name, invited?.sender], [signedFor(ben), 'a...@b...', anna.id]);
     });
 
     it('redeems an invite when the identity server reports a bound address, and ignores invalid invites', async () => {
@@ -174,41 +175,41 @@ forSelectedDatabases(import.meta.url, (open) => {
       const pending = (signed: unknown) => ({
         medium: 'email',
         address,
-        mxid: ben!.id,
+        mxid: ben.id,
         room_id: room,
-        sender: anna!.id,
+        sender: anna.id,
         signed,
       });
-      const forged = { ...signedFor(ben!), signatures: { 'id.example': { 'ed25519:0': 'AAAA' } } };
-      const useless = [null, {}, pending('x'), pending(signedFor(anna!)), pending(forged)];
-      assert.equal((await notice(ben!.id, useless)).status, 200);
-      assert.equal(await membershipOf(ben!), undefined);
+      const forged = { ...signedFor(ben), signatures: { 'id.example': { 'ed25519:0': 'AAAA' } } };
+      const useless = [null, {}, pending('x'), pending(signedFor(anna)), pending(forged)];
+      assert.equal((await notice(ben.id, useless)).status, 200);
+      assert.equal(await membershipOf(ben), undefined);
       assert.deepEqual(codeOf(await notice('@ben:elsewhere', [])), [403, 'M_FORBIDDEN']);
-      const { sender: _sender, ...plain } = signedFor(ben!);
+      const { sender: _sender, ...plain } = signedFor(ben);
       const signed = identity.sign({ mxid: plain['mxid'] as string, token: plain['token'] as string });
-      assert.equal((await notice(ben!.id, [...useless, pending(signed)])).status, 200);
-      assert.equal(await membershipOf(ben!), 'invite');
-      await ben!.join(room);
+      assert.equal((await notice(ben.id, [...useless, pending(signed)])).status, 200);
+      assert.equal(await membershipOf(ben), 'invite');
+      await ben.join(room);
     });
 
     it('rejects a join with third_party_signed after the invite is revoked', async () => {
       await invite();
-      await anna!.setState(room, 'm.room.third_party_invite', {}, last().token);
-      const refused = await ben!.call('POST', `/join/${enc(room)}`, { third_party_signed: signedFor(ben!) });
+      await anna.setState(room, 'm.room.third_party_invite', {}, last().token);
+      const refused = await ben.call('POST', `/join/${enc(room)}`, { third_party_signed: signedFor(ben) });
       assert.deepEqual(codeOf(refused), [403, 'M_FORBIDDEN']);
     });
 
     it('creates a room with invite_3pid even if an invite fails afterwards, but not if the lookup fails', async () => {
       const third = inviteBody();
-      const created = await anna!.createRoom({ preset: 'private_chat', invite_3pid: [third] });
+      const created = await anna.createRoom({ preset: 'private_chat', invite_3pid: [third] });
       assert.equal(last()['room_id'], created);
       identity.answers.set('/store-invite', {
         status: 400,
         body: { errcode: 'M_THREEPID_IN_USE', error: '' },
       });
-      await anna!.createRoom({ preset: 'private_chat', invite_3pid: [third] });
+      await anna.createRoom({ preset: 'private_chat', invite_3pid: [third] });
       identity.answers.set('/lookup', { status: 500, body: {} });
-      const refused = await anna!.call('POST', '/createRoom', { invite_3pid: [third] });
+      const refused = await anna.call('POST', '/createRoom', { invite_3pid: [third] });
       assert.equal(refused.status, 502);
     });
 
@@ -243,11 +244,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('sends no request to the identity server for a malformed invite, or without the power level to invite', async () => {
-      assert.deepEqual(codeOf(await invite({}, ben!)), [403, 'M_FORBIDDEN']);
-      await anna!.membership('invite', room, ben!);
-      await ben!.join(room);
-      await anna!.setState(room, 'm.room.power_levels', { users: { [anna!.id]: 100 }, invite: 50 });
-      assert.deepEqual(codeOf(await invite({}, ben!)), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(codeOf(await invite({}, ben)), [403, 'M_FORBIDDEN']);
+      await anna.membership('invite', room, ben);
+      await ben.join(room);
+      await anna.setState(room, 'm.room.power_levels', { users: { [anna.id]: 100 }, invite: 50 });
+      assert.deepEqual(codeOf(await invite({}, ben)), [403, 'M_FORBIDDEN']);
       for (const wrong of [
         { id_server: 'no server/path' },
         { id_server: 'user@id.example' },
@@ -261,7 +262,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
       for (const name of ['id_server', 'id_access_token', 'medium', 'address']) {
         const body = Object.fromEntries(Object.entries(inviteBody()).filter(([key]) => key !== name));
-        const answer = await anna!.call('POST', `/rooms/${enc(room)}/invite`, body);
+        const answer = await anna.call('POST', `/rooms/${enc(room)}/invite`, body);
         assert.deepEqual(codeOf(answer), [400, 'M_BAD_JSON'], name);
       }
       assert.deepEqual(identity.receivedRequests, []);

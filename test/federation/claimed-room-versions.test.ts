@@ -22,7 +22,8 @@ const trueVersion = '10';
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe("a remote server that claims a false room version for another server's room", () => {
     let several: SeveralServers;
-    let [a, b]: FederatedServer[] = [];
+    let a: FederatedServer;
+    let b: FederatedServer;
     let evil: ScriptedServer;
     let anna: TestClient;
     let alan: TestClient;
@@ -36,9 +37,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       several = opened.several;
       [a, b] = opened.servers;
       evil = await several.scripted('evil.test');
-      anna = await a!.registerClient('anna');
-      alan = await a!.registerClient('alan');
-      ben = await b!.registerClient('ben');
+      anna = await a.registerClient('anna');
+      alan = await a.registerClient('alan');
+      ben = await b.registerClient('ben');
     });
     after(() => several.stop());
     beforeEach(async () => {
@@ -143,7 +144,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await inviteFromB(anna)).status, 200);
       await acceptsFalseInvite('6', anna);
       assert.equal(await inviteRoomName(anna), 'Trap');
-      await a!.restart();
+      await a.restart();
       await joinsAndReceives(anna);
       assert.ok(evil.receivedRequests.some(({ path }) => path.includes('/make_join/')));
     });
@@ -156,7 +157,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const outside = await sendFalseInvite('6', alan);
       assert.deepEqual([outside.status, outside.body['errcode']], [400, 'M_INVALID_PARAM']);
       await acceptsFalseInvite(trueVersion, alan);
-      await a!.restart();
+      await a.restart();
       assert.equal((await sendFalseInvite('6', alan)).status, 400);
       assert.equal(await inviteRoomName(alan), 'Trap');
       await joinsAndReceives(alan, 'b.test');
@@ -172,7 +173,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       // again.
       await alan.leave(roomId);
       assert.equal(await inviteRoomName(alan), undefined);
-      await a!.restart();
+      await a.restart();
       assert.equal(await inviteRoomName(alan), undefined);
       for (const guest of [anna, alan]) {
         assert.equal((await inviteFromB(guest)).status, 200);

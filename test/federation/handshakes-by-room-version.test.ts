@@ -27,7 +27,8 @@ const versions = [...roomVersions.keys()];
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('handshakes by room version', () => {
     let several: SeveralServers;
-    let [a, b]: FederatedServer[] = [];
+    let a: FederatedServer;
+    let b: FederatedServer;
     let d: ScriptedServer;
     let anna: TestClient;
     let ben: TestClient;
@@ -39,8 +40,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       several = opened.several;
       [a, b] = opened.servers;
       d = await several.scripted('d.test');
-      anna = await a!.registerClient('anna');
-      ben = await b!.registerClient('ben');
+      anna = await a.registerClient('anna');
+      ben = await b.registerClient('ben');
     });
     after(() => several.stop());
     beforeEach(() => void d.receivedRequests.splice(0));

@@ -25,7 +25,9 @@ async function assertError(answer: ReturnType<TestClient['call']>, status: numbe
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('a join to a room of another server', () => {
     let several: SeveralServers;
-    let [a, b, c]: FederatedServer[] = [];
+    let a: FederatedServer;
+    let b: FederatedServer;
+    let c: FederatedServer;
     let anna: TestClient;
     let ben: TestClient;
     /** The paths of requests that begin a join handshake, as the servers log them. */
@@ -41,8 +43,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const opened = await SeveralServers.open(kind, ['a.test', 'b.test', 'c.test'], { log });
       several = opened.several;
       [a, b, c] = opened.servers;
-      anna = await a!.registerClient('anna');
-      ben = await b!.registerClient('ben');
+      anna = await a.registerClient('anna');
+      ben = await b.registerClient('ben');
     });
     after(() => several.stop());
 
@@ -96,15 +98,15 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('fails a join with 502 when no server is reachable', async () => {
       const roomId = await anna.createRoom();
-      a!.disconnect();
+      a.disconnect();
       await assertError(join(ben, roomId, ['a.test']), 502, 'M_UNKNOWN');
-      a!.reconnect();
+      a.reconnect();
       const { status, raw } = await join(ben, roomId, ['a.test']);
       assert.equal(status, 200, raw);
     });
 
     it('runs one join handshake for concurrent joins of a user, and none for other users once the members of the room are known', async () => {
-      const bea = await b!.registerClient(`bea${kind}`);
+      const bea = await b.registerClient(`bea${kind}`);
       const roomId = await anna.createRoom();
       const answers = await Promise.all([
         join(ben, roomId, ['a.test']),
@@ -118,10 +120,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       // `membersOf` waits for the members. Until they are known, the other server decides whether a further user may join.
       assert.deepEqual(await membersOf(ben, roomId), [anna.id, bea.id, ben.id]);
       assert.deepEqual([handshakesOf(ben, roomId), handshakesOf(bea, roomId) <= 1], [1, true]);
-      a!.disconnect();
-      const betty = await b!.registerClient('betty');
+      a.disconnect();
+      const betty = await b.registerClient('betty');
       assert.equal((await join(betty, roomId)).status, 200);
-      a!.reconnect();
+      a.reconnect();
     });
 
     it('runs the join handshake again after all local users have left', async () => {
@@ -144,7 +146,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('excludes a joined user from the members at the prev_batch of their first sync', async () => {
-      const cleo = await c!.registerClient('cleo');
+      const cleo = await c.registerClient('cleo');
       const roomId = await anna.createRoom();
       assert.equal((await join(cleo, roomId, ['a.test'])).status, 200);
       // Sync omits the room until its members are known.
@@ -197,7 +199,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
 
       it('fails a restricted join with M_UNABLE_TO_AUTHORISE_JOIN when the server is not in the allowed rooms', async () => {
-        const cleo = await c!.registerClient(`cleo${kind}`);
+        const cleo = await c.registerClient(`cleo${kind}`);
         const roomOfCleo = await cleo.createRoom();
         const roomId = await anna.createRoom(restricted(roomOfCleo));
         await assertError(join(ben, roomId, ['a.test']), 400, 'M_UNABLE_TO_AUTHORISE_JOIN');
@@ -209,7 +211,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         await anna.setState(roomId, 'm.room.power_levels', { users: { [anna.id]: 100 }, invite: 50 });
         assert.equal((await join(ben, space, ['a.test'])).status, 200);
         assert.equal((await join(ben, roomId, ['a.test'])).status, 200);
-        const boris = await b!.registerClient(`boris${kind}`);
+        const boris = await b.registerClient(`boris${kind}`);
         await assertError(join(boris, roomId), 403, 'M_FORBIDDEN');
         assert.equal((await join(boris, space)).status, 200);
         await until(async () => (await membersOf(anna, space)).includes(boris.id));

@@ -8,7 +8,9 @@ import { enc, type TestClient } from '../support/users/test-client.ts';
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('memberships in a room of three servers', () => {
     let several: SeveralServers;
-    let [a, b, c]: FederatedServer[] = [];
+    let a: FederatedServer;
+    let b: FederatedServer;
+    let c: FederatedServer;
     let anna: TestClient;
     let ben: TestClient;
     let cleo: TestClient;
@@ -16,9 +18,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const opened = await SeveralServers.open(kind, ['a.test', 'b.test', 'c.test']);
       several = opened.several;
       [a, b, c] = opened.servers;
-      anna = await a!.registerClient('anna');
-      ben = await b!.registerClient('ben');
-      cleo = await c!.registerClient('cleo');
+      anna = await a.registerClient('anna');
+      ben = await b.registerClient('ben');
+      cleo = await c.registerClient('cleo');
     });
     after(() => several.stop());
 
@@ -38,13 +40,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('sends joins and leaves through one server to all others', async () => {
       const roomId = await anna.createRoom();
-      await joinVia(ben, roomId, a!);
-      await joinVia(cleo, roomId, a!);
+      await joinVia(ben, roomId, a);
+      await joinVia(cleo, roomId, a);
       await waitForMembership(ben, roomId, cleo, 'join');
       await waitForMembership(cleo, roomId, ben, 'join');
       await cleo.leave(roomId);
       for (const viewer of [anna, ben]) await waitForMembership(viewer, roomId, cleo, 'leave');
-      await joinVia(cleo, roomId, b!);
+      await joinVia(cleo, roomId, b);
       for (const viewer of [anna, ben]) await waitForMembership(viewer, roomId, cleo, 'join');
     });
 
@@ -67,8 +69,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('enforces kicks, bans and unbans on all servers', async () => {
       const roomId = await anna.createRoom();
-      await joinVia(ben, roomId, a!);
-      await joinVia(cleo, roomId, a!);
+      await joinVia(ben, roomId, a);
+      await joinVia(cleo, roomId, a);
       await waitForMembership(ben, roomId, cleo, 'join');
       await moderate(anna, 'kick', roomId, cleo);
       await waitForMembership(ben, roomId, cleo, 'leave');
@@ -78,7 +80,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
       const { rooms } = await cleo.sync();
       assert.equal(rooms?.join?.[roomId], undefined);
-      await joinVia(cleo, roomId, a!);
+      await joinVia(cleo, roomId, a);
       await waitForMembership(ben, roomId, cleo, 'join');
       await moderate(anna, 'ban', roomId, cleo);
       await waitForMembership(ben, roomId, cleo, 'ban');
@@ -86,13 +88,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const { joined_rooms: joined } = await cleo.do('GET', '/joined_rooms');
         return !(joined as string[]).includes(roomId);
       });
-      for (const server of [a!, b!]) {
+      for (const server of [a, b]) {
         const { status } = await cleo.call('POST', `/join/${enc(roomId)}`, {}, { via: server.name });
         assert.equal(status, 403);
       }
       await moderate(anna, 'unban', roomId, cleo);
       await waitForMembership(ben, roomId, cleo, 'leave');
-      await joinVia(cleo, roomId, b!);
+      await joinVia(cleo, roomId, b);
       await waitForMembership(anna, roomId, cleo, 'join');
       const { status } = await ben.call('POST', `/rooms/${enc(roomId)}/kick`, { user_id: cleo.id });
       assert.equal(status, 403);
@@ -100,12 +102,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('lets a user forget a remote room and join it again', async () => {
       const roomId = await anna.createRoom();
-      await joinVia(ben, roomId, a!);
+      await joinVia(ben, roomId, a);
       await ben.leave(roomId);
       await ben.membership('forget', roomId);
       const { rooms } = await ben.sync(undefined, { filter: { room: { include_leave: true } } });
       assert.equal(rooms?.leave?.[roomId], undefined);
-      await joinVia(ben, roomId, a!);
+      await joinVia(ben, roomId, a);
       await until(async () => (await ben.sync()).rooms?.join?.[roomId] !== undefined);
     });
   });

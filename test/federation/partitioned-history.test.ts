@@ -15,8 +15,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     let roomId: string;
     /** The sync token of Anna from before the partition. */
     let since: string;
-    /** The events that both servers sent during the partition, and the state event of Ben among them. */
+    /** Ids of the events that were sent on both servers during the partition. */
     let partitionEventIds: Set<string>;
+    /** Id of the state event that Ben sent during the partition. */
     let stateId: string;
     before(async () => {
       ({ several, a, b, anna, ben } = await SeveralServers.pair(kind));
@@ -25,9 +26,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         power_level_content_override: { state_default: 0 },
       });
       await ben.do('POST', `/join/${enc(roomId)}`, {}, { via: 'a.test' });
-      await until(async () => (await membersOf(ben)) === 2);
-      const settled = await ben.say(roomId, 'before');
-      await until(async () => canRead(anna, settled));
+      await until(async () => (await memberCount(ben)) === 2);
+      const lastBefore = await ben.say(roomId, 'before');
+      await until(async () => canRead(anna, lastBefore));
       since = (await anna.sync()).next_batch;
       a.disconnect();
       b.disconnect();
@@ -43,7 +44,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    const membersOf = async (user: TestClient) =>
+    const memberCount = async (user: TestClient) =>
       Object.keys((await user.do('GET', `/rooms/${enc(roomId)}/joined_members`))['joined'] as object).length;
     const canRead = async (user: TestClient, eventId: string) =>
       (await user.call('GET', `/rooms/${enc(roomId)}/event/${enc(eventId)}`)).status === 200;

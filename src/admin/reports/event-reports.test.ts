@@ -18,7 +18,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('event_reports of the admin API', () => {
     let server: TestServer;
     let admin: Administration;
-    let [anna, ben]: TestClient[] = [];
+    let anna: TestClient;
+    let ben: TestClient;
     let roomId: string;
     const eventIds: string[] = [];
     before(async () => {
@@ -68,7 +69,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await list({ event_sender_user_id: '@anna:test' })).total, 3);
       const first = await list({ limit: 2 });
       assert.equal(first.next_token, 2);
-      await ben!.do('POST', `/rooms/${enc(roomId)}/report/${enc(eventIds[0]!)}`, { reason: 'later' });
+      await ben.do('POST', `/rooms/${enc(roomId)}/report/${enc(eventIds[0]!)}`, { reason: 'later' });
       assert.deepEqual(await reasons({ limit: 2, from: 2 }), ['one']);
     });
 
@@ -125,8 +126,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('GET /statistics/database/rooms lists the rooms with the most bytes of events', async () => {
-      const small = await anna!.createRoom();
-      await anna!.say(roomId, '€'.repeat(20_000));
+      const small = await anna.createRoom();
+      await anna.say(roomId, '€'.repeat(20_000));
       const { rooms } = await admin.do('GET', '/v1/statistics/database/rooms');
       const [largest, next] = rooms as { room_id: string; estimated_size: number }[];
       assert.deepEqual([largest?.room_id, next?.room_id], [roomId, small]);
@@ -134,7 +135,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('GET /scheduled_tasks lists jobs, with filters', async () => {
-      const deleted = await anna!.createRoom();
+      const deleted = await anna.createRoom();
       const { delete_id } = await admin.do('DELETE', `/v2/rooms/${enc(deleted)}`, {});
       const tasks = async (query: Record<string, string | string[] | number>) =>
         (await admin.do('GET', '/v1/scheduled_tasks', undefined, query))['scheduled_tasks'] as {

@@ -17,7 +17,8 @@ interface Page {
 forSelectedDatabases(import.meta.url, (open) => {
   describe('GET /notifications', () => {
     let server: TestServer;
-    let [alice, bob]: TestUser[] = [];
+    let alice: TestUser;
+    let bob: TestUser;
     before(async () => {
       server = await startTestServer({ database: open.kind });
       [alice, bob] = [await server.register('alice'), await server.register('bob')];
@@ -35,46 +36,46 @@ forSelectedDatabases(import.meta.url, (open) => {
     const texts = ({ notifications }: Page) => notifications.map(({ event }) => event.content['body']);
 
     it('lists the events that notified a user in their joined rooms, the latest first, page by page', async () => {
-      const firstRoom = await TestRoom.create(server, alice!);
-      await firstRoom.say(alice!, 'before Bob came');
-      await firstRoom.join(bob!);
-      const secondRoom = await TestRoom.create(server, alice!, [bob!]);
-      await firstRoom.say(alice!, 'one');
-      await secondRoom.say(alice!, 'two', { 'm.mentions': { user_ids: [bob!.userId] } });
-      await firstRoom.send(alice!, 'm.room.message', { msgtype: 'm.notice', body: 'a notice' });
-      await firstRoom.say(bob!, 'mine');
-      const redacted = await secondRoom.say(alice!, 'gone');
-      await secondRoom.redact(alice!, redacted);
-      const three = await firstRoom.say(alice!, 'three');
-      await secondRoom.say(alice!, 'four');
+      const firstRoom = await TestRoom.create(server, alice);
+      await firstRoom.say(alice, 'before Bob came');
+      await firstRoom.join(bob);
+      const secondRoom = await TestRoom.create(server, alice, [bob]);
+      await firstRoom.say(alice, 'one');
+      await secondRoom.say(alice, 'two', { 'm.mentions': { user_ids: [bob.userId] } });
+      await firstRoom.send(alice, 'm.room.message', { msgtype: 'm.notice', body: 'a notice' });
+      await firstRoom.say(bob, 'mine');
+      const redacted = await secondRoom.say(alice, 'gone');
+      await secondRoom.redact(alice, redacted);
+      const three = await firstRoom.say(alice, 'three');
+      await secondRoom.say(alice, 'four');
 
-      assert.deepEqual(texts(await list(bob!)), ['four', 'three', 'two', 'one']);
-      assert.deepEqual(texts(await list(bob!, { only: 'highlight' })), ['two']);
-      const firstPage = await list(bob!, { limit: 3 });
+      assert.deepEqual(texts(await list(bob)), ['four', 'three', 'two', 'one']);
+      assert.deepEqual(texts(await list(bob, { only: 'highlight' })), ['two']);
+      const firstPage = await list(bob, { limit: 3 });
       assert.deepEqual(texts(firstPage), ['four', 'three', 'two']);
-      const secondPage = await list(bob!, { limit: 3, from: firstPage.next_token! });
+      const secondPage = await list(bob, { limit: 3, from: firstPage.next_token! });
       assert.deepEqual(texts(secondPage), ['one']);
       assert.equal(secondPage.next_token, undefined);
       assert.equal(firstPage.notifications[0]!.room_id, secondRoom.roomId);
       assert.ok(firstPage.notifications[0]!.actions.includes('notify'));
-      assert.deepEqual(texts(await list(alice!)), ['mine']);
+      assert.deepEqual(texts(await list(alice)), ['mine']);
 
-      await firstRoom.call(bob!, 'POST', `/receipt/m.read/${encodeURIComponent(three)}`, { body: {} });
-      const read = (await list(bob!)).notifications.map((notification) => notification.read);
+      await firstRoom.call(bob, 'POST', `/receipt/m.read/${encodeURIComponent(three)}`, { body: {} });
+      const read = (await list(bob)).notifications.map((notification) => notification.read);
       assert.deepEqual(read, [false, true, false, true]);
-      await secondRoom.leave(bob!);
-      assert.deepEqual(texts(await list(bob!)), ['three', 'one']);
+      await secondRoom.leave(bob);
+      assert.deepEqual(texts(await list(bob)), ['three', 'one']);
     });
 
     it('lists fewer notifications in a page, and the others in the next pages, when the push rules of the user take many steps', async () => {
       const erin = await server.register('erin');
-      const room = await TestRoom.create(server, alice!, [erin]);
+      const room = await TestRoom.create(server, alice, [erin]);
       for (let index = 0; index < 40; index++) {
         const path = `/_matrix/client/v3/pushrules/global/content/rule${index}`;
         const body = { pattern: `*a*${index}*b`, actions: ['notify'] };
         await server.api('PUT', path, { token: erin.token, body });
       }
-      for (let index = 0; index < 12; index++) await room.say(alice!, `${index} ${'a'.repeat(50_000)}`);
+      for (let index = 0; index < 12; index++) await room.say(alice, `${index} ${'a'.repeat(50_000)}`);
       const firstPage = await list(erin, { limit: 50 });
       const secondPage = await list(erin, { limit: 50, from: firstPage.next_token! });
       assert.equal(firstPage.notifications.length, 9);
@@ -100,7 +101,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('rejects an invalid token with 400 M_INVALID_PARAM', async () => {
       const { status, body } = await server.api('GET', '/_matrix/client/v3/notifications', {
-        token: alice!.token,
+        token: alice.token,
         query: { from: 'nonsense' },
       });
       assert.deepEqual([status, body['errcode']], [400, 'M_INVALID_PARAM']);

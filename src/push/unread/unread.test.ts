@@ -149,7 +149,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await counts(bob, roomId), '1/0 1/0');
     });
 
-    it('follows the push rules of the user, the size of the room and the power level to notify it', async () => {
+    it('depends on the push rules of the user, the size of the room and the power level that mentions of the whole room require', async () => {
       const { fixture, roomId, counts, rules } = await openUnread(open);
       await rules.change(bob, (stored) => setRuleEnabled(stored, 'underride', '.m.rule.message', false));
       await fixture.say(alice, roomId, 'hello');

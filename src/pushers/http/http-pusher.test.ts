@@ -13,7 +13,8 @@ const localhost = { port: 0, type: 'http' as const, bind_addresses: ['127.0.0.1'
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`notifications through push gateways (${database})`, () => {
     let fixture: ServerWithPushers;
-    let [anna, ben]: TestUser[] = [];
+    let anna: TestUser;
+    let ben: TestUser;
     let count = 0;
     before(async () => {
       fixture = await ServerWithPushers.start(database, {
@@ -29,7 +30,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     const start = async (pusher: object = {}, tls?: { name: string }) => {
       const gateway = await PushGateway.start(tls && commonTestAuthority().issue(tls.name));
       const user = await fixture.server.register(`user${++count}`);
-      const roomId = await fixture.room(anna!, [user]);
+      const roomId = await fixture.room(anna, [user]);
       const pushkey = `key ${count}`;
       const data = { url: gateway.url(tls?.name), format: 'event_id_only' };
       await fixture.addPusher(user, pushkey, { data, ...pusher });
@@ -38,7 +39,7 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('sends ids, counts and the priority with the format event_id_only, and the data without the URL', async () => {
       const { gateway, roomId, pushkey } = await start();
-      const eventId = await fixture.say(anna!, roomId, 'Hello');
+      const eventId = await fixture.say(anna, roomId, 'Hello');
       assert.deepEqual(await gateway.notification(0), {
         event_id: eventId,
         room_id: roomId,
@@ -64,19 +65,19 @@ for (const database of selectedDatabases(import.meta.url)) {
         'PUT',
         `/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}/state/m.room.name/`,
         {
-          token: anna!.token,
+          token: anna.token,
           body: { name: 'Mission Control' },
         },
       );
       const content = { msgtype: 'm.text', body: 'Hello', 'm.mentions': { user_ids: [user.userId] } };
-      const eventId = await fixture.send(anna!, roomId, content);
+      const eventId = await fixture.send(anna, roomId, content);
       const { devices, ...notification } = await gateway.notification(0);
       assert.deepEqual(notification, {
         event_id: eventId,
         id: eventId,
         room_id: roomId,
         type: 'm.room.message',
-        sender: anna!.userId,
+        sender: anna.userId,
         sender_display_name: 'anna',
         room_name: 'Mission Control',
         prio: 'high',
@@ -91,7 +92,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('notifies the invited user of an invite', async () => {
       const { gateway, user, pushkey } = await start();
       await fixture.addPusher(user, pushkey, { data: { url: gateway.url() } });
-      await fixture.room(anna!, [], { preset: 'private_chat', invite: [user.userId] });
+      await fixture.room(anna, [], { preset: 'private_chat', invite: [user.userId] });
       const invite = await gateway.notification(0);
       assert.deepEqual(
         [invite['type'], invite['membership'], invite['user_is_target'], invite.counts],
@@ -103,9 +104,9 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('sends a lower count when the user has read events, and no notification of events that were read while they were pending', async () => {
       const { gateway, user, roomId } = await start();
       gateway.behaviour = 'never answer';
-      const first = await fixture.say(anna!, roomId, 'one');
+      const first = await fixture.say(anna, roomId, 'one');
       await gateway.attempted(1);
-      const second = await fixture.say(anna!, roomId, 'two');
+      const second = await fixture.say(anna, roomId, 'two');
       gateway.behaviour = 'accept';
       await fixture.read(user, roomId, second);
       // The request for the first event ends at its timeout; by then both events are read.
@@ -116,7 +117,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         [notification?.event_id, notification?.counts, otherNotifications],
         [undefined, { unread: 0 }, []],
       );
-      const third = await fixture.say(anna!, roomId, 'three');
+      const third = await fixture.say(anna, roomId, 'three');
       assert.deepEqual((await gateway.notification(1)).event_id, third);
       assert.notEqual(first, third);
       await fixture.read(user, roomId, third);
@@ -127,13 +128,13 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('sends no notification of a message that has expired by the retention policy of its room while it was pending', async () => {
       const { gateway, roomId } = await start();
       const path = `/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}/state/m.room.retention/`;
-      await fixture.server.api('PUT', path, { token: anna!.token, body: { max_lifetime: 3_600_000 } });
+      await fixture.server.api('PUT', path, { token: anna.token, body: { max_lifetime: 3_600_000 } });
       gateway.behaviour = 'fail';
-      const old = await fixture.say(anna!, roomId, 'old');
+      const old = await fixture.say(anna, roomId, 'old');
       await gateway.attempted(1);
       fixture.clock.advance(2 * 3_600_000);
       gateway.behaviour = 'accept';
-      const fresh = await fixture.say(anna!, roomId, 'fresh');
+      const fresh = await fixture.say(anna, roomId, 'fresh');
       const received = () => gateway.received.map(({ event_id }) => event_id);
       await untilRetry(gateway, () => received().includes(fresh));
       assert.ok(!received().includes(old));
@@ -146,7 +147,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const before = fixture.warnings.length;
       const backoffs = () =>
         fixture.warnings.slice(before).flatMap(({ retryIn }) => (retryIn === undefined ? [] : [retryIn]));
-      const sent = [await fixture.say(anna!, roomId, 'one'), await fixture.say(anna!, roomId, 'two')];
+      const sent = [await fixture.say(anna, roomId, 'one'), await fixture.say(anna, roomId, 'two')];
       for (let failures = 1; failures <= 4; failures++) {
         // A server that stops while it receives an answer does not know that the gateway fails.
         await eventually('the failure', () => backoffs().length === failures);
@@ -156,7 +157,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await fixture.server.restart();
       const { attempts } = gateway;
       gateway.behaviour = 'accept';
-      sent.push(await fixture.say(anna!, roomId, 'three'));
+      sent.push(await fixture.say(anna, roomId, 'three'));
       assert.equal(gateway.attempts, attempts);
       await untilRetry(gateway, () => gateway.received.length === 3);
       assert.deepEqual(
@@ -170,8 +171,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       const unresponsive = [await start(), await start()];
       const { gateway, user } = await start();
       for (const hung of unresponsive) hung.gateway.behaviour = 'never answer';
-      const roomId = await fixture.room(anna!, [...unresponsive.map(({ user: hung }) => hung), user]);
-      for (let index = 0; index < 5; index++) await fixture.say(anna!, roomId, `message ${index}`);
+      const roomId = await fixture.room(anna, [...unresponsive.map(({ user: hung }) => hung), user]);
+      for (let index = 0; index < 5; index++) await fixture.say(anna, roomId, `message ${index}`);
       await gateway.notification(4);
       assert.equal(gateway.connections, 1);
       for (const hung of unresponsive) {
@@ -189,7 +190,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const blockedServer = createServer(() => connections++);
       const { port } = new URL(gateway.url());
       await new Promise<void>((resolve) => blockedServer.listen(Number(port), '127.0.0.2', resolve));
-      const sent = [await fixture.say(anna!, roomId, 'one'), await fixture.say(anna!, roomId, 'two')];
+      const sent = [await fixture.say(anna, roomId, 'one'), await fixture.say(anna, roomId, 'two')];
       const attempts = () =>
         fixture.resolver.lookedUpNames.filter((name) => name === 'inside.example').length;
       await untilRetry(gateway, () => attempts() >= 3);
@@ -203,8 +204,8 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('sends the unread count to a changed gateway of a pusher, although the earlier gateway has received it', async () => {
       const { gateway, user, roomId, pushkey } = await start();
       const otherGateway = await PushGateway.start();
-      const first = await fixture.say(anna!, roomId, 'one');
-      await fixture.say(anna!, roomId, 'two');
+      const first = await fixture.say(anna, roomId, 'one');
+      await fixture.say(anna, roomId, 'two');
       assert.deepEqual((await gateway.notification(1)).counts, { unread: 1 });
       await fixture.addPusher(user, pushkey, { data: { url: otherGateway.url(), format: 'event_id_only' } });
       // The room stays unread.
@@ -218,23 +219,23 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('deletes a pusher whose push key the gateway rejects', async () => {
       const { gateway, user, roomId, pushkey } = await start();
       gateway.rejected.add(pushkey);
-      await fixture.say(anna!, roomId, 'one');
+      await fixture.say(anna, roomId, 'one');
       await gateway.notification(0);
       while ((await fixture.pushkeysOf(user)).length > 0) await new Promise(setImmediate);
-      await fixture.say(anna!, roomId, 'two');
+      await fixture.say(anna, roomId, 'two');
       assert.equal(gateway.attempts, 1);
       await gateway.stop();
     });
 
     it('sends no notifications of events that were sent while a pusher was disabled, not even after it is enabled again', async () => {
       const { gateway, user, roomId, pushkey } = await start({ 'org.matrix.msc3881.enabled': false });
-      await fixture.say(anna!, roomId, 'one');
+      await fixture.say(anna, roomId, 'one');
       // The notification of a later event to another user shows that the first event was processed.
       const other = await start();
-      await fixture.say(anna!, other.roomId, 'two');
+      await fixture.say(anna, other.roomId, 'two');
       await other.gateway.notification(0);
       await fixture.addPusher(user, pushkey, { data: { url: gateway.url(), format: 'event_id_only' } });
-      const second = await fixture.say(anna!, roomId, 'three');
+      const second = await fixture.say(anna, roomId, 'three');
       assert.equal((await gateway.notification(0)).event_id, second);
       await Promise.all([gateway.stop(), other.gateway.stop()]);
     });
@@ -245,7 +246,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         data: { url: gateway.url(), 'org.matrix.msc4076.disable_badge_count': true },
       });
       await fixture.say(user, roomId, 'own');
-      const eventId = await fixture.say(anna!, roomId, 'of Anna');
+      const eventId = await fixture.say(anna, roomId, 'of Anna');
       await gateway.notification(1);
       assert.deepEqual([gateway.received[0]!.event_id, gateway.received[1]!.event_id], [eventId, eventId]);
       const withoutCount = gateway.received.find(({ devices }) => devices[0]!.pushkey === 'another key')!;
@@ -258,7 +259,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const repetitions = await fixture.measurement('server_push_repeats_total');
       const { gateway, roomId, user, pushkey } = await start();
       gateway.behaviour = 'never answer';
-      const eventId = await fixture.say(anna!, roomId, 'one');
+      const eventId = await fixture.say(anna, roomId, 'one');
       await gateway.attempted(1);
       gateway.behaviour = 'accept';
       fixture.clock.advance(1);

@@ -30,7 +30,10 @@ export interface PushQueueingDeps {
   readonly scheduleMails:
     | ((writer: Writer<PusherTables>, pushes: readonly PendingPush[]) => Promise<void>)
     | undefined;
-  /** Runs after the commit, for a pusher that sends to a gateway. */
+  /**
+   * Runs for a pusher that sends to a gateway after the transaction, also after one that has failed: its commit may have
+   * succeeded.
+   */
   readonly onPushAdded: (pusher: Pusher) => void;
 }
 

@@ -15,6 +15,9 @@ export interface StoredHead extends InMemoryHeadDeps {
 
 type RoomRow = RoomTables['rooms'];
 
+/** Maximum number of forward extremities that are requested at once. */
+const extremitiesAtOnce = 500;
+
 /** Reads the heads of rooms from the database; heads that are requested at the same time share queries. */
 export class StoredHeads {
   readonly #database: Database;
@@ -84,8 +87,8 @@ export class StoredHeads {
   /** Returns the extremities in the order of their nids. */
   async #readExtremities(nids: readonly number[]): Promise<Extremity[]> {
     const extremities: Extremity[] = [];
-    for (let start = 0; start < nids.length; start += 500) {
-      const chunk = nids.slice(start, start + 500);
+    for (let start = 0; start < nids.length; start += extremitiesAtOnce) {
+      const chunk = nids.slice(start, start + extremitiesAtOnce);
       const read = await this.#extremities.getMany(chunk);
       for (const nid of chunk) {
         const extremity = read.get(nid);

@@ -3,8 +3,8 @@ import type { IncomingTables } from './tables.ts';
 
 type Row = IncomingTables['incoming_events'];
 
-/** Maximum number of ids in one statement. */
-const idsPerStatement = 500;
+/** Maximum number of events that one transaction deletes. */
+const deletedAtOnce = 500;
 
 /** Inserts staged events; resolves when they are on disk. Existing rows stay unchanged. */
 export function insertStaged(database: Database, rows: readonly Row[]): Promise<void> {
@@ -58,8 +58,8 @@ export async function readStagedJson(
 /** Deletes staged events. */
 export async function deleteStaged(database: Database, eventIds: readonly string[]): Promise<void> {
   const sql = 'delete from incoming_events where event_id = ?';
-  for (let start = 0; start < eventIds.length; start += idsPerStatement) {
-    await database.batch([{ sql, rows: eventIds.slice(start, start + idsPerStatement).map((id) => [id]) }]);
+  for (let start = 0; start < eventIds.length; start += deletedAtOnce) {
+    await database.batch([{ sql, rows: eventIds.slice(start, start + deletedAtOnce).map((id) => [id]) }]);
   }
 }
 

@@ -139,7 +139,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('continues a purge that a restart interrupts, whose id answers its status and progress before and after the restart', async () => {
+    it('continues a purge that a restart interrupts, and returns its status and progress by the same id before and after the restart', async () => {
       const first = await RoomsUnderTest.open(open, jobMigrations);
       const roomId = await first.room(alice);
       const ids: string[] = [];

@@ -51,7 +51,10 @@ const parametersFor = (dora: TestClient): readonly SyncParameters[] => [
   { filter: { room: { ephemeral: { not_types: ['m.receipt'] } } }, use_state_after: true },
 ];
 
+/** Number of devices that act in the rooms. */
 const peopleCount = 5;
+
+/** Number of clients that sync often, each with parameters of its own. */
 const clientCount = 11;
 
 /** A client that syncs often. */
@@ -68,7 +71,8 @@ for (const database of selectedDatabases(import.meta.url)) {
     let server: TestServer;
     let fastPath: FastPath;
     /**
-     * The clients. The last two are devices of one user: one of them syncs often, and the last only once, at the end.
+     * The devices that act in the rooms. The last two belong to one user: with the first of them all clients sync often,
+     * with the other they sync only once, at the end.
      */
     let people: TestClient[];
     /**

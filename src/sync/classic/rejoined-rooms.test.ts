@@ -7,12 +7,14 @@ import { TestClient } from '../../../test/support/users/test-client.ts';
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`rejoined rooms in GET /sync, on ${database}`, () => {
     let server: TestServer;
-    let [anna, ben, cleo]: TestClient[] = [];
+    let anna: TestClient;
+    let ben: TestClient;
+    let cleo: TestClient;
     before(async () => {
       server = await startTestServer({ database });
-      [anna, ben, cleo] = await Promise.all(
-        ['anna', 'ben', 'cleo'].map((name) => TestClient.register(server, name)),
-      );
+      anna = await TestClient.register(server, 'anna');
+      ben = await TestClient.register(server, 'ben');
+      cleo = await TestClient.register(server, 'cleo');
     });
     after(() => server.stop());
 
@@ -24,28 +26,28 @@ for (const database of selectedDatabases(import.meta.url)) {
     ] as const) {
       for (const syncsBetween of [false, true]) {
         it(`${isShown ? 'returns' : 'hides'} joins of other users from before the user joined again, with ${visibility} history, ${syncsBetween ? 'after' : 'without'} a sync of the leave`, async () => {
-          const roomId = await anna!.createRoom({
+          const roomId = await anna.createRoom({
             preset: 'public_chat',
             initial_state: [
               { type: 'm.room.history_visibility', content: { history_visibility: visibility } },
             ],
           });
-          await ben!.join(roomId);
-          let since = (await ben!.sync()).next_batch;
-          await ben!.leave(roomId);
-          if (syncsBetween) since = (await ben!.sync(since)).next_batch;
-          await cleo!.join(roomId);
-          await anna!.say(roomId, 'while you were away');
-          if (syncsBetween) since = (await ben!.sync(since)).next_batch;
-          await ben!.join(roomId);
-          const room = (await ben!.sync(since)).rooms?.join?.[roomId];
+          await ben.join(roomId);
+          let since = (await ben.sync()).next_batch;
+          await ben.leave(roomId);
+          if (syncsBetween) since = (await ben.sync(since)).next_batch;
+          await cleo.join(roomId);
+          await anna.say(roomId, 'while you were away');
+          if (syncsBetween) since = (await ben.sync(since)).next_batch;
+          await ben.join(roomId);
+          const room = (await ben.sync(since)).rooms?.join?.[roomId];
           const timeline = room?.timeline.events.map(({ type, state_key, content }) => [
             type,
             state_key ?? content['body'],
           ]);
-          const join = ['m.room.member', cleo!.id];
+          const join = ['m.room.member', cleo.id];
           const message = ['m.room.message', 'while you were away'];
-          const ownEvent = ['m.room.member', ben!.id];
+          const ownEvent = ['m.room.member', ben.id];
           const leave = syncsBetween ? [] : [ownEvent];
           assert.deepEqual(timeline, isShown ? [...leave, join, message, ownEvent] : [...leave, ownEvent]);
         });

@@ -22,7 +22,8 @@ interface RoomInfoJson {
 
 forSelectedDatabases(import.meta.url, (open) => {
   let server: TestServer;
-  let [anna, ben]: TestClient[] = [];
+  let anna: TestClient;
+  let ben: TestClient;
   before(async () => {
     server = await startTestServer({
       database: open.kind,
@@ -41,22 +42,22 @@ forSelectedDatabases(import.meta.url, (open) => {
       limit,
     })) as unknown as RoomInfoJson;
   const worldReadable = async () => {
-    const room = await anna!.createRoom();
-    await anna!.setState(room, 'm.room.history_visibility', { history_visibility: 'world_readable' });
+    const room = await anna.createRoom();
+    await anna.setState(room, 'm.room.history_visibility', { history_visibility: 'world_readable' });
     return room;
   };
 
   describe('GET /rooms/{roomId}/initialSync and GET /events of one room', () => {
     it('GET /rooms/{roomId}/initialSync returns a world-readable room, and GET /events then returns its new events', async () => {
       const room = await worldReadable();
-      for (const body of ['one', 'two', 'three']) await anna!.say(room, body);
-      const info = await roomInfo(ben!, room, 2);
+      for (const body of ['one', 'two', 'three']) await anna.say(room, body);
+      const info = await roomInfo(ben, room, 2);
       assert.deepEqual(
         [info.room_id, info.membership, info.visibility, bodies(info.messages!.chunk)],
         [room, undefined, 'private', ['two', 'three']],
       );
       assert.ok(info.state?.some(({ type }) => type === 'm.room.create'));
-      const page = await ben!.do('GET', `/rooms/${enc(room)}/messages`, undefined, {
+      const page = await ben.do('GET', `/rooms/${enc(room)}/messages`, undefined, {
         dir: 'b',
         from: info.messages!.start!,
         limit: 1,
@@ -64,50 +65,50 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(bodies(page['chunk'] as []), ['one']);
 
       const { end: from } = info.messages!;
-      const waiting = events(ben!, { room_id: room, from, timeout: 100_000 });
-      await anna!.say(room, 'four');
+      const waiting = events(ben, { room_id: room, from, timeout: 100_000 });
+      await anna.say(room, 'four');
       const next = await waiting;
       assert.deepEqual([bodies(next.chunk), next.chunk[0]!.room_id], [['four'], room]);
-      assert.deepEqual((await events(ben!, { room_id: room, from: next.end })).chunk, []);
-      assert.deepEqual((await events(ben!, { room_id: room, timeout: 1 })).chunk, []);
+      assert.deepEqual((await events(ben, { room_id: room, from: next.end })).chunk, []);
+      assert.deepEqual((await events(ben, { room_id: room, timeout: 1 })).chunk, []);
     });
 
     it('GET /rooms/{roomId}/initialSync and GET /events of one room answer 403 M_FORBIDDEN to users who may not read the room', async () => {
       const room = await worldReadable();
-      const { end: from } = (await roomInfo(ben!, room)).messages!;
-      await anna!.say(room, 'for all');
-      await anna!.setState(room, 'm.room.history_visibility', { history_visibility: 'shared' });
-      await anna!.say(room, 'for members');
+      const { end: from } = (await roomInfo(ben, room)).messages!;
+      await anna.say(room, 'for all');
+      await anna.setState(room, 'm.room.history_visibility', { history_visibility: 'shared' });
+      await anna.say(room, 'for members');
       for (const path of [`/rooms/${enc(room)}/initialSync`, `/events?room_id=${enc(room)}&from=${from}`]) {
-        const { status, body } = await ben!.call('GET', path);
+        const { status, body } = await ben.call('GET', path);
         assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN'], path);
       }
-      await anna!.setState(room, 'm.room.history_visibility', { history_visibility: 'world_readable' });
-      await anna!.say(room, 'for all again');
-      const { chunk } = await events(ben!, { room_id: room, from });
+      await anna.setState(room, 'm.room.history_visibility', { history_visibility: 'world_readable' });
+      await anna.say(room, 'for all again');
+      const { chunk } = await events(ben, { room_id: room, from });
       assert.deepEqual(bodies(chunk), ['for all', 'for all again']);
-      const unknown = await ben!.call('GET', `/events?room_id=${enc('!unknown:test')}`);
+      const unknown = await ben.call('GET', `/events?room_id=${enc('!unknown:test')}`);
       assert.deepEqual([unknown.status, unknown.body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
     it('GET /events of one room returns the same position after a timeout, and 403 M_FORBIDDEN when the user may not read the room any more', async () => {
       const room = await worldReadable();
-      const { end: from } = (await roomInfo(ben!, room)).messages!;
-      const nothing = await events(ben!, { room_id: room, from, timeout: 1 });
+      const { end: from } = (await roomInfo(ben, room)).messages!;
+      const nothing = await events(ben, { room_id: room, from, timeout: 1 });
       assert.deepEqual([nothing.chunk, nothing.end], [[], from]);
-      const waiting = ben!.call('GET', `/events?room_id=${enc(room)}&from=${from}&timeout=100000`);
-      await anna!.setState(room, 'm.room.history_visibility', { history_visibility: 'shared' });
+      const waiting = ben.call('GET', `/events?room_id=${enc(room)}&from=${from}&timeout=100000`);
+      await anna.setState(room, 'm.room.history_visibility', { history_visibility: 'shared' });
       const { status, body } = await waiting;
       assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
     it('GET /events of one room returns at most 100 events per response', async () => {
       const room = await worldReadable();
-      const { end } = (await roomInfo(ben!, room)).messages!;
+      const { end } = (await roomInfo(ben, room)).messages!;
       const sent = Array.from({ length: 130 }, (_, index) => `message ${index}`);
-      for (const body of sent) await anna!.say(room, body);
-      const first = await events(ben!, { room_id: room, from: end });
-      const second = await events(ben!, { room_id: room, from: first.end });
+      for (const body of sent) await anna.say(room, body);
+      const first = await events(ben, { room_id: room, from: end });
+      const second = await events(ben, { room_id: room, from: first.end });
       assert.equal(first.chunk.length, 100);
       assert.deepEqual([...bodies(first.chunk), ...bodies(second.chunk)], sent);
     });
@@ -233,15 +234,15 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('GET /initialSync and GET /rooms/{roomId}/initialSync answer 400 M_INVALID_PARAM to negative and non-numeric limits, and always return the start of messages', async () => {
-      const room = await anna!.createRoom();
+      const room = await anna.createRoom();
       for (const path of ['/initialSync', `/rooms/${enc(room)}/initialSync`]) {
         for (const limit of ['-1', 'many', '1.5']) {
-          const { status, body } = await anna!.call('GET', path, undefined, { limit });
+          const { status, body } = await anna.call('GET', path, undefined, { limit });
           assert.deepEqual([status, body['errcode']], [400, 'M_INVALID_PARAM'], `${path} ${limit}`);
         }
       }
       for (const limit of [0, 1, 100]) {
-        const { messages } = await roomInfo(anna!, room, limit);
+        const { messages } = await roomInfo(anna, room, limit);
         assert.equal(messages!.chunk.length > 0, limit > 0);
         assert.equal(typeof messages!.start, 'string', `limit ${limit}`);
       }
@@ -284,11 +285,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('GET /events/{eventId} returns the event to a user who may see it, and 404 M_NOT_FOUND to other users', async () => {
-      const room = await anna!.createRoom({ preset: 'private_chat' });
-      const eventId = await anna!.say(room, 'mine');
-      assert.deepEqual(bodies([(await anna!.do('GET', `/events/${enc(eventId)}`)) as never]), ['mine']);
+      const room = await anna.createRoom({ preset: 'private_chat' });
+      const eventId = await anna.say(room, 'mine');
+      assert.deepEqual(bodies([(await anna.do('GET', `/events/${enc(eventId)}`)) as never]), ['mine']);
       for (const id of [eventId, '$unknown']) {
-        const { status, body } = await ben!.call('GET', `/events/${enc(id)}`);
+        const { status, body } = await ben.call('GET', `/events/${enc(id)}`);
         assert.deepEqual([status, body['errcode']], [404, 'M_NOT_FOUND']);
       }
     });

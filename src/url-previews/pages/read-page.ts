@@ -21,8 +21,18 @@ export interface PageElements {
   readonly base: string | undefined;
 }
 
-/** Maximum number of elements of each kind, of JSON-LD scripts, and of characters of values and texts, in one page. */
-const bounds = { elements: 200, value: 4_096, jsonLd: 262_144, text: 4_096, jsonLdScripts: 5 };
+/** Maximum numbers for one page. */
+const bounds = {
+  /** Elements of each kind. */
+  elements: 200,
+  /** Characters of the value of an attribute, and of a title or heading. */
+  value: 4_096,
+  /** Characters of the text of all paragraphs. */
+  text: 4_096,
+  jsonLdScripts: 5,
+  /** Characters of a JSON-LD script. */
+  jsonLd: 262_144,
+};
 
 /** Maximum nesting of elements. Reading ends at deeper nesting, because the parser's work grows with the depth. */
 const maxDepth = 1_000;

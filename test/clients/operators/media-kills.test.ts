@@ -25,7 +25,8 @@ const largeFile = (index: number) => Buffer.alloc(4 * 1024 * 1024, `large file $
 
 describe('kill -9 of the media repository', () => {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-killed-'));
-  const [store, provider] = [join(folder, 'media'), join(folder, 'provider')] as const;
+  const store = join(folder, 'media');
+  const provider = join(folder, 'provider');
   let paths: readonly string[];
   let server: ServerProcess;
   let token: string;
@@ -56,9 +57,9 @@ describe('kill -9 of the media repository', () => {
   const rows = () => {
     const database = new DatabaseSync(join(folder, 'homeserver.db'), { readOnly: true, timeout: 60_000 });
     try {
-      const rows = database.prepare('SELECT file_id, sha256 FROM local_media').all();
+      const mediaRows = database.prepare('SELECT file_id, sha256 FROM local_media').all();
       return new Map<string, string>(
-        rows.map(({ file_id, sha256 }) => {
+        mediaRows.map(({ file_id, sha256 }) => {
           const id = String(file_id);
           return [`${id.slice(0, 2)}/${id.slice(2, 4)}/${id.slice(4)}`, String(sha256)] as const;
         }),

@@ -182,7 +182,8 @@ export class ConsolePage {
 
 /**
  * Whether the console should send no request to a path: it uses the admin API, and the client API only to sign in and
- * out. The endpoint of the deletions of a room answers 404 for a room without one, which browsers log as an error.
+ * out. It should not request the deletions of a room from their own endpoint, which answers 404 for a room that was never
+ * deleted: browsers log this as an error.
  */
 export const isUnexpected = (path: string): boolean =>
   !/^\/_server\/admin\/v\d\/|^\/_proto\/client\/v3\/(login|logout)$/.test(path) ||
