@@ -78,12 +78,6 @@ export const accounts: readonly ExpectedDifference[] = [
     reason: 'The change was refused',
   },
   {
-    requests: ['anna GET /admin/whois/{anna}'],
-    at: ['body.devices.'],
-    what: '`whois` lists connections by device, up to a minute late; the reference server lists all under an empty device id',
-    reason: 'Addresses are written once a minute',
-  },
-  {
     requests: ['anonymous POST /login (deactivated)'],
     at: errcode,
     what: 'Deactivated users receive `M_USER_DEACTIVATED`',
