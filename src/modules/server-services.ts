@@ -128,7 +128,7 @@ const defaultMaxBody = 1024 * 1024;
 /** Maximum bytes of a response that a module may set. */
 const maxBody = 50 * 1024 * 1024;
 
-/** Returns requests to other hosts as modules send them. */
+/** Returns the access to other hosts that modules receive. */
 export const outboundAccess = (
   http: Pick<OutboundHttp, 'fetch'>,
   context: ModuleContext,

@@ -19,30 +19,6 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => server.stop());
 
-    it('PUT /rooms/{roomId}/block keeps local users out of a room, also after a restart', async () => {
-      const roomId = await anna.createRoom();
-      const path = `/v1/rooms/${enc(roomId)}/block`;
-      assert.deepEqual(await admin.do('GET', path), { block: false });
-      await admin.do('PUT', path, { block: true });
-      assert.deepEqual(await admin.do('GET', path), { block: true, user_id: '@admin:test' });
-      await server.restart();
-      for (const [client, action, body] of [
-        [ben, 'join', {}],
-        [anna, 'invite', { user_id: ben.id }],
-      ] as const) {
-        const answer = await client.call('POST', `/rooms/${enc(roomId)}/${action}`, body);
-        assert.deepEqual([answer.status, answer.body['errcode']], [403, 'M_FORBIDDEN']);
-      }
-      await anna.say(roomId, 'still here');
-      await admin.do('PUT', path, { block: false });
-      await ben.join(roomId);
-      await admin.do('PUT', '/v1/rooms/!unknown:elsewhere/block', { block: true });
-      assert.deepEqual(await admin.refused('PUT', '/v1/rooms/nonsense/block', { block: true }), [
-        400,
-        'M_INVALID_PARAM',
-      ]);
-    });
-
     it('DELETE /v1/rooms/{roomId} moves users and aliases to a new room, deletes the room and blocks it', async () => {
       const roomId = await anna.createRoom({ preset: 'public_chat', room_alias_name: 'bad' });
       await ben.join(roomId);

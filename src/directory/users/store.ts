@@ -102,17 +102,20 @@ export async function readEnteredRooms(
 
 type RoomsQuery = SelectQueryBuilder<DirectoryTables, 'room_stats', { room_nid: number }>;
 
+/** Maximum number of rooms in one query. */
+const roomsAtOnce = 1_000;
+
 async function readRooms(
   reader: Reader<DirectoryTables>,
   roomNids: readonly number[],
   narrow: (rooms: RoomsQuery) => RoomsQuery,
 ): Promise<Set<number>> {
   const found = new Set<number>();
-  for (let start = 0; start < roomNids.length; start += 1_000) {
+  for (let start = 0; start < roomNids.length; start += roomsAtOnce) {
     const rooms = reader
       .selectFrom('room_stats')
       .select('room_nid')
-      .where('room_nid', 'in', roomNids.slice(start, start + 1_000));
+      .where('room_nid', 'in', roomNids.slice(start, start + roomsAtOnce));
     for (const row of await narrow(rooms).execute()) found.add(row.room_nid);
   }
   return found;

@@ -75,7 +75,7 @@ export class CrossSigning {
     const uploadedKeys = parseKeys(body, userId);
     const store = (isAuthenticated: boolean) =>
       streams.write<E2eeTables, boolean>((writer, publish) =>
-        this.#store(writer, publish, { userId, uploadedKeys: uploadedKeys, isAuthenticated }),
+        this.#store(writer, publish, { userId, uploadedKeys, isAuthenticated }),
       );
     const isTrusted = requester.appservice !== undefined;
     for (;;) {
@@ -203,11 +203,10 @@ async function readSigningKeys(
 }
 
 function parseKeys(body: CrossSigningBody, userId: string): CrossSigningKey[] {
-  const keys = (['master', 'self_signing', 'user_signing'] as const).flatMap((usage) => {
+  return (['master', 'self_signing', 'user_signing'] as const).flatMap((usage) => {
     const object = body[`${usage}_key`];
     return object ? [parseCrossSigningKey(object, userId, usage)] : [];
   });
-  return keys;
 }
 
 /** @throws MatrixError unless all keys differ, there is a master key, and it has signed the other keys */

@@ -19,6 +19,9 @@ export interface PendingPosition {
   readonly reservedAt: number;
 }
 
+/** Number of settled slots up to which they are kept while others are pending. */
+const maxSettled = 1_024;
+
 /** A two-phase counter: assigns positions and moves `current` over settled positions, in order, up to a limit. */
 export class PositionCounter {
   #current: number;
@@ -98,7 +101,7 @@ export class PositionCounter {
 
   /** Frees settled slots. Amortised, so that a long queue is not copied for each of them. */
   #compact(): void {
-    if (this.#head > 1024 && this.#head * 2 > this.#slots.length) {
+    if (this.#head > maxSettled && this.#head * 2 > this.#slots.length) {
       this.#slots = this.#slots.slice(this.#head);
       this.#head = 0;
     } else if (this.#head === this.#slots.length) {
