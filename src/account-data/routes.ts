@@ -33,7 +33,7 @@ const paths = {
 
 const anyObject = Type.Object({}, { additionalProperties: true });
 
-/** Client-server API, "Client Config". */
+/** Source: client-server API, "Client Config". */
 export function accountDataRoutes(accountData: AccountData): Route[] {
   const set = {
     method: 'PUT',
@@ -98,7 +98,7 @@ function deletionRoutes(accountData: AccountData): Route[] {
   ];
 }
 
-/** Client-server API, "Room Tagging". */
+/** Source: client-server API, "Room Tagging". */
 export function tagRoutes(tags: Tags): Route[] {
   return [
     route(

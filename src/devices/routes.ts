@@ -18,7 +18,7 @@ const paths = {
   delete: ['/_proto/client/v3/delete_devices', '/_proto/client/r0/delete_devices'],
 } as const;
 
-/** Client-server API, "Device Management". */
+/** Source: client-server API, "Device Management". */
 export function deviceRoutes(devices: Devices, reauthentication: Reauthentication): Route[] {
   return [
     ...readRoutes(devices),

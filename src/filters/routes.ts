@@ -10,7 +10,7 @@ const paths = {
 
 const anyObject = Type.Object({}, { additionalProperties: true });
 
-/** Client-server API, "Filtering". */
+/** Source: client-server API, "Filtering". */
 export function filterRoutes(filters: Filters): Route[] {
   return [
     route(

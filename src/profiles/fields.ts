@@ -1,6 +1,6 @@
 import { invalidParam, type JsonObject, type JsonValue, MatrixError } from '../protocol/index.ts';
 
-/** Client-server API, `PUT /profile/{userId}/{keyName}`. */
+/** Source: client-server API, `PUT /profile/{userId}/{keyName}`. */
 const fieldGrammar = /^(avatar_url|displayname|m\.tz|[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+)$/;
 
 /** Maximum bytes of a field name. */

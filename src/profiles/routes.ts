@@ -35,7 +35,7 @@ export interface ProfileRoutesDeps {
   readonly rooms: RoomSharing;
 }
 
-/** Client-server API, "Profiles". */
+/** Source: client-server API, "Profiles". */
 export function profileRoutes(deps: ProfileRoutesDeps, options: ProfileAccessOptions): Route[] {
   return [...readRoutes(deps, options), ...changeRoutes(deps.profiles)];
 }

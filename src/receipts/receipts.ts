@@ -41,13 +41,12 @@ export type ReceiptRequest = Pick<Receipt, 'userId' | 'roomId' | 'type' | 'event
  */
 const maxInContent = 500;
 
-/**
- * Limits of the cache of recent receipts: number of rooms, receipts per room, and bytes. Syncs read recent receipts from
- * this cache without a query.
- */
+/** The cache of recent receipts, from which syncs read them without a query. */
 const recentReceipts = {
   name: 'recent_receipts',
+  /** Rooms. */
   maxKeys: 10_000,
+  /** Receipts of a room. */
   perKey: 500,
   maxBytes: 8 * MiB,
   changeBytes: 300,

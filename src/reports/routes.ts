@@ -5,7 +5,7 @@ import type { Reports } from './reports.ts';
 
 const reason = Type.String();
 
-/** Client-server API, "Reporting Content". */
+/** Source: client-server API, "Reporting Content". */
 export function reportRoutes(reports: Reports): Route[] {
   return [
     route(

@@ -112,11 +112,11 @@ export function checkAcl(content: JsonObject, serverName: string): void {
 }
 
 /**
- * Checks the lifetimes of a retention policy. @throws MatrixError M_BAD_JSON unless they are whole milliseconds.
- * Source: MSC1763.
+ * Checks the lifetimes of a retention policy. Source: MSC1763.
+ * @throws MatrixError M_BAD_JSON unless they are whole milliseconds, and the minimum is not above the maximum
  */
 function checkRetention(content: JsonObject): void {
-  const [min, max] = [content['min_lifetime'], content['max_lifetime']];
+  const { min_lifetime: min, max_lifetime: max } = content;
   for (const [name, value] of Object.entries({ min_lifetime: min, max_lifetime: max }))
     if (value !== undefined && !isLifetime(value))
       throw badJson(`'${name}' must be an integer of at least 0`);

@@ -38,7 +38,7 @@ const roomEvents = Type.Object({
   ),
 });
 
-/** Client-server API, "Server Side Search". @param search absent when the operator has disabled it */
+/** Source: client-server API, "Server Side Search". @param search absent when the operator has disabled it */
 export function searchRoutes(search: Search | undefined): Route[] {
   return [
     route(

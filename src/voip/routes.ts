@@ -12,7 +12,7 @@ export interface CallOptions extends TurnOptions {
   };
 }
 
-/** Client-server API, "Voice over IP", and the list of transports of MSC4143 "MatrixRTC". */
+/** Source: client-server API, "Voice over IP", and the list of transports of MSC4143 "MatrixRTC". */
 export function callRoutes(options: CallOptions, clock: Clock): Route[] {
   const transports = options.proto_rtc.transports.map(({ type, livekit_service_url: url }) => ({
     type,

@@ -32,7 +32,9 @@ export const moduleListener = {
   resources: [{ names: ['client', 'metrics'] }],
 } satisfies NonNullable<NonNullable<ConfigurationOverrides['http']>['listeners']>[number];
 
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
+
+/** The key of `registrations` for the module of this server. */
 const key = 'event callbacks';
 
 /** Options of a server, without those of its module. */
@@ -129,17 +131,17 @@ export class ModuleServer {
 
   /** Sends a request as a user. @param path below `/_matrix/client/v3` */
   call(user: TestUser, method: string, path: string, body?: object): Promise<ApiAnswer> {
-    return this.server.api(method, `${client}${path}`, { token: user.token, ...(body && { body }) });
+    return this.server.api(method, `${clientApi}${path}`, { token: user.token, ...(body && { body }) });
   }
 
   /** Sends `POST /login`. */
   login(body: object): Promise<ApiAnswer> {
-    return this.server.api('POST', `${client}/login`, { body });
+    return this.server.api('POST', `${clientApi}/login`, { body });
   }
 
   /** Sends `POST /register`. */
   register(body: object): Promise<ApiAnswer> {
-    return this.server.api('POST', `${client}/register`, { body });
+    return this.server.api('POST', `${clientApi}/register`, { body });
   }
 
   /** Creates a public room of Alice. @returns its id */

@@ -209,7 +209,8 @@ root: { level: INFO, handlers: [file, console] }
     };
     writeRegistration(null);
     const tlsPort = await freePort();
-    const [certificate, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+    const certificate = join(folder, 'cert.pem');
+    const key = join(folder, 'key.pem');
     const installCertificate = (name: string) => {
       cpSync(new URL(`${name}.cert.pem`, certificates), certificate);
       cpSync(new URL(`${name}.key.pem`, certificates), key);
@@ -335,7 +336,7 @@ root: { level: INFO, handlers: [file, console] }
     }
   });
 
-  it('logs in the background to the files of log_config alone, and prints why it did not start [option: daemonize, log_config]', {
+  it('writes its log only to the files of log_config when it runs in the background, and prints why it did not start [option: daemonize, log_config]', {
     timeout: 600_000,
   }, async () => {
     const cwd = join(folder, 'quiet');

@@ -11,7 +11,7 @@ export interface TokenValidityDeps {
   readonly limiter: Limiter;
 }
 
-/** Client-server API, "Token-authenticated registration": whether a token is valid. */
+/** Source: client-server API, "Token-authenticated registration": whether a token is valid. */
 export function tokenValidityRoute(
   { registrationTokens, limiter }: TokenValidityDeps,
   options: Pick<AccountOptions, 'enable_registration'>,

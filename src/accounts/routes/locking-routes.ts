@@ -10,7 +10,7 @@ const suspensionPath = '/_proto/client/v1/admin/suspend/:userId';
 const lock = Type.Object({ locked: Type.Boolean() });
 const suspension = Type.Object({ suspended: Type.Boolean() });
 
-/** Client-server API, "Server Administration": locks and suspends accounts. */
+/** Source: client-server API, "Server Administration": locks and suspends accounts. */
 export function lockingRoutes(accounts: Accounts, serverName: string): Route[] {
   return [
     ...suspensionRoutes(accounts, serverName),

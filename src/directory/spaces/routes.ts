@@ -5,7 +5,7 @@ import type { RoomSummaries } from './room-summaries.ts';
 
 const via = Type.Object({ via: Type.Optional(Type.Array(Type.String(), { maxItems: 100 })) });
 
-/** Client-server API, "Room Summary API" and "Spaces"; with the unstable paths. */
+/** Source: client-server API, "Room Summary API" and "Spaces"; with the unstable paths. */
 export function spaceRoutes(summaries: RoomSummaries, hierarchy: SpaceHierarchy): Route[] {
   return [
     route(

@@ -39,7 +39,7 @@ function decodeFrom(token: string): string {
   return roomId;
 }
 
-/** Client-server API, "Mutual rooms"; with the unstable path. */
+/** Source: client-server API, "Mutual rooms"; with the unstable path. */
 export function mutualRoomRoutes(engine: RoomReader): Route[] {
   const text = Type.Optional(Type.String());
   return [

@@ -9,7 +9,7 @@ const defaultLimit = 20;
 /** Maximum number of notifications on a page. */
 const maxNotifications = 100;
 
-/** Client-server API, "Listing notifications". */
+/** Source: client-server API, "Listing notifications". */
 export function notificationRoutes(notifications: Notifications): Route[] {
   return [
     route(

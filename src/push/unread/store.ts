@@ -15,7 +15,7 @@ export interface OwnedTally extends TallyOwner {
 }
 
 /** An unread event in rows of earlier versions, some of which have no time of sending. */
-type OlderRow = [stream: number, highlight: 0 | 1, threadId?: string | null, sentTs?: number | null];
+type OlderMark = [stream: number, highlight: 0 | 1, threadId?: string | null, sentTs?: number | null];
 
 /**
  * Returns the tallies that were saved last, with one query for each user; absent where none was saved.
@@ -58,7 +58,7 @@ export async function saveTallies(database: Database, tallies: readonly OwnedTal
   ]);
 }
 
-function marksOf(stored: StoredMarks | readonly OlderRow[]): MarkList {
+function marksOf(stored: StoredMarks | readonly OlderMark[]): MarkList {
   if ('streams' in stored) return MarkList.fromStored(stored);
   const marks = new MarkList(true);
   for (const [stream, highlight, threadId, sentTs] of stored) {

@@ -14,7 +14,6 @@ for (const database of selectedDatabases(import.meta.url)) {
   describe(`notifications through push gateways (${database})`, () => {
     let fixture: ServerWithPushers;
     let anna: TestUser;
-    let ben: TestUser;
     let count = 0;
     before(async () => {
       fixture = await ServerWithPushers.start(database, {
@@ -22,7 +21,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         http: { listeners: [{ ...localhost, resources: [{ names: ['client', 'metrics'] }] }] },
         rooms: { retention: { enabled: true } } as never,
       });
-      [anna, ben] = [await fixture.server.register('anna'), await fixture.server.register('ben')];
+      anna = await fixture.server.register('anna');
     });
     after(() => fixture.stop());
 
@@ -111,7 +110,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await fixture.read(user, roomId, second);
       // The request for the first event ends at its timeout; by then both events are read.
       fixture.clock.advance(30_000);
-      await untilRetry(gateway, () => gateway.received.length > 0);
+      await untilRetry(() => gateway.received.length > 0);
       const [notification, ...otherNotifications] = gateway.received;
       assert.deepEqual(
         [notification?.event_id, notification?.counts, otherNotifications],
@@ -136,7 +135,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       gateway.behaviour = 'accept';
       const fresh = await fixture.say(anna, roomId, 'fresh');
       const received = () => gateway.received.map(({ event_id }) => event_id);
-      await untilRetry(gateway, () => received().includes(fresh));
+      await untilRetry(() => received().includes(fresh));
       assert.ok(!received().includes(old));
       await gateway.stop();
     });
@@ -151,7 +150,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       for (let failures = 1; failures <= 4; failures++) {
         // A server that stops while it receives an answer does not know that the gateway fails.
         await eventually('the failure', () => backoffs().length === failures);
-        if (failures < 4) await untilRetry(gateway, () => gateway.attempts > failures);
+        if (failures < 4) await untilRetry(() => gateway.attempts > failures);
       }
       assert.deepEqual(backoffs(), [1_000, 2_000, 4_000, 8_000]);
       await fixture.server.restart();
@@ -159,7 +158,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       gateway.behaviour = 'accept';
       sent.push(await fixture.say(anna, roomId, 'three'));
       assert.equal(gateway.attempts, attempts);
-      await untilRetry(gateway, () => gateway.received.length === 3);
+      await untilRetry(() => gateway.received.length === 3);
       assert.deepEqual(
         gateway.received.map((notification) => notification.event_id),
         sent,
@@ -193,9 +192,9 @@ for (const database of selectedDatabases(import.meta.url)) {
       const sent = [await fixture.say(anna, roomId, 'one'), await fixture.say(anna, roomId, 'two')];
       const attempts = () =>
         fixture.resolver.lookedUpNames.filter((name) => name === 'inside.example').length;
-      await untilRetry(gateway, () => attempts() >= 3);
+      await untilRetry(() => attempts() >= 3);
       fixture.resolver.hosts.set('inside.example', ['127.0.0.1']);
-      await untilRetry(gateway, () => gateway.received.length === 2);
+      await untilRetry(() => gateway.received.length === 2);
       assert.deepEqual([gateway.received.map(({ event_id }) => event_id), connections], [sent, 0]);
       await new Promise((resolve) => blockedServer.close(resolve));
       await gateway.stop();
@@ -240,7 +239,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await Promise.all([gateway.stop(), other.gateway.stop()]);
     });
 
-    it('sends to all pushers of a user, and nothing for events that the user sent', async () => {
+    it('sends to all pushers of a user, without counts where disable_badge_count is set, and nothing for events that the user sent', async () => {
       const { gateway, user, roomId } = await start();
       await fixture.addPusher(user, 'another key', {
         data: { url: gateway.url(), 'org.matrix.msc4076.disable_badge_count': true },
@@ -251,7 +250,6 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual([gateway.received[0]!.event_id, gateway.received[1]!.event_id], [eventId, eventId]);
       const withoutCount = gateway.received.find(({ devices }) => devices[0]!.pushkey === 'another key')!;
       assert.equal(withoutCount.counts, undefined);
-      assert.ok(ben);
       await gateway.stop();
     });
 
@@ -271,13 +269,12 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     /** Advances the clock in small steps, so that retries take place, until the condition holds. */
-    const untilRetry = async (gateway: PushGateway, condition: () => boolean) => {
+    const untilRetry = async (condition: () => boolean) => {
       for (const end = performance.now() + 120_000; !condition(); ) {
         assert.ok(performance.now() < end, 'no retry');
         fixture.clock.advance(50);
         await new Promise((resolve) => setTimeout(resolve, 1));
       }
-      assert.ok(gateway);
     };
   });
 

@@ -22,9 +22,11 @@ export interface StatePart {
 /** The texts of the current state of a room. */
 interface RoomTexts {
   /**
-   * The `StateMark` of the state; the reference is weak, so that the texts do not keep the head of the room in memory.
+   * `state` of the `StateMark` when the texts were made; the reference is weak, so that the texts do not keep the head of
+   * the room in memory.
    */
   readonly state: WeakRef<object>;
+  /** `changes` of the same `StateMark`. */
   readonly changes: number;
   /** Number of erased users when the texts were made. */
   readonly erasedUsers: number;

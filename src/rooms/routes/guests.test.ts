@@ -121,9 +121,9 @@ describe('guests in rooms', () => {
     await Promise.all([guest.join(roomId), otherGuest.join(roomId)]);
     const { next_batch } = await otherGuest.sync();
     const username = guest.id.slice(1, guest.id.indexOf(':'));
-    const password = { username, password: 'password', inhibit_login: true };
+    const account = { username, password: 'password', inhibit_login: true };
     const { body } = await server.api('POST', '/_matrix/client/v3/register', {
-      body: { ...password, guest_access_token: guest.token, auth: { type: 'm.login.dummy' } },
+      body: { ...account, guest_access_token: guest.token, auth: { type: 'm.login.dummy' } },
     });
     assert.equal(body['user_id'], guest.id);
     await anna.setState(roomId, 'm.room.guest_access', { guest_access: 'forbidden' });

@@ -28,7 +28,8 @@ describe('requests to a provider of OpenID Connect', () => {
       resolver,
       config: { ...sectionDefaults(outboundSection, {}), ip_range_blacklist },
     });
-  const [http, guardedHttp] = [open('all', []), open('guarded', ['127.0.0.2/32'])];
+  const http = open('all', []);
+  const guardedHttp = open('guarded', ['127.0.0.2/32']);
   const requestedUrls: string[] = [];
   const server = createServer((request, response) => {
     requestedUrls.push(`${request.headers.host?.replace(/:.*/, '')}${request.url}`);

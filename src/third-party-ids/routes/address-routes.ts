@@ -35,7 +35,7 @@ const removal = Type.Object({
 });
 const unbindResult = Type.Object({ id_server_unbind_result: Type.String() });
 
-/** Client-server API, "Adding account administrative contact information". */
+/** Source: client-server API, "Adding account administrative contact information". */
 export function addressRoutes(deps: AddressRoutesDeps): Route[] {
   return [listRoute(deps), ...additionRoutes(deps), publicationRoute(deps), ...removalRoutes(deps)];
 }

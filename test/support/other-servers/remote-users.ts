@@ -88,12 +88,16 @@ export class FakeRemoteKeys implements RemoteKeys {
 
   async query(server: string, users: ReadonlyMap<string, readonly string[]>): Promise<JsonObject> {
     this.#recordRequest(`query ${server}`);
-    const devices = [...users.keys()].flatMap((userId) => this.users.get(userId) ?? []);
+    const knownUsers = [...users.keys()].flatMap((userId) => this.users.get(userId) ?? []);
     return {
-      device_keys: Object.fromEntries(devices.map(({ userId, keys }) => [userId, Object.fromEntries(keys)])),
-      master_keys: Object.fromEntries(devices.map(({ userId, identity }) => [userId, identity.masterKey()])),
+      device_keys: Object.fromEntries(
+        knownUsers.map(({ userId, keys }) => [userId, Object.fromEntries(keys)]),
+      ),
+      master_keys: Object.fromEntries(
+        knownUsers.map(({ userId, identity }) => [userId, identity.masterKey()]),
+      ),
       self_signing_keys: Object.fromEntries(
-        devices.map(({ userId, identity }) => [userId, identity.selfSigningKey()]),
+        knownUsers.map(({ userId, identity }) => [userId, identity.selfSigningKey()]),
       ),
     };
   }

@@ -140,8 +140,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       await placement.enter(room.room, room.join(alice));
       room.add({ ...topic, content: { topic: 'old' } });
       await placement.place(room.roomId, room.get(room.forwardExtremities[0]!));
-      const afterLeave = room.member(alice, 'leave');
-      await placement.place(room.roomId, room.get(afterLeave));
+      const leaveId = room.member(alice, 'leave');
+      await placement.place(room.roomId, room.get(leaveId));
       assert.equal((await fixture.engine.heads.get(room.roomId))?.servers.has('test'), false);
       // This server receives none of these events.
       room.add({ ...topic, content: { topic: 'new' } });
