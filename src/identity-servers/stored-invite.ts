@@ -21,11 +21,14 @@ export interface StoredInvite {
 /** Maximum keys of one invite; identity servers send two. */
 const maxKeys = 16;
 
+/** Maximum characters of the text that is shown instead of the address. */
+const maxDisplayName = 1_000;
+
 /** Reads a response. @returns `undefined` when it is invalid */
 export function readStoredInvite(json: JsonObject): StoredInvite | undefined {
   const { token, display_name: displayName } = json;
   if (typeof token !== 'string' || !/^[0-9a-zA-Z.=_-]{1,255}$/.test(token)) return undefined;
-  if (typeof displayName !== 'string' || displayName.length > 1_000) return undefined;
+  if (typeof displayName !== 'string' || displayName.length > maxDisplayName) return undefined;
   const [first, ...others] = readInviteKeys(json);
   return first && { token, displayName, keys: [first, ...others] };
 }

@@ -3,10 +3,9 @@ import { type Requester, type Route, route } from '../../kernel/http/index.ts';
 import type { RateLimit, RateLimiter } from '../../kernel/rate-limits/index.ts';
 import type { Networks } from './networks.ts';
 
-const paths = (path: string) => [
-  `/_proto/client/v3/thirdparty/${path}`,
-  `/_proto/client/r0/thirdparty/${path}`,
-];
+/** Returns a path in both versions of the API. */
+const paths = <Path extends string>(path: Path) =>
+  [`/_proto/client/v3/thirdparty/${path}`, `/_proto/client/r0/thirdparty/${path}`] as const;
 
 const searchResults = Type.Array(Type.Object({ protocol: Type.String(), fields: Type.Object({}) }));
 
@@ -29,7 +28,7 @@ export function thirdPartyNetworkRoutes(networks: Networks, limit: RateLimiter):
       {
         operationId: 'getProtocols',
         method: 'GET',
-        path: ['/_proto/client/v3/thirdparty/protocols', '/_proto/client/r0/thirdparty/protocols'],
+        path: paths('protocols'),
         auth: 'user',
         response: Type.Record(Type.String(), Type.Object({})),
       },
@@ -39,10 +38,7 @@ export function thirdPartyNetworkRoutes(networks: Networks, limit: RateLimiter):
       {
         operationId: 'getProtocolMetadata',
         method: 'GET',
-        path: [
-          '/_proto/client/v3/thirdparty/protocol/:protocol',
-          '/_proto/client/r0/thirdparty/protocol/:protocol',
-        ],
+        path: paths('protocol/:protocol'),
         auth: 'user',
         response: Type.Object({}),
       },
@@ -52,10 +48,7 @@ export function thirdPartyNetworkRoutes(networks: Networks, limit: RateLimiter):
       {
         operationId: 'queryLocationByProtocol',
         method: 'GET',
-        path: [
-          '/_proto/client/v3/thirdparty/location/:protocol',
-          '/_proto/client/r0/thirdparty/location/:protocol',
-        ],
+        path: paths('location/:protocol'),
         auth: 'user',
         response: searchResults,
       },
@@ -68,7 +61,7 @@ export function thirdPartyNetworkRoutes(networks: Networks, limit: RateLimiter):
       {
         operationId: 'queryUserByProtocol',
         method: 'GET',
-        path: ['/_proto/client/v3/thirdparty/user/:protocol', '/_proto/client/r0/thirdparty/user/:protocol'],
+        path: paths('user/:protocol'),
         auth: 'user',
         response: searchResults,
       },

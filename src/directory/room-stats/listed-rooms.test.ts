@@ -44,11 +44,14 @@ const roomOf = (nid: number, values: Partial<Room> = {}): Room => ({
   ...values,
 });
 
+/** Number of rows that one statement inserts. */
+const rowsAtOnce = 400;
+
 async function insertRooms(writer: Writer<DirectoryTables>, all: readonly Room[]): Promise<void> {
-  for (let start = 0; start < all.length; start += 400)
+  for (let start = 0; start < all.length; start += rowsAtOnce)
     await writer
       .insertInto('room_stats')
-      .values(all.slice(start, start + 400))
+      .values(all.slice(start, start + rowsAtOnce))
       .execute();
 }
 
@@ -116,10 +119,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     const all = Array.from({ length: 1_201 }, (_, index) => roomOf(index, { name: `Room ${index % 50}` }));
     await database.transaction<DirectoryTables, void>(async (writer) => {
       await insertRooms(writer, all);
-      for (let start = 0; start < all.length; start += 400)
+      for (let start = 0; start < all.length; start += rowsAtOnce)
         await writer
           .insertInto('listed_rooms')
-          .values(all.slice(start, start + 400).map(listedRoom))
+          .values(all.slice(start, start + rowsAtOnce).map(listedRoom))
           .execute();
     });
     await database.transaction<DirectoryTables, unknown>((writer) => sql`analyze`.execute(writer));

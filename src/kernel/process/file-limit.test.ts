@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { it } from 'node:test';
 import { limitOpenFiles } from './index.ts';
 
-/** A shell inherits the limits of this process. */
+// A shell inherits the limits of this process.
 const softLimit = () => execFileSync('sh', ['-c', 'ulimit -Sn'], { encoding: 'utf8' }).trim();
 const hardLimit = () => execFileSync('sh', ['-c', 'ulimit -Hn'], { encoding: 'utf8' }).trim();
 

@@ -17,8 +17,8 @@ import {
   unauthenticatedPaths,
 } from './retrieval.ts';
 
-const address = '/:serverName/:mediaId';
-const withFileName = '/:serverName/:mediaId/:fileName';
+const mediaPath = '/:serverName/:mediaId';
+const pathWithFileName = '/:serverName/:mediaId/:fileName';
 
 /** Query parameters of authenticated downloads. */
 const signedInParameters = {
@@ -38,21 +38,21 @@ export function downloadRoutes(finder: MediaFinder): Route[] {
   const prefix = '/_proto/client/v1/media/download';
   return [
     administratorDownload(finder),
-    download(finder, { ...signedIn, operationId: 'getContentAuthed', path: prefix + address }),
+    download(finder, { ...signedIn, operationId: 'getContentAuthed', path: prefix + mediaPath }),
     download(finder, {
       ...signedIn,
       operationId: 'getContentOverrideNameAuthed',
-      path: prefix + withFileName,
+      path: prefix + pathWithFileName,
     }),
     download(finder, {
       ...open,
       operationId: 'getContent',
-      path: unauthenticatedPaths(`/download${address}`),
+      path: unauthenticatedPaths(`/download${mediaPath}`),
     }),
     download(finder, {
       ...open,
       operationId: 'getContentOverrideName',
-      path: unauthenticatedPaths(`/download${withFileName}`),
+      path: unauthenticatedPaths(`/download${pathWithFileName}`),
     }),
   ];
 }
@@ -87,7 +87,7 @@ function administratorDownload(finder: MediaFinder): Route {
     {
       operationId: 'downloadMedia',
       method: 'GET',
-      path: `/_server/admin/v1/media/download${address}`,
+      path: `/_server/admin/v1/media/download${mediaPath}`,
       auth: 'admin',
       query: Type.Object({ admin_unsafely_bypass_quarantine: Type.Boolean({ default: false }) }),
       response: Type.String({ format: 'binary' }),
