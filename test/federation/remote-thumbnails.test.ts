@@ -181,11 +181,11 @@ for (const database of selectedDatabases(import.meta.url)) {
           yield bytes;
         })();
         const { headers, content } = await readMediaPart(type, parts);
-        const responses: Uint8Array[] = [];
-        for await (const piece of content) responses.push(piece);
+        const pieces: Uint8Array[] = [];
+        for await (const piece of content) pieces.push(piece);
         return {
           headers: Object.fromEntries(headers),
-          metadata: await imageMetadata(Buffer.concat(responses)),
+          metadata: await imageMetadata(Buffer.concat(pieces)),
         };
       };
       const requestAsServer = async (id: string, query = small) =>

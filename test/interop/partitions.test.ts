@@ -11,11 +11,9 @@ InteropSuite.onOwnServers('partitions', (suite) => {
     ['the reference server', false],
   ] as const) {
     suite.scenario(`merges the state of a partitioned room on ${host}`, async () => {
-      const { hearthUser, referenceUser, servers } = {
-        hearthUser: suite.onHearth.first,
-        referenceUser: suite.onReference.first,
-        servers: suite.servers,
-      };
+      const { servers } = suite;
+      const hearthUser = suite.onHearth.first;
+      const referenceUser = suite.onReference.first;
       const [owner, guest] = host === 'Hearth' ? [hearthUser, referenceUser] : [referenceUser, hearthUser];
       const { onHearth: ben, onReference: bea } = await suite.registerPair(
         `${host === 'Hearth' ? 'a' : 'b'}-guest`,

@@ -8,6 +8,7 @@ import { ClientDevice } from '../support/users/client-device.ts';
 import { ApiClient, ApiError } from './crash/api-client.ts';
 
 const curve = 'signed_curve25519';
+
 /** Number of uploaded one-time keys. */
 const keyCount = 400;
 
@@ -24,6 +25,7 @@ const senders = 8;
 
 /** Number of messages that each user sends. */
 const messagesEach = 40;
+
 /** Milliseconds before a request without a response is repeated. */
 const retryDelay = 50;
 

@@ -19,7 +19,8 @@ export async function hearth(args: readonly string[], env: NodeJS.ProcessEnv = {
   const main = await builtHearth();
   const child = spawn(process.execPath, [main, ...args], { stdio: 'pipe', env: { ...process.env, ...env } });
   child.stdin.end();
-  let [out, err] = ['', ''];
+  let out = '';
+  let err = '';
   child.stdout.on('data', (chunk) => {
     out += String(chunk);
   });
@@ -85,7 +86,8 @@ export async function startProcess(
   const main = await builtHearth();
   const env = { ...process.env, ...variables };
   const child = spawn(process.execPath, [main, 'serve', ...flags], { stdio: 'pipe', env });
-  let [out, err] = ['', ''];
+  let out = '';
+  let err = '';
   child.stdout.on('data', (chunk) => {
     out += String(chunk);
   });

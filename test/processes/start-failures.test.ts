@@ -26,7 +26,8 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 /** Runs a command until it ends, and ends a server when it is ready. */
 async function run(args: readonly string[], input = '') {
   const child = spawn(process.execPath, [program, ...args], { cwd: folder, stdio: 'pipe' });
-  let [out, err] = ['', ''];
+  let out = '';
+  let err = '';
   child.stdout.on('data', (chunk) => {
     out += String(chunk);
     // A second signal would end the process at once.

@@ -55,7 +55,7 @@ export interface OutOfBandDetails {
 }
 
 /**
- * A backfilled event to be placed on the timeline; the state before it is needed when its previous events are missing.
+ * A backfilled event to be placed before the timeline; the state before it is needed when its previous events are missing.
  */
 export interface OlderEvent extends SuppliedState {
   readonly event: VerifiedEvent;

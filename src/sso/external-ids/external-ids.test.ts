@@ -8,21 +8,23 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('ExternalIds', () => {
     it('renames an external id only for the identity provider that has authenticated its user', async () => {
       const ids = new ExternalIds(await open(ssoMigrations));
-      const [one, two] = ['https://one.example', 'https://two.example'];
+      const one = 'https://one.example';
+      const two = 'https://two.example';
       const id = { provider: 'saml', externalId: 'zoe' };
       assert.equal(await ids.link('@zoe:test', { ...id, issuer: one }), true);
-      assert.equal(await ids.rename({ ...id, issuer: two! }, `${two} zoe`), undefined);
-      assert.equal(await ids.rename({ ...id, issuer: one! }, `${one} zoe`), '@zoe:test');
+      assert.equal(await ids.rename({ ...id, issuer: two }, `${two} zoe`), undefined);
+      assert.equal(await ids.rename({ ...id, issuer: one }, `${one} zoe`), '@zoe:test');
       assert.equal(await ids.find('saml', 'zoe'), undefined);
       assert.deepEqual(await ids.findAccount('saml', `${one} zoe`), { userId: '@zoe:test', issuer: one });
     });
 
     it('replace() keeps the identity provider of ids that do not change, and stores new ids without an identity provider', async () => {
       const ids = new ExternalIds(await open(ssoMigrations));
-      const [kept, added] = ['kept', 'added'].map((externalId) => ({ provider: 'saml', externalId }));
-      await ids.replace('@ben:test', [kept!, { provider: 'saml', externalId: 'gone' }]);
-      await ids.setIssuer(kept!, 'https://one.example');
-      await ids.replace('@ben:test', [added!, kept!]);
+      const kept = { provider: 'saml', externalId: 'kept' };
+      const added = { provider: 'saml', externalId: 'added' };
+      await ids.replace('@ben:test', [kept, { provider: 'saml', externalId: 'gone' }]);
+      await ids.setIssuer(kept, 'https://one.example');
+      await ids.replace('@ben:test', [added, kept]);
       assert.deepEqual(await ids.list('@ben:test'), [added, kept]);
       assert.equal((await ids.findAccount('saml', 'kept'))?.issuer, 'https://one.example');
       assert.equal((await ids.findAccount('saml', 'added'))?.issuer, undefined);

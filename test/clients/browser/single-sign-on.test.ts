@@ -184,7 +184,8 @@ test('a user confirms the deletion of a session by signing in again, and another
     await page.getByRole('link', { name: /^Continue to / }).click();
     return session();
   };
-  const [{ access_token: token }, { device_id: otherDevice }] = [await signIn(), await signIn()];
+  const { access_token: token } = await signIn();
+  const { device_id: otherDevice } = await signIn();
   const path = `/_matrix/client/v3/devices/${String(otherDevice)}`;
   const remove = (auth?: object) =>
     server.api('DELETE', path, { token: String(token), body: auth ? { auth } : {} });

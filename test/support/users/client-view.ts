@@ -5,7 +5,7 @@ export interface RoomOfClient {
   section: 'join' | 'invite' | 'knock' | 'leave';
   /** `[type, state key]` as JSON to event id. */
   readonly state: Map<string, string>;
-  /** Event ids, oldest first; a limited timeline replaces it. */
+  /** Event ids, oldest first; a limited timeline replaces them. */
   timeline: string[];
   summary: Record<string, unknown>;
 }

@@ -37,7 +37,7 @@ export interface RoomOfSlidingClient {
   membership: string;
   /** `[type, state key]` as JSON to event id. */
   readonly state: Map<string, string>;
-  /** Event ids, oldest first; a limited timeline replaces it. */
+  /** Event ids, oldest first; a limited timeline replaces them. */
   timeline: string[];
   /** The latest value of each other field. */
   readonly fields: Record<string, unknown>;
@@ -57,7 +57,7 @@ export class SlidingClient {
     this.#connection = connection;
   }
 
-  /** Sends a request and ignores its response. @param body `conn_id` is added */
+  /** Sends a request, and returns its response without applying it. @param body `conn_id` is added */
   request(
     body: object,
     { pos = this.pos, timeout = 0 }: { pos?: string | undefined; timeout?: number } = {},

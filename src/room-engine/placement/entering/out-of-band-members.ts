@@ -14,6 +14,7 @@ export interface OutOfBandMember {
  * the room's state were rescinded or never arrived, so they become leaves.
  * @param applied the change of the current state that entering the room made
  * @param cause the event that brought the state
+ * @returns all changes of memberships, and the users whose stripped state is deleted
  */
 export function endOutOfBandMemberships(
   head: RoomHead,
