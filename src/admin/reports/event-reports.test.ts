@@ -114,59 +114,6 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await admin.refused('DELETE', `/v1/event_reports/${id}`), [404, 'M_NOT_FOUND']);
       assert.deepEqual(await admin.refused('GET', '/v1/event_reports/x'), [400, 'M_INVALID_PARAM']);
     });
-
-    it('GET /fetch_event returns any event of any room with its signatures', async () => {
-      const { event } = await admin.do('GET', `/v1/fetch_event/${enc(eventIds[1]!)}`);
-      const { event_id, sender, signatures } = event as Record<string, unknown>;
-      assert.deepEqual(
-        [event_id, sender, Object.keys(signatures as object)],
-        [eventIds[1], '@anna:test', ['test']],
-      );
-      assert.deepEqual(await admin.refused('GET', '/v1/fetch_event/$none'), [404, 'M_NOT_FOUND']);
-    });
-
-    it('GET /statistics/database/rooms lists the rooms with the most bytes of events', async () => {
-      const small = await anna.createRoom();
-      await anna.say(roomId, '€'.repeat(20_000));
-      const { rooms } = await admin.do('GET', '/v1/statistics/database/rooms');
-      const [largest, next] = rooms as { room_id: string; estimated_size: number }[];
-      assert.deepEqual([largest?.room_id, next?.room_id], [roomId, small]);
-      assert.ok(largest!.estimated_size > 60_000);
-    });
-
-    it('GET /scheduled_tasks lists jobs, with filters', async () => {
-      const deleted = await anna.createRoom();
-      const { delete_id } = await admin.do('DELETE', `/v2/rooms/${enc(deleted)}`, {});
-      const tasks = async (query: Record<string, string | string[] | number>) =>
-        (await admin.do('GET', '/v1/scheduled_tasks', undefined, query))['scheduled_tasks'] as {
-          status: string;
-          resource_id: string;
-          result: unknown;
-        }[];
-      const deletionTasks = () => tasks({ action_name: 'rooms/deletion', resource_id: String(delete_id) });
-      while ((await deletionTasks())[0]?.status !== 'complete') await admin.do('GET', '/v1/server_version');
-      assert.deepEqual(((await deletionTasks())[0]!.result as { kicked: string[] }).kicked, ['@anna:test']);
-      assert.equal((await tasks({ status: 'complete' })).at(-1)?.resource_id, delete_id);
-      assert.equal((await tasks({ status: 'complete', dir: 'b', limit: 1 }))[0]?.resource_id, delete_id);
-      assert.deepEqual(await tasks({ status: 'cancelled' }), []);
-      assert.deepEqual(await tasks({ job_status: 'complete' }), await tasks({ status: 'complete' }));
-      assert.deepEqual(
-        await admin.refused('GET', '/v1/scheduled_tasks', undefined, { job_status: 'other' }),
-        [400, 'M_INVALID_PARAM'],
-      );
-      assert.equal((await tasks({ limit: 3 })).length, 3);
-      assert.deepEqual((await tasks({ dir: 'b' })).toReversed(), await tasks({}));
-      assert.ok((await tasks({ max_timestamp: 9e15, status: 'scheduled' })).length > 0);
-      assert.deepEqual(await tasks({ action_name: 'rooms/deletion', status: 'failed' }), []);
-      assert.deepEqual(await tasks({ action_name: 'rooms/deletion', max_timestamp: 1 }), []);
-      const deletions = (status: string[]) => tasks({ action_name: ['rooms/deletion', 'unknown'], status });
-      assert.deepEqual(await deletions(['failed', 'complete']), await deletionTasks());
-      assert.deepEqual(await deletions(['failed', 'cancelled']), []);
-      const waiting = await tasks({ status: ['scheduled', 'active'] });
-      assert.ok(waiting.length > 0);
-      assert.ok(waiting.every(({ status }) => ['scheduled', 'active'].includes(status)));
-      assert.ok((await tasks({})).some(({ status }) => status === 'scheduled'));
-    });
   });
 
   it('GET /event_reports/{id} shows the original content of a redacted event until the retention period of redacted content ends', async () => {

@@ -70,7 +70,8 @@ export const repositoryOptions = {
     changed: ['1.120: on by default.'],
   }),
   enable_media_repo: option(boolean(), {
-    description: 'Runs the media repository in the main process. Turn it off when a worker does that.',
+    description:
+      'Stores and serves media. When off, this server has no media: there are no workers that could serve it.',
     default: true,
   }),
   media_store_path: option(string({ minLength: 1 }), {
