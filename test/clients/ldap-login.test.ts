@@ -113,14 +113,14 @@ describe('the example module that logs users in with an LDAP directory', () => {
     await slapd.stop();
   });
 
-  const client = '/_matrix/client/v3';
+  const clientApi = '/_matrix/client/v3';
   const call = async (method: string, path: string, body?: object, token?: string) => {
     const headers = { ...(token !== undefined && { authorization: `Bearer ${token}` }) };
     const response = await fetch(hearth.url + path, { method, headers, body: JSON.stringify(body) });
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   };
   const login = (user: string, password: string) =>
-    call('POST', `${client}/login`, {
+    call('POST', `${clientApi}/login`, {
       type: 'm.login.password',
       identifier: { type: 'm.id.user', user },
       password,
@@ -130,7 +130,7 @@ describe('the example module that logs users in with an LDAP directory', () => {
     const first = await login('alice', 'password of alice');
     assert.deepEqual([first.status, first.body['user_id']], [200, '@alice:hearth.test']);
     const token = String(first.body['access_token']);
-    const profile = await call('GET', `${client}/profile/@alice:hearth.test`, undefined, token);
+    const profile = await call('GET', `${clientApi}/profile/@alice:hearth.test`, undefined, token);
     assert.equal(profile.body['displayname'], 'Alice Example');
     const second = await login('@alice:hearth.test', 'password of alice');
     assert.deepEqual([second.status, second.body['user_id']], [200, '@alice:hearth.test']);
@@ -139,7 +139,7 @@ describe('the example module that logs users in with an LDAP directory', () => {
   test('confirms an action with the password of the directory', async () => {
     const { body } = await login('alice', 'password of alice');
     const [token, device] = [String(body['access_token']), String(body['device_id'])];
-    const path = `${client}/devices/${device}`;
+    const path = `${clientApi}/devices/${device}`;
     const { body: challenge } = await call('DELETE', path, {}, token);
     const auth = {
       type: 'm.login.password',
@@ -166,7 +166,7 @@ describe('the example module that logs users in with an LDAP directory', () => {
 
   test('accepts only the passwords of local accounts while the directory is down', async () => {
     const registration = { username: 'carol', password: 'correct horse', auth: { type: 'm.login.dummy' } };
-    assert.equal((await call('POST', `${client}/register`, registration)).status, 200);
+    assert.equal((await call('POST', `${clientApi}/register`, registration)).status, 200);
     await slapd.stop();
     assert.equal((await login('carol', 'correct horse')).status, 200);
     assert.equal((await login('alice', 'password of alice')).status, 403);

@@ -7,12 +7,14 @@ import { loadConfigurationFiles } from '../../src/configuration/load.ts';
 import { formatProblem, type Problem } from '../../src/kernel/config/index.ts';
 import { foreignModuleRemark } from '../../src/modules/index.ts';
 
-function load(name: string) {
-  const file = join(import.meta.dirname, 'fixtures/homeservers', name);
-  return loadConfigurationFiles([file], { environment: {} });
-}
-
 const fixtures = join(import.meta.dirname, 'fixtures/homeservers');
+
+/** Loads configuration files among the fixtures. */
+const load = (...names: readonly string[]) =>
+  loadConfigurationFiles(
+    names.map((name) => join(fixtures, name)),
+    { environment: {} },
+  );
 
 /**
  * The files that are passed with `-c`, by a description of the package, container or deployment tool that writes them.
@@ -36,15 +38,11 @@ const setUps: Readonly<Record<string, readonly string[]>> = {
  * release.
  */
 function remarksOn(files: readonly string[]) {
-  const loaded = loadConfigurationFiles(
-    files.map((file) => join(fixtures, file)),
-    { environment: {} },
-  );
   const lines = (kind: string, problems: readonly Problem[]) =>
     problems
       .filter(({ message }) => !message.includes('not in force yet'))
       .map((problem) => `${kind}: ${formatProblem(problem).replaceAll(`${fixtures}/`, '')}`);
-  const { errors, warnings, notices } = loaded;
+  const { errors, warnings, notices } = load(...files);
   return [...lines('error', errors), ...lines('warning', warnings), ...lines('note', notices)];
 }
 
@@ -77,13 +75,9 @@ describe('configuration files of packages, containers and deployment tools', () 
   });
 
   it('reads the intended values of listeners, databases and secrets in files', () => {
-    const valuesOf = (name: keyof typeof setUps) =>
-      loadConfigurationFiles(
-        setUps[name]!.map((file) => join(fixtures, file)),
-        { environment: {} },
-      ).values;
+    const valuesOf = (name: keyof typeof setUps) => load(...setUps[name]!).values;
     const debian = valuesOf('a Debian package with conf.d');
-    assert.deepEqual(debian.server.server_name, 'chat.example.org');
+    assert.equal(debian.server.server_name, 'chat.example.org');
     assert.equal(debian.database.database?.args.database, '/var/lib/chat/homeserver.db');
     const container = valuesOf('a container');
     assert.deepEqual(

@@ -7,7 +7,7 @@ import { selectedDatabases } from '../support/databases/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from '../support/servers/server.ts';
 import { ClientDevice, ClientIdentity } from '../support/users/client-device.ts';
 
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 const slidingSync = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
 const dehydrated = '/_matrix/client/unstable/org.matrix.msc3814.v1/dehydrated_device';
 const curve = 'signed_curve25519';
@@ -55,7 +55,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     async function call(as: TestUser, method: string, path: string, body?: unknown, query = {}) {
-      const url = path.startsWith('/_') ? path : client + path;
+      const url = path.startsWith('/_') ? path : clientApi + path;
       const answer = await server.api(method, url, { token: as.token, query, ...(body ? { body } : {}) });
       assert.equal(answer.status, 200, `${method} ${path}: ${answer.raw}`);
       return answer.body;
@@ -71,14 +71,14 @@ for (const database of selectedDatabases(import.meta.url)) {
         initial_device_display_name: `The name of ${deviceId}`,
         refresh_token: true,
       };
-      const answer = await server.api('POST', `${client}/login`, { body });
+      const answer = await server.api('POST', `${clientApi}/login`, { body });
       assert.equal(answer.status, 200, answer.raw);
       return { userId: String(answer.body['user_id']), deviceId, token: String(answer.body['access_token']) };
     }
 
     /** Sends a request, and again with the password when the server requires it. */
     async function withPassword(as: TestUser, method: string, path: string, body: object): Promise<void> {
-      const first = await server.api(method, client + path, { token: as.token, body });
+      const first = await server.api(method, clientApi + path, { token: as.token, body });
       if (first.status === 200) return;
       assert.equal(first.status, 401, first.raw);
       const identifier = { type: 'm.id.user', user: as.userId };
@@ -220,7 +220,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         await remove(deleted, remaining);
         await waitUntilDeleted(deleted.deviceId);
         assert.equal(
-          (await server.api('GET', `${client}/account/whoami`, { token: deleted.token })).status,
+          (await server.api('GET', `${clientApi}/account/whoami`, { token: deleted.token })).status,
           401,
         );
         await call(remaining, 'GET', '/account/whoami');

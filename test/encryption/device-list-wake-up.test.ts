@@ -5,7 +5,7 @@ import { skippableClock } from '../support/clocks/skippable-clock.ts';
 import { selectedDatabases } from '../support/databases/databases.ts';
 import { startTestServer } from '../support/servers/server.ts';
 
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 
 /** Minimum milliseconds of a timer that ends a long poll: other timers of the server are shorter or longer. */
 const minPoll = 200_000;
@@ -25,16 +25,19 @@ for (const database of selectedDatabases(import.meta.url)) {
       context.after(() => server.stop());
       const [alice, bob] = [await server.register('alice'), await server.register('bob')];
       const body = { preset: 'public_chat' };
-      const created = await server.api('POST', `${client}/createRoom`, { token: alice.token, body });
-      await server.api('POST', `${client}/join/${created.body['room_id']}`, { token: bob.token, body: {} });
+      const created = await server.api('POST', `${clientApi}/createRoom`, { token: alice.token, body });
+      await server.api('POST', `${clientApi}/join/${created.body['room_id']}`, {
+        token: bob.token,
+        body: {},
+      });
       const sync = (query: Record<string, string | number>) =>
-        server.api('GET', `${client}/sync`, { token: alice.token, query });
+        server.api('GET', `${clientApi}/sync`, { token: alice.token, query });
       const { body: first } = await sync({});
       await server.restart();
 
       const waiting = sync({ since: first['next_batch'] as string, timeout: maxPoll });
       await clock.untilTimerRuns([minPoll, maxPoll]);
-      await server.api('POST', `${client}/logout`, { token: bob.token, body: {} });
+      await server.api('POST', `${clientApi}/logout`, { token: bob.token, body: {} });
       const { body: answer } = await within('the long poll', waiting, minPoll / 2);
       assert.deepEqual((answer['device_lists'] as { changed: string[] }).changed, [bob.userId]);
     });

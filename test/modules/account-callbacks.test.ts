@@ -12,7 +12,7 @@ import { type Callbacks, callbacks, codeOf, delegating, denial } from './delegat
 import { registrations } from './registering-module.ts';
 
 const file = join(import.meta.dirname, 'registering-module.ts');
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`callbacks of modules about accounts on ${database}`, () => {
@@ -67,11 +67,11 @@ for (const database of selectedDatabases(import.meta.url)) {
       authenticate = () => undefined;
     });
 
-    const login = (body: object) => server.api('POST', `${client}/login`, { body });
+    const login = (body: object) => server.api('POST', `${clientApi}/login`, { body });
     const registerClient = (name: string) => TestClient.register(server, name);
 
     it('logs users in and confirms actions by the passwords and login types of modules, and leaves stored passwords valid', async () => {
-      const { body: loginResponse } = await server.api('GET', `${client}/login`);
+      const { body: loginResponse } = await server.api('GET', `${clientApi}/login`);
       const flows = loginResponse['flows'] as { type: string }[];
       assert.ok(flows.some(({ type }) => type === 'org.test.card'));
       const attempts: LoginAttempt[] = [];
@@ -86,11 +86,11 @@ for (const database of selectedDatabases(import.meta.url)) {
       const first = await login({ type: 'm.login.password', ...name, password: 'from the module' });
       assert.deepEqual([first.status, first.body['user_id']], [200, '@carol:test']);
       assert.deepEqual(attempts[0]?.fields, { password: 'from the module' });
-      const profile = await server.api('GET', `${client}/profile/@carol:test`, { token: anna.token });
+      const profile = await server.api('GET', `${clientApi}/profile/@carol:test`, { token: anna.token });
       assert.equal(profile.body['displayname'], 'Carol');
       const card = await login({ type: 'org.test.card', ...name, card: 'from the module' });
       assert.deepEqual([card.status, card.body['user_id']], [200, '@carol:test']);
-      const device = `${client}/devices/${first.body['device_id']}`;
+      const device = `${clientApi}/devices/${first.body['device_id']}`;
       const token = String(first.body['access_token']);
       const challenge = await server.api('DELETE', device, { token, body: {} });
       const { session } = challenge.body;
@@ -119,7 +119,7 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('lets modules refuse all requests of expired accounts but the logout', async () => {
       const fred = await registerClient('fred');
-      const whoami = () => server.api('GET', `${client}/account/whoami`, { token: fred.token });
+      const whoami = () => server.api('GET', `${clientApi}/account/whoami`, { token: fred.token });
       callbacks.running = { isExpired: (userId) => (userId === fred.id ? true : undefined) };
       assert.deepEqual(codeOf(await whoami()), [403, 'ORG_MATRIX_EXPIRED_ACCOUNT']);
       assert.equal((await anna.call('GET', '/account/whoami')).status, 200);
@@ -135,7 +135,7 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('lets modules choose the names of new accounts by the completed stages', async () => {
       const register = (username: string) =>
-        server.api('POST', `${client}/register`, {
+        server.api('POST', `${clientApi}/register`, {
           body: { username, password: 'correct horse', auth: { type: 'm.login.dummy' } },
         });
       const checkedRegistrations: unknown[] = [];
@@ -149,7 +149,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const { body } = await register('gina');
       assert.equal(body['user_id'], '@member-gina:test');
       assert.deepEqual(checkedRegistrations, [{ username: 'gina', stages: { 'm.login.dummy': true } }]);
-      const profile = await server.api('GET', `${client}/profile/@member-gina:test`, {
+      const profile = await server.api('GET', `${clientApi}/profile/@member-gina:test`, {
         token: anna.token,
       });
       assert.equal(profile.body['displayname'], 'Member gina');
@@ -231,12 +231,15 @@ for (const database of selectedDatabases(import.meta.url)) {
       await assertReceived('onProfile', jo.id, { displayname: 'Jo' });
       await jo.do('PUT', `/user/${jo.id}/account_data/org.test`, { a: 1 });
       await assertReceived('onAccountData', jo.id, undefined, 'org.test', { a: 1 });
-      const login = await server.api('POST', `${client}/login`, {
+      const login = await server.api('POST', `${clientApi}/login`, {
         body: { type: 'm.login.password', user: 'jo', password: 'correct horse', device_id: 'SECOND' },
       });
       assert.equal(login.status, 200);
       await assertReceived('onLogin', jo.id, 'SECOND', 'm.login.password');
-      await server.api('POST', `${client}/logout`, { token: String(login.body['access_token']), body: {} });
+      await server.api('POST', `${clientApi}/logout`, {
+        token: String(login.body['access_token']),
+        body: {},
+      });
       await assertReceived('onLogout', jo.id, 'SECOND');
       const app = await OAuthClient.register(server);
       await app.logIn(new TestBrowser(server), { user: 'jo', deviceId: 'THIRD' });

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { selectedDatabases } from '../support/databases/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from '../support/servers/server.ts';
 
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 const example = (name: string) => join(import.meta.dirname, '..', '..', 'contrib', 'modules', name);
 
 for (const database of selectedDatabases(import.meta.url)) {
@@ -34,7 +34,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     after(() => server.stop());
 
     const call = (user: TestUser, method: string, path: string, body: object) =>
-      server.api(method, `${client}${path}`, { token: user.token, body });
+      server.api(method, `${clientApi}${path}`, { token: user.token, body });
     const createRoom = async (user: TestUser) =>
       String((await call(user, 'POST', '/createRoom', {})).body['room_id']);
     let transactions = 0;

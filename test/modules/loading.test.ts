@@ -6,7 +6,7 @@ import { startTestServer } from '../support/servers/server.ts';
 import { registrations } from './registering-module.ts';
 
 const file = join(import.meta.dirname, 'registering-module.ts');
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 
 for (const database of selectedDatabases(import.meta.url)) {
   it(`logs in with the passwords of a module only, where stored passwords are off, on ${database}`, async () => {
@@ -27,10 +27,12 @@ for (const database of selectedDatabases(import.meta.url)) {
       },
     });
     try {
-      const { body } = await server.api('GET', `${client}/login`);
+      const { body } = await server.api('GET', `${clientApi}/login`);
       assert.ok((body['flows'] as { type: string }[]).some(({ type }) => type === 'm.login.password'));
       const login = (password: string) =>
-        server.api('POST', `${client}/login`, { body: { type: 'm.login.password', user: 'dave', password } });
+        server.api('POST', `${clientApi}/login`, {
+          body: { type: 'm.login.password', user: 'dave', password },
+        });
       assert.equal((await login('from the module')).status, 200);
       assert.equal((await login('other')).status, 403);
     } finally {

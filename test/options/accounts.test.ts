@@ -4,6 +4,7 @@ import { registrationMac } from '../../src/accounts/index.ts';
 import { eventually } from '../clients/eventually.ts';
 import { type ManualClock, manualClock } from '../support/clocks/manual-clock.ts';
 import { openContents } from '../support/databases/database-contents.ts';
+import { forwardedListener } from '../support/servers/forwarded-listener.ts';
 import {
   type ApiAnswer,
   type ConfigurationOverrides,
@@ -13,19 +14,6 @@ import {
 import { registerAdmin } from '../support/users/register-admin.ts';
 
 const minute = 60_000;
-
-/** A listener that takes the address of the client from the header of a reverse proxy. */
-const forwardedListener: ConfigurationOverrides['http'] = {
-  listeners: [
-    {
-      port: 0,
-      type: 'http',
-      x_forwarded: true,
-      bind_addresses: ['127.0.0.1'],
-      resources: [{ names: ['client'] }],
-    },
-  ],
-} as never;
 
 /** Options about accounts, tested on a whole homeserver. */
 describe('options of accounts', () => {

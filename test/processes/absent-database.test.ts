@@ -9,7 +9,7 @@ import { eventually } from '../clients/eventually.ts';
 import { connectionTo, type PostgresServer, startPostgres } from '../support/databases/postgres-server.ts';
 import { configure, type ServerProcess, startProcess } from './server-process.ts';
 
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 
 describe('a server whose PostgreSQL is restarted while messages are sent', () => {
   let folder = '';
@@ -39,7 +39,7 @@ describe('a server whose PostgreSQL is restarted while messages are sent', () =>
     const server = await startProcess(paths);
     running = server;
     const call = async (method: string, path: string, token: string | undefined, body: object) => {
-      const answer = await server.api(method, `${client}/${path}`, { ...(token && { token }), body });
+      const answer = await server.api(method, `${clientApi}/${path}`, { ...(token && { token }), body });
       assert.equal(answer.status, 200, answer.raw);
       return answer.body;
     };
@@ -50,7 +50,7 @@ describe('a server whose PostgreSQL is restarted while messages are sent', () =>
     const [token, reader] = [await register('ann'), await register('ben')];
     const { room_id } = await call('POST', 'createRoom', token, { preset: 'public_chat' });
     const room = encodeURIComponent(String(room_id));
-    const roomPath = `${client}/rooms/${room}`;
+    const roomPath = `${clientApi}/rooms/${room}`;
     await call('POST', `join/${room}`, reader, {});
     gateway = await PushGateway.start();
     await call('POST', 'pushers/set', reader, {
@@ -62,7 +62,7 @@ describe('a server whose PostgreSQL is restarted while messages are sent', () =>
       device_display_name: 'Phone',
       data: { url: gateway.url(), format: 'event_id_only' },
     });
-    const since = String((await server.api('GET', `${client}/sync`, { token })).body['next_batch']);
+    const since = String((await server.api('GET', `${clientApi}/sync`, { token })).body['next_batch']);
     const acknowledged: string[] = [];
     const send = async (transaction: string) => {
       const body = { msgtype: 'm.text', body: transaction };
@@ -138,7 +138,7 @@ async function messagesSince(
   const eventIds: string[] = [];
   for (let from = since; ; ) {
     const query = { from, dir: 'f', limit: 1_000 };
-    const page = await server.api('GET', `${client}/rooms/${room}/messages`, { token, query });
+    const page = await server.api('GET', `${clientApi}/rooms/${room}/messages`, { token, query });
     assert.equal(page.status, 200, page.raw);
     const chunk = page.body['chunk'] as { type: string; event_id: string }[];
     eventIds.push(...chunk.filter(({ type }) => type === 'm.room.message').map(({ event_id }) => event_id));

@@ -25,7 +25,7 @@ import { writeMark } from '../../src/kernel/database/transfer/move-marks.ts';
 import { silentLogger } from '../../src/kernel/observability/index.ts';
 import { configure, hearth, type ServerProcess, startProcess } from './server-process.ts';
 
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 const slidingSync = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
 
 /** Logs in to an account, or registers it. */
@@ -34,7 +34,7 @@ async function session(server: ServerProcess, kind: 'login' | 'register', user: 
     kind === 'login'
       ? { type: 'm.login.password', identifier: { type: 'm.id.user', user }, password: 'correct horse' }
       : { username: user, password: 'correct horse', auth: { type: 'm.login.dummy' } };
-  const answer = await server.api('POST', `${client}/${kind}`, { body });
+  const answer = await server.api('POST', `${clientApi}/${kind}`, { body });
   assert.equal(answer.status, 200, answer.raw);
   return { token: String(answer.body['access_token']), userId: String(answer.body['user_id']) };
 }
@@ -56,7 +56,7 @@ class ConstantSender {
 
   async #send(server: ServerProcess, token: string, roomId: string): Promise<void> {
     for (let number = 0; !this.#isStopped; number += 1) {
-      const path = `${client}/rooms/${encodeURIComponent(roomId)}/send/m.room.message/${number}`;
+      const path = `${clientApi}/rooms/${encodeURIComponent(roomId)}/send/m.room.message/${number}`;
       const body = { msgtype: 'm.text', body: `${number} ${'long '.repeat(2_000)}` };
       const answer = await server.api('PUT', path, { token, body });
       assert.equal(answer.status, 200, answer.raw);
@@ -85,7 +85,7 @@ describe('hearth backup and hearth restore on SQLite', () => {
     let server = await startProcess(paths);
     running = server;
     const { token, userId } = await session(server, 'register', 'ann');
-    const room = await server.api('POST', `${client}/createRoom`, { token, body: { name: 'Before' } });
+    const room = await server.api('POST', `${clientApi}/createRoom`, { token, body: { name: 'Before' } });
     const roomId = String(room.body['room_id']);
     const upload = await server.api('POST', '/_matrix/media/v3/upload', {
       token,
@@ -93,7 +93,7 @@ describe('hearth backup and hearth restore on SQLite', () => {
       headers: { 'content-type': 'text/plain' },
     });
     const mediaId = String(upload.body['content_uri']).slice('mxc://'.length);
-    const device = await server.api('POST', `${client}/keys/upload`, {
+    const device = await server.api('POST', `${clientApi}/keys/upload`, {
       token,
       body: { one_time_keys: { 'curve25519:AAAA': 'A'.repeat(43) } },
     });
@@ -117,13 +117,13 @@ describe('hearth backup and hearth restore on SQLite', () => {
 
     // The server loses its data from after the backup, but clients keep the tokens that they received.
     const sliding = await server.api('POST', slidingSync, { token, body: {} });
-    const filter = await server.api('POST', `${client}/user/${encodeURIComponent(userId)}/filter`, {
+    const filter = await server.api('POST', `${clientApi}/user/${encodeURIComponent(userId)}/filter`, {
       token,
       body: { room: { timeline: { limit: 7 } } },
     });
     const newDevice = await session(server, 'login', 'ann');
     const newUser = await session(server, 'register', 'bob');
-    const newest = await server.api('GET', `${client}/sync`, { token });
+    const newest = await server.api('GET', `${clientApi}/sync`, { token });
     const since = String(newest.body['next_batch']);
     const key = await server.api('GET', '/_matrix/key/v2/server');
     const whileRunning = await hearth(['restore', backup, '--overwrite']);
@@ -141,18 +141,18 @@ describe('hearth backup and hearth restore on SQLite', () => {
     server = await startProcess(paths);
     running = server;
     const withSince = { token, query: { since, timeout: 0 } };
-    const firstSync = await server.api('GET', `${client}/sync`, withSince);
+    const firstSync = await server.api('GET', `${clientApi}/sync`, withSince);
     assert.equal(firstSync.status, 200, firstSync.raw);
     const counts = firstSync.body['device_one_time_keys_count'] as Record<string, number>;
     assert.equal(counts['signed_curve25519'] ?? 0, 0);
     assert.equal(counts['curve25519'] ?? 0, 0, 'keys that may have been claimed are not offered again');
     const sent = await server.api(
       'PUT',
-      `${client}/rooms/${encodeURIComponent(roomId)}/send/m.room.message/after`,
+      `${clientApi}/rooms/${encodeURIComponent(roomId)}/send/m.room.message/after`,
       { token, body: { msgtype: 'm.text', body: 'After the restore' } },
     );
     assert.equal(sent.status, 200, sent.raw);
-    const secondSync = await server.api('GET', `${client}/sync`, withSince);
+    const secondSync = await server.api('GET', `${clientApi}/sync`, withSince);
     const joined = (
       secondSync.body['rooms'] as { join: Record<string, { timeline: { events: { event_id: string }[] } }> }
     ).join;
@@ -160,13 +160,13 @@ describe('hearth backup and hearth restore on SQLite', () => {
       joined[roomId]?.timeline.events.map(({ event_id }) => event_id),
       [sent.body['event_id']],
     );
-    const thirdSync = await server.api('GET', `${client}/sync`, {
+    const thirdSync = await server.api('GET', `${clientApi}/sync`, {
       token,
       query: { since: String(secondSync.body['next_batch']), timeout: 0 },
     });
     assert.equal(thirdSync.status, 200);
     for (const eventId of acknowledgedBefore) {
-      const path = `${client}/rooms/${encodeURIComponent(roomId)}/event/${encodeURIComponent(eventId)}`;
+      const path = `${clientApi}/rooms/${encodeURIComponent(roomId)}/event/${encodeURIComponent(eventId)}`;
       assert.equal((await server.api('GET', path, { token })).status, 200, eventId);
     }
     const media = await fetch(`${server.url}/_matrix/client/v1/media/download/${mediaId}`, {
@@ -176,7 +176,7 @@ describe('hearth backup and hearth restore on SQLite', () => {
     const sameKey = await server.api('GET', '/_matrix/key/v2/server');
     assert.deepEqual(sameKey.body['verify_keys'], key.body['verify_keys']);
 
-    const unknownFilter = await server.api('GET', `${client}/sync`, {
+    const unknownFilter = await server.api('GET', `${clientApi}/sync`, {
       token,
       query: { since, timeout: 0, filter: String(filter.body['filter_id']) },
     });
@@ -185,7 +185,7 @@ describe('hearth backup and hearth restore on SQLite', () => {
     const slidingResponse = await server.api('POST', slidingSync, { token, query: { pos }, body: {} });
     assert.deepEqual([slidingResponse.status, slidingResponse.body['errcode']], [400, 'M_UNKNOWN_POS']);
     for (const { token: lostToken } of [newDevice, newUser]) {
-      const refused = await server.api('GET', `${client}/sync`, {
+      const refused = await server.api('GET', `${clientApi}/sync`, {
         token: lostToken,
         query: { since, timeout: 0 },
       });
@@ -193,8 +193,12 @@ describe('hearth backup and hearth restore on SQLite', () => {
     }
     const newSession = await session(server, 'login', 'ann');
     assert.equal(
-      (await server.api('GET', `${client}/sync`, { token: newSession.token, query: { since, timeout: 0 } }))
-        .status,
+      (
+        await server.api('GET', `${clientApi}/sync`, {
+          token: newSession.token,
+          query: { since, timeout: 0 },
+        })
+      ).status,
       200,
     );
     await server.stop();

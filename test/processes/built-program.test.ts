@@ -73,14 +73,14 @@ describe('a server that was built and installed without its source files', () =>
     assert.match(await (await call('GET', '/')).text(), /<html/);
     assert.match(await (await call('GET', '/_synapse/admin/ui/')).text(), /console\.js/);
     assert.ok((await (await call('GET', '/_synapse/admin/ui/console.js')).text()).length > 10_000);
-    const client = '/_matrix/client/v3';
+    const clientApi = '/_matrix/client/v3';
     const registration = { username: 'anna', password: 'correct horse', auth: { type: 'm.login.dummy' } };
     const token = await readMember(
       'access_token',
-      call('POST', `${client}/register`, undefined, registration),
+      call('POST', `${clientApi}/register`, undefined, registration),
     );
-    const roomId = await readMember('room_id', call('POST', `${client}/createRoom`, token, {}));
-    const path = `${client}/rooms/${encodeURIComponent(roomId)}/send/m.room.message`;
+    const roomId = await readMember('room_id', call('POST', `${clientApi}/createRoom`, token, {}));
+    const path = `${clientApi}/rooms/${encodeURIComponent(roomId)}/send/m.room.message`;
     const messages = Array.from({ length: 20 }, (_, index) =>
       call('PUT', `${path}/${index}`, token, { msgtype: 'm.text', body: `message ${index}` }),
     );

@@ -20,7 +20,7 @@ import { selectedDatabases } from '../support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../support/servers/server.ts';
 import { configure, hearth } from './server-process.ts';
 
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 
 /** Statements that damage the database, the problem that the check must report, and whether it can be mended. */
 const faults: readonly {
@@ -126,7 +126,7 @@ for (const kind of selectedDatabases(import.meta.url)) {
     it('finds no inconsistency in the database of a server in use, and hearth database size names the largest room', async () => {
       const [ann, bob] = [await server!.register('ann'), await server!.register('bob')];
       const call = async (method: string, path: string, token: string, body: object) => {
-        const answer = await server!.api(method, `${client}/${path}`, { token, body });
+        const answer = await server!.api(method, `${clientApi}/${path}`, { token, body });
         assert.equal(answer.status, 200, answer.raw);
         return answer.body;
       };

@@ -8,7 +8,7 @@ import { stringify } from 'yaml';
 import { eventually } from '../clients/eventually.ts';
 import { configure, hearth, type ServerProcess, startProcess } from './server-process.ts';
 
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 
 /** The test fills a small file system in memory, which only root may mount. */
 const skip = process.getuid?.() === 0 ? false : 'only root may mount a small disk';
@@ -53,10 +53,10 @@ describe('a server whose disk is full', { skip }, () => {
     const server = await startProcess(paths);
     running = server;
     const register = { username: 'ann', password: 'correct horse', auth: { type: 'm.login.dummy' } };
-    const account = await server.api('POST', `${client}/register`, { body: register });
+    const account = await server.api('POST', `${clientApi}/register`, { body: register });
     const token = String(account.body['access_token']);
-    const room = await server.api('POST', `${client}/createRoom`, { token, body: {} });
-    const roomPath = `${client}/rooms/${encodeURIComponent(String(room.body['room_id']))}`;
+    const room = await server.api('POST', `${clientApi}/createRoom`, { token, body: {} });
+    const roomPath = `${clientApi}/rooms/${encodeURIComponent(String(room.body['room_id']))}`;
     const acknowledged: string[] = [];
     const send = async (number: number) => {
       const answer = await server.api('PUT', `${roomPath}/send/m.room.message/${number}`, {
@@ -88,7 +88,7 @@ describe('a server whose disk is full', { skip }, () => {
     });
     const accountData = await server.api(
       'PUT',
-      `${client}/user/${encodeURIComponent('@ann:example.org')}/account_data/a.b`,
+      `${clientApi}/user/${encodeURIComponent('@ann:example.org')}/account_data/a.b`,
       {
         token,
         body: { a: 'x'.repeat(60_000) },
@@ -97,7 +97,7 @@ describe('a server whose disk is full', { skip }, () => {
     assert.equal(accountData.status, 507, accountData.raw);
     await eventually('/health', async () => (await health())[0] === 503);
     assert.deepEqual(await health(), [503, 'Cannot write: the disk is full']);
-    assert.equal((await server.api('GET', `${client}/sync`, { token })).status, 200, 'reading works');
+    assert.equal((await server.api('GET', `${clientApi}/sync`, { token })).status, 200, 'reading works');
 
     rmSync(filler());
     await eventually('/health', async () => (await health())[0] === 200);
@@ -130,10 +130,10 @@ describe('a server whose disk is full', { skip }, () => {
     const server = await startProcess(paths);
     running = server;
     const register = { username: 'ann', password: 'correct horse', auth: { type: 'm.login.dummy' } };
-    const account = await server.api('POST', `${client}/register`, { body: register });
+    const account = await server.api('POST', `${clientApi}/register`, { body: register });
     const token = String(account.body['access_token']);
-    const room = await server.api('POST', `${client}/createRoom`, { token, body: {} });
-    const roomPath = `${client}/rooms/${encodeURIComponent(String(room.body['room_id']))}`;
+    const room = await server.api('POST', `${clientApi}/createRoom`, { token, body: {} });
+    const roomPath = `${clientApi}/rooms/${encodeURIComponent(String(room.body['room_id']))}`;
     const upload = () =>
       server.api('POST', '/_matrix/media/v3/upload', {
         token,

@@ -4,7 +4,7 @@ import { eventually } from '../clients/eventually.ts';
 import { selectedDatabases } from '../support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../support/servers/server.ts';
 
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`metrics of a running server on ${database}`, () => {
@@ -44,19 +44,19 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('has series for durations, waits, sizes, jobs, counts, open syncs, media, caches and the version', async () => {
       const { token } = await server.register('ann');
       await server.register('bob');
-      const room = await server.api('POST', `${client}/createRoom`, { token, body: {} });
+      const room = await server.api('POST', `${clientApi}/createRoom`, { token, body: {} });
       assert.equal(room.status, 200);
       await server.api('POST', '/_matrix/media/v3/upload', {
         token,
         body: Buffer.from('a picture'),
         headers: { 'content-type': 'text/plain' },
       });
-      const { body } = await server.api('GET', `${client}/sync`, { token });
+      const { body } = await server.api('GET', `${clientApi}/sync`, { token });
       const stopping = new AbortController();
       const { signal } = stopping;
       /** Repeats the sync, because the first one may be answered at once with the user's own presence. */
       const sync = async (since: unknown): Promise<void> => {
-        const url = `${server.baseUrl}${client}/sync?timeout=60000&since=${encodeURIComponent(String(since))}`;
+        const url = `${server.baseUrl}${clientApi}/sync?timeout=60000&since=${encodeURIComponent(String(since))}`;
         const response = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal });
         const { next_batch: next } = (await response.json()) as { next_batch?: unknown };
         if (!signal.aborted) await sync(next);

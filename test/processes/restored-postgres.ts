@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { connectionTo, type PostgresServer, startPostgres } from '../support/databases/postgres-server.ts';
 import { type ServerProcess, startProcess } from './server-process.ts';
 
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 
 /** The folder of an installed PostgreSQL with its client tools; `undefined` if none is installed. */
 export const installedPostgres = globSync('/usr/{lib/postgresql,pgsql,local/pgsql}{,-*}{,/*}/bin/pg_dump')
@@ -41,18 +41,18 @@ export function postgresOption(port: number, name: string) {
 /** Registers an account. @returns its access token */
 export async function register(server: ServerProcess): Promise<string> {
   const body = { username: 'ann', password: 'correct horse', auth: { type: 'm.login.dummy' } };
-  const answer = await server.api('POST', `${client}/register`, { body });
+  const answer = await server.api('POST', `${clientApi}/register`, { body });
   assert.equal(answer.status, 200, answer.raw);
   return String(answer.body['access_token']);
 }
 
 export async function createRoom(server: ServerProcess, token: string): Promise<void> {
-  const answer = await server.api('POST', `${client}/createRoom`, { token, body: {} });
+  const answer = await server.api('POST', `${clientApi}/createRoom`, { token, body: {} });
   assert.equal(answer.status, 200, answer.raw);
 }
 
 export async function syncToken(server: ServerProcess, token: string): Promise<string> {
-  return String((await server.api('GET', `${client}/sync`, { token })).body['next_batch']);
+  return String((await server.api('GET', `${clientApi}/sync`, { token })).body['next_batch']);
 }
 
 /** Starts a restored server, and checks that a client can continue to sync with a token that it received after the backup. */
@@ -63,10 +63,10 @@ export async function startRestored(
 ): Promise<ServerProcess> {
   const server = await startProcess(paths);
   try {
-    const quiet = await server.api('GET', `${client}/sync`, { token, query: { since, timeout: 0 } });
+    const quiet = await server.api('GET', `${clientApi}/sync`, { token, query: { since, timeout: 0 } });
     assert.equal(quiet.status, 200, quiet.raw);
     await createRoom(server, token);
-    const next = await server.api('GET', `${client}/sync`, { token, query: { since, timeout: 0 } });
+    const next = await server.api('GET', `${clientApi}/sync`, { token, query: { since, timeout: 0 } });
     assert.equal(Object.keys((next.body['rooms'] as { join: object }).join).length, 1);
     return server;
   } catch (error) {

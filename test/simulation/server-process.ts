@@ -54,6 +54,14 @@ export interface ServerEnvironment {
   readonly joinsWithAllMembers: boolean;
 }
 
+/** How a simulated machine differs from an ideal one. */
+export interface Traits {
+  /** Milliseconds by which its clock is ahead of simulated time. */
+  readonly skew: number;
+  /** Maximum time until an operation on its disk runs, in simulated milliseconds. */
+  readonly maxDiskDelay: number;
+}
+
 /** One run of a server, from its start to its stop or crash. */
 export interface Run {
   readonly kernel: Kernel;
@@ -89,18 +97,13 @@ export class ServerProcess implements Disk, Client, Host {
   readonly crashed: Promise<void>;
   readonly #environment: ServerEnvironment;
   readonly #dice: Dice;
-  readonly #traits: { readonly skew: number; readonly maxDiskDelay: number };
+  readonly #traits: Traits;
   readonly #end: () => void;
   #isAlive = true;
   #stepsLeft = Number.POSITIVE_INFINITY;
   #listener: RequestListener | undefined;
 
-  constructor(
-    name: string,
-    environment: ServerEnvironment,
-    dice: Dice,
-    traits: { readonly skew: number; readonly maxDiskDelay: number },
-  ) {
+  constructor(name: string, environment: ServerEnvironment, dice: Dice, traits: Traits) {
     this.name = name;
     this.#environment = environment;
     this.#dice = dice;

@@ -4,7 +4,7 @@ import type { HearthConfiguration } from '../../src/configuration.ts';
 import { SigningKey, writeSigningKeys } from '../../src/protocol/index.ts';
 import { testConfiguration } from '../support/servers/server.ts';
 import type { Dice } from './random.ts';
-import { type Run, type ServerEnvironment, ServerProcess } from './server-process.ts';
+import { type Run, type ServerEnvironment, ServerProcess, type Traits } from './server-process.ts';
 import { disks } from './simulated-platform.ts';
 
 let defaultConfiguration: HearthConfiguration | undefined;
@@ -18,11 +18,8 @@ export class SimulatedServer {
   readonly errors: string[] = [];
   readonly #environment: ServerEnvironment;
   readonly #dice: Dice;
-  /** Milliseconds by which its clock is ahead of simulated time. */
-  readonly skew: number;
   readonly #configuration: HearthConfiguration;
-  /** Maximum delay of its disk, in milliseconds. */
-  readonly #maxDiskDelay: number;
+  readonly #traits: Traits;
   #process: ServerProcess | undefined;
   #run: Run | undefined;
   #watchedRoomId: string | undefined;
@@ -37,14 +34,13 @@ export class SimulatedServer {
     users: readonly string[],
     environment: ServerEnvironment,
     dice: Dice,
-    traits: { readonly skew: number; readonly maxDiskDelay: number },
+    traits: Traits,
   ) {
     this.name = name;
     this.users = users;
     this.#environment = environment;
     this.#dice = dice;
-    this.skew = traits.skew;
-    this.#maxDiskDelay = traits.maxDiskDelay;
+    this.#traits = traits;
     this.path = join(environment.folder, `${name}.db`);
     copyFileSync(environment.template, this.path);
     const keyFile = join(environment.folder, `${name}.key`);
@@ -57,6 +53,11 @@ export class SimulatedServer {
     };
   }
 
+  /** Milliseconds by which its clock is ahead of simulated time. */
+  get skew(): number {
+    return this.#traits.skew;
+  }
+
   /** The running process, if there is one. */
   get run(): Run | undefined {
     return this.#run;
@@ -64,10 +65,7 @@ export class SimulatedServer {
 
   /** Starts a process on the database. */
   async start(): Promise<void> {
-    const process = new ServerProcess(this.name, this.#environment, this.#dice, {
-      skew: this.skew,
-      maxDiskDelay: this.#maxDiskDelay,
-    });
+    const process = new ServerProcess(this.name, this.#environment, this.#dice, this.#traits);
     this.#process = process;
     void process.crashed.then(() => {
       if (this.#process === process) this.#process = this.#run = undefined;

@@ -9,7 +9,7 @@ import { stringify } from 'yaml';
 import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { administeredServer, run } from './test/administered-server.ts';
 
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`on ${database}`, () => {
@@ -41,7 +41,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         const { accessToken } = stored as { accessToken: string };
         assert.match((await run(other, 'user', 'list')).out, /@ann:test/);
         await run(other, 'login', ...at, '-u', 'admin', '--password-file', join(subject.home, 'password'));
-        const whoami = (token: string) => subject.server.api('GET', `${client}/account/whoami`, { token });
+        const whoami = (token: string) => subject.server.api('GET', `${clientApi}/account/whoami`, { token });
         assert.equal((await whoami(accessToken)).status, 401);
         const [again] = Object.values(
           JSON.parse(readFileSync(join(other, 'hearth', 'logins.json'), 'utf8')),
@@ -69,7 +69,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           await as('ann', 'correct horse'),
           /@ann:test is not a server administrator\. .*hearth user admin @ann:test/,
         );
-        const { devices } = await request('GET', `${client}/devices`);
+        const { devices } = await request('GET', `${clientApi}/devices`);
         assert.equal((devices as unknown[]).length, 1);
       });
 
@@ -86,7 +86,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           const password = file('given', 'correct horse');
           const at = ['--server', `http://127.0.0.1:${port}`, '-u', 'admin', '--password-file', password];
           assert.match(await fails('login', ...at), /answered 404: no admin API answers there/);
-          assert.equal(requestedUrls.at(-1), `${client}/logout`);
+          assert.equal(requestedUrls.at(-1), `${clientApi}/logout`);
         } finally {
           proxy.close();
         }

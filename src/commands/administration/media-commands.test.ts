@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { administeredServer, run } from './test/administered-server.ts';
 
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 const encode = encodeURIComponent;
 
 for (const database of selectedDatabases(import.meta.url)) {
@@ -30,8 +30,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(await succeeds('media', 'unquarantine', uri), 'Released 1 file from quarantine.\n');
       assert.equal((await subject.server.api('GET', path, { token: subject.ann.token })).status, 200);
       assert.deepEqual(await json('media', 'quarantine', '--user', 'ann'), { num_quarantined: 1 });
-      const roomId = String((await request('POST', `${client}/createRoom`, {}))['room_id']);
-      await request('PUT', `${client}/rooms/${encode(roomId)}/send/m.room.message/file`, {
+      const roomId = String((await request('POST', `${clientApi}/createRoom`, {}))['room_id']);
+      await request('PUT', `${clientApi}/rooms/${encode(roomId)}/send/m.room.message/file`, {
         msgtype: 'm.file',
         body: 'a',
         url: uri,

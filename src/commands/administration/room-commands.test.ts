@@ -3,7 +3,7 @@ import { before, describe, it } from 'node:test';
 import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { administeredServer, run } from './test/administered-server.ts';
 
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 const encode = encodeURIComponent;
 
 for (const database of selectedDatabases(import.meta.url)) {
@@ -19,7 +19,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         preset: 'public_chat',
         visibility: 'public',
       };
-      roomId = String((await request('POST', `${client}/createRoom`, body))['room_id']);
+      roomId = String((await request('POST', `${clientApi}/createRoom`, body))['room_id']);
     });
 
     it('lists and shows rooms and their members, by id and by alias', async () => {
@@ -45,7 +45,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await json('room', 'show', roomId)).blocked, true);
       assert.match(await succeeds('room', 'unblock', roomId), /can enter .* again/);
       assert.match(await succeeds('room', 'make-admin', '#garden'), /^@admin:test has all rights/);
-      const levels = await request('GET', `${client}/rooms/${encode(roomId)}/state/m.room.power_levels/`);
+      const levels = await request('GET', `${clientApi}/rooms/${encode(roomId)}/state/m.room.power_levels/`);
       assert.equal((levels['users'] as Record<string, number>)['@admin:test'], 100);
     });
 
@@ -53,7 +53,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const send = async (text: string) =>
         String(
           (
-            await request('PUT', `${client}/rooms/${encode(roomId)}/send/m.room.message/${text}`, {
+            await request('PUT', `${clientApi}/rooms/${encode(roomId)}/send/m.room.message/${text}`, {
               msgtype: 'm.text',
               body: text,
             })
@@ -80,7 +80,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         progress.replaceAll('\u001b[K', ''),
         /^(\r\[[#.]{30}\] deleting the history of \S+: depth \d+ of \d+)*\r?$/,
       );
-      const path = (eventId: string) => `${client}/rooms/${encode(roomId)}/event/${encode(eventId)}`;
+      const path = (eventId: string) => `${clientApi}/rooms/${encode(roomId)}/event/${encode(eventId)}`;
       assert.equal((await subject.server.api('GET', path(first), { token: subject.ann.token })).status, 404);
       assert.equal((await subject.server.api('GET', path(last), { token: subject.ann.token })).status, 200);
       assert.match(
@@ -94,7 +94,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         await fails('room', 'delete', '#garden'),
         /removes 1 local member from \S+ \(Garden\) and deletes its messages on this server\. Nothing was done/,
       );
-      const renamed = `${client}/rooms/${encodeURIComponent(roomId)}/state/m.room.name`;
+      const renamed = `${clientApi}/rooms/${encodeURIComponent(roomId)}/state/m.room.name`;
       await request('PUT', renamed, { name: '\u001b]52;c;cm0=\u0007\u202e' });
       assert.match(await fails('room', 'delete', '#garden'), / \(�\]52;c;cm0=��\) /);
       const out = await succeeds(

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { administeredServer } from './test/administered-server.ts';
 
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 const encode = encodeURIComponent;
 
 for (const database of selectedDatabases(import.meta.url)) {
@@ -48,7 +48,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
 
       it('replaces control characters in names, which would control the terminal', async () => {
-        const path = `${client}/profile/${encode(subject.ann.userId)}/displayname`;
+        const path = `${clientApi}/profile/${encode(subject.ann.userId)}/displayname`;
         await request('PUT', path, { displayname: 'Ann\u001b]0;owned\u0007\u202e' });
         const table = await succeeds('user', 'list', '--name', 'ann');
         assert.match(table, /Ann�]0;owned��/);
@@ -57,7 +57,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
 
       it('cuts long names in tables and shows them whole in details, where properties are yes or no', async () => {
-        const path = `${client}/profile/${encode(subject.ann.userId)}/displayname`;
+        const path = `${clientApi}/profile/${encode(subject.ann.userId)}/displayname`;
         const long = 'x'.repeat(200);
         await request('PUT', path, { displayname: long });
         assert.match(await succeeds('user', 'list', '--name', 'ann'), /^@ann:test {2}x{39}… {2}- /m);
@@ -90,7 +90,7 @@ for (const database of selectedDatabases(import.meta.url)) {
             identifier: { type: 'm.id.user', user: 'bob' },
             password: secret,
           };
-          return (await subject.server.api('POST', `${client}/login`, { body })).status;
+          return (await subject.server.api('POST', `${clientApi}/login`, { body })).status;
         };
         assert.equal(await login('first password'), 200);
         const changed = await succeeds(

@@ -144,7 +144,6 @@ function postRoutes(sending: Sending): Route[] {
 }
 
 function stateRoutes(sending: Sending, delayed: DelayedSending): Route[] {
-  const query = Type.Object({ ...timeQuery, ...delayQuery });
   const send = async (
     requester: Requester,
     { roomId, eventType: type, stateKey }: { roomId: string; eventType: string; stateKey: string },
@@ -163,7 +162,7 @@ function stateRoutes(sending: Sending, delayed: DelayedSending): Route[] {
     operationId: 'setRoomStateWithKey',
     method: 'PUT',
     auth: 'guest',
-    query,
+    query: Type.Object({ ...timeQuery, ...delayQuery }),
     body: content,
     needsBody: true,
     response: sentOrDelayedResponse,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { OpenDatabase } from '../../../test/support/databases/databases.ts';
 import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
+import { forwardedListener } from '../../../test/support/servers/forwarded-listener.ts';
 import type { TestServer, TestServerOptions } from '../../../test/support/servers/server.ts';
 import { startTestServer } from '../../../test/support/servers/server.ts';
 import { ssoSection } from '../config.ts';
@@ -31,17 +32,7 @@ export class SsoServer {
       config: {
         ...config,
         server: { server_name: 'test', public_baseurl: `${publicUrl}/`, ...config.server },
-        http: {
-          listeners: [
-            {
-              port: 0,
-              type: 'http',
-              bind_addresses: ['127.0.0.1'],
-              x_forwarded: true,
-              resources: [{ names: ['client'] }],
-            },
-          ],
-        },
+        http: forwardedListener,
       } as NonNullable<TestServerOptions['config']>,
     });
     return new SsoServer(server);

@@ -44,7 +44,7 @@ export class Feed {
   /** The fields that every answer to a device has, by device id; empty after a change outside of rooms. */
   readonly #constantFields = new Map<string | undefined, string>();
 
-  /** @param onGrowth called after every 64 changes, so that `bytes` is counted again */
+  /** @param onGrowth called after each `changesPerMeasure` changes, so that `bytes` is counted again */
   constructor(userId: string, floor: number, onGrowth: () => void = () => {}) {
     this.userId = userId;
     this.#onGrowth = onGrowth;

@@ -21,7 +21,7 @@ import { builtHearth } from '../../support/servers/built-hearth.ts';
 import { after, before, test } from '../bounded-test.ts';
 import { eventually } from '../eventually.ts';
 
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 const credentials = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' };
 
 describe('hearth backup --store and hearth restore --store', () => {
@@ -76,7 +76,7 @@ describe('hearth backup --store and hearth restore --store', () => {
     running = server;
     const user = { username: 'ann', password: 'correct horse', auth: { type: 'm.login.dummy' } };
     const token = String(
-      (await server.api('POST', `${client}/register`, { body: user })).body['access_token'],
+      (await server.api('POST', `${clientApi}/register`, { body: user })).body['access_token'],
     );
     const upload = (body: Buffer) =>
       server.api('POST', '/_matrix/media/v3/upload', {
@@ -86,7 +86,7 @@ describe('hearth backup --store and hearth restore --store', () => {
       });
     const image = randomBytes(3_000_000);
     const mediaId = String((await upload(image)).body['content_uri']).slice('mxc://'.length);
-    const { body } = await server.api('POST', `${client}/createRoom`, { token, body: { name: 'Before' } });
+    const { body } = await server.api('POST', `${clientApi}/createRoom`, { token, body: { name: 'Before' } });
     const room = encodeURIComponent(String(body['room_id']));
     const backup = ['backup', '--store', address, ...paths.flatMap((path) => ['-c', path])];
 
@@ -97,13 +97,13 @@ describe('hearth backup --store and hearth restore --store', () => {
     assert.ok(sentBytes(first.out) > 3_000_000);
     assert.equal(existsSync(join(home, 'media', 'backup-work')), false);
     const message = { msgtype: 'm.text', body: 'newer' };
-    await server.api('PUT', `${client}/rooms/${room}/send/m.room.message/1`, { token, body: message });
+    await server.api('PUT', `${clientApi}/rooms/${room}/send/m.room.message/1`, { token, body: message });
     const piecesBefore = pieces().length;
     const second = await hearth([...backup, '--verify'], credentials);
     assert.deepEqual([second.code, second.err], [0, '']);
     assert.ok(sentBytes(second.out) < 1_500_000, `media are not sent again: ${second.out}`);
     assert.ok(pieces().length < piecesBefore + 4);
-    const since = String((await server.api('GET', `${client}/sync`, { token })).body['next_batch']);
+    const since = String((await server.api('GET', `${clientApi}/sync`, { token })).body['next_batch']);
     await server.kill();
     renameSync(home, join(folder, 'lost'));
 
@@ -115,9 +115,9 @@ describe('hearth backup --store and hearth restore --store', () => {
     assert.deepEqual([restored.code, restored.err], [0, '']);
     server = await startProcess(paths);
     running = server;
-    const synced = await server.api('GET', `${client}/sync`, { token, query: { since, timeout: 0 } });
+    const synced = await server.api('GET', `${clientApi}/sync`, { token, query: { since, timeout: 0 } });
     assert.equal(synced.status, 200, synced.raw);
-    const messages = await server.api('GET', `${client}/rooms/${room}/messages`, {
+    const messages = await server.api('GET', `${clientApi}/rooms/${room}/messages`, {
       token,
       query: { dir: 'b' },
     });

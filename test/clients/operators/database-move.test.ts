@@ -21,18 +21,18 @@ import { startTestServer, type TestServer, testConfiguration } from '../../suppo
 import { after, before, test } from '../bounded-test.ts';
 import { eventually } from '../eventually.ts';
 
-const client = '/_matrix/client/v3';
+const clientApi = '/_matrix/client/v3';
 
 /** Fills a server with rooms, encryption keys, media, pushers and texts for the search. */
 async function fill(server: TestServer) {
   const ann = await server.register('ann');
   const bob = await server.register('bob');
-  const room = await server.api('POST', `${client}/createRoom`, {
+  const room = await server.api('POST', `${clientApi}/createRoom`, {
     token: ann.token,
     body: { name: 'Moved', invite: [bob.userId], preset: 'trusted_private_chat' },
   });
   const roomId = String(room.body['room_id']);
-  const path = `${client}/rooms/${encodeURIComponent(roomId)}`;
+  const path = `${clientApi}/rooms/${encodeURIComponent(roomId)}`;
   const call = async (method: string, to: string, token: string, body: object) => {
     const answer = await server.api(method, to, { token, body });
     assert.equal(answer.status, 200, answer.raw);
@@ -44,10 +44,10 @@ async function fill(server: TestServer) {
       msgtype: 'm.text',
       body: `word${count} \u{1F600}`,
     });
-  await call('POST', `${client}/keys/upload`, ann.token, {
+  await call('POST', `${clientApi}/keys/upload`, ann.token, {
     one_time_keys: { 'curve25519:AAAA': 'A'.repeat(43) },
   });
-  await call('POST', `${client}/pushers/set`, bob.token, {
+  await call('POST', `${clientApi}/pushers/set`, bob.token, {
     app_id: 'app',
     app_display_name: 'App',
     device_display_name: 'Phone',
@@ -56,9 +56,14 @@ async function fill(server: TestServer) {
     pushkey: 'key',
     data: { url: 'https://push.example/_matrix/push/v1/notify' },
   });
-  await call('PUT', `${client}/user/${encodeURIComponent(ann.userId)}/account_data/org.example`, ann.token, {
-    kept: true,
-  });
+  await call(
+    'PUT',
+    `${clientApi}/user/${encodeURIComponent(ann.userId)}/account_data/org.example`,
+    ann.token,
+    {
+      kept: true,
+    },
+  );
   await server.api('POST', '/_matrix/media/v3/upload', {
     token: ann.token,
     body: Buffer.from('an image'),
@@ -120,7 +125,7 @@ for (const kind of selectedDatabases(import.meta.url)) {
       const args = ['database', 'move', ...paths.flatMap((path) => ['-c', path]), '--to', toFile];
       const { ann, bob, path, call } = await fill(server!);
       const since = String(
-        (await server!.api('GET', `${client}/sync`, { token: bob.token })).body['next_batch'],
+        (await server!.api('GET', `${clientApi}/sync`, { token: bob.token })).body['next_batch'],
       );
 
       const first = await moveDatabase({
@@ -138,7 +143,7 @@ for (const kind of selectedDatabases(import.meta.url)) {
         msgtype: 'm.text',
         body: 'after the first pass',
       });
-      await call('PUT', `${client}/profile/${encodeURIComponent(ann.userId)}/displayname`, ann.token, {
+      await call('PUT', `${clientApi}/profile/${encodeURIComponent(ann.userId)}/displayname`, ann.token, {
         displayname: 'Anna',
       });
 
@@ -165,16 +170,17 @@ for (const kind of selectedDatabases(import.meta.url)) {
         });
         const { addresses } = await homeserver.start();
         const get = async (token: string, route: string, query = {}) =>
-          (await callApi(addresses[0]!, 'GET', `${client}/${route}`, { token, query })).raw;
+          (await callApi(addresses[0]!, 'GET', `${clientApi}/${route}`, { token, query })).raw;
         const search = { search_categories: { room_events: { search_term: 'word7' } } };
         const answers = [
           await get(bob.token, 'sync', { since, timeout: 0 }),
           await get(bob.token, 'sync', { timeout: 0 }),
           await get(ann.token, 'sync', { timeout: 0 }),
           await get(bob.token, 'pushers'),
-          (await callApi(addresses[0]!, 'POST', `${client}/search`, { token: ann.token, body: search })).raw,
+          (await callApi(addresses[0]!, 'POST', `${clientApi}/search`, { token: ann.token, body: search }))
+            .raw,
           (
-            await callApi(addresses[0]!, 'POST', `${client}/user_directory/search`, {
+            await callApi(addresses[0]!, 'POST', `${clientApi}/user_directory/search`, {
               token: bob.token,
               body: { search_term: 'anna' },
             })

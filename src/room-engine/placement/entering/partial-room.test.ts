@@ -55,6 +55,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await tested.engine.placement.addOutliers(room.room, [...answer.authChain, ...answer.state]);
       return tested.engine.placement.place(room.roomId, room.get(eventId));
     };
+    /** Checks that a server has the state of the reference room. @returns the server's forward extremities */
     const check = async (tested: RoomsUnderTest) => {
       const head = await tested.engine.heads.get(room.roomId);
       const forwardExtremities = head?.extremities.map(({ eventId }) => eventId) ?? [];
@@ -66,7 +67,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('a room that was joined with omit_members', () => {
-    it('reports the state of a room joined with omit_members as partial until it is complete, also after a restart', async () => {
+    it('has a state that is reported as partial until it is complete, also after a restart, and may be completed twice', async () => {
       const { fixture, room, partialInfo, entry, complete, check } = await joinWithPartialState();
       const joinEventId = entry.event.event.eventId;
       const expected = [{ ...partialInfo, joinEventId, roomId: room.roomId }];
