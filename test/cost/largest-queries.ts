@@ -9,6 +9,7 @@ interface Schema {
   readonly maxItems?: number;
   readonly maximum?: number;
   readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
 }
@@ -50,10 +51,11 @@ export function largestQueries(
   if (names.length > 0) add('accepted values', plainParameters);
   for (const [name, schema] of texts)
     add(`long ${name}`, [...plainParameters.filter(([other]) => other !== name), [name, textOf(schema)]]);
-  for (const [name, { maxItems = 1_000 }] of lists) {
+  for (const [name, { maxItems = 1_000, items: itemSchema = {} }] of lists) {
     const size = Math.floor(share / maxItems);
-    const items = Array.from({ length: maxItems }, (_, index) =>
-      `${index}`.padEnd(size - name.length - 2, 'x'),
+    const items = Array.from(
+      { length: maxItems },
+      (_, index) => plainValue(itemSchema) ?? `${index}`.padEnd(size - name.length - 2, 'x'),
     );
     const others = plainParameters.filter(([other]) => other !== name);
     add(`many ${name}`, [...others, ...items.map((item) => [name, item] as const)]);
@@ -79,9 +81,10 @@ const filters = {
   'deep values': JSON.parse(`{"room":${'['.repeat(4_000)}${']'.repeat(4_000)}}`) as object,
 };
 
-function plainValue({ type, maximum = 1_000, anyOf, const: fixed }: Schema): string | undefined {
+function plainValue({ type, maximum = 1_000, anyOf, items, const: fixed }: Schema): string | undefined {
   if (fixed !== undefined) return String(fixed);
   if (anyOf?.[0]) return plainValue(anyOf[0]);
+  if (items) return plainValue(items);
   if (type === 'integer' || type === 'number') return String(Math.min(maximum, 1_000));
   return type === 'boolean' ? 'true' : undefined;
 }
