@@ -20,6 +20,8 @@ export interface Fixture {
   /** Returns the parameters of a path, by name. */
   pathParametersOf(contract: RouteContract): Readonly<Record<string, string>>;
   /** Returns the access token of the client that sends the requests of a route. */
+  /** An administrator of `server`. */
+  readonly administrator: TestClient;
   tokenOf(contract: RouteContract): string;
   stop(): Promise<void>;
 }
@@ -58,6 +60,7 @@ export async function openFixture(): Promise<Fixture> {
     delegating,
     user,
     remoteServer,
+    administrator,
     tokenOf({ auth, operationId, path }) {
       if (String(path).startsWith('/_server/mas/')) return delegation.secret;
       if (auth === 'admin') return administrator.token;

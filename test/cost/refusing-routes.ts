@@ -85,8 +85,8 @@ export const refusingRoutes: readonly RefusingRoute[] = [
   },
   {
     route: /\/keys\/signatures\/upload$/,
-    answers: [],
-    reason: 'needs keys that the user has signed',
+    answers: ['200'],
+    reason: 'needs keys that the user has signed, and answers 200 with a failure for each other key',
   },
   {
     route: /\/rendezvous\/:id$/,

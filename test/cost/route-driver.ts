@@ -6,6 +6,7 @@ import { authorize } from '../../src/federation-client/requests/request-signatur
 import { type Route, type RouteContract, toMatrixSpelling } from '../../src/kernel/http/index.ts';
 import { pathsOf } from '../../src/kernel/http/routing/route.ts';
 import { canonicalJson, type JsonObject } from '../../src/protocol/index.ts';
+import { eventually } from '../clients/eventually.ts';
 import { costAsMeasured, exceeds, lowest, threadCost } from '../support/clocks/thread-cost.ts';
 import type { TestClient } from '../support/users/test-client.ts';
 import { type AcceptedValues, acceptedValues } from './accepted-values.ts';
@@ -76,20 +77,13 @@ export class RouteDriver {
   /** Sends the request several times, until its cost is within the limits. The first answer is returned. */
   async drive(route: Route, what: string, driven: DrivenRequest): Promise<Outcome> {
     const name = `${nameOf(route)} with ${what}`;
-    let cheapest = { total: Infinity, longest: Infinity, process: Infinity };
-    let answer = '';
-    const { server, delegating } = this.#fixture;
-    const { baseUrl } = this.#delegatedRoutes.includes(route) ? delegating : server;
-    for (let attempt = 1; attempt <= attempts; attempt++) {
-      const send = await this.#prepare(route, driven, baseUrl);
-      const measure = attempt === 1 ? costAsMeasured : threadCost;
-      const cost = await measure(async () => {
-        const received = await send();
-        if (attempt === 1) answer = received;
-      });
-      cheapest = lowest(cheapest, cost);
-      if (!exceeds(cheapest, allowed)) return { answer };
-    }
+    const first = await this.#measure(route, driven);
+    const { answer } = first;
+    if (!exceeds(first.cheapest, allowed)) return { answer };
+    // The jobs that earlier requests have started use the same processor time.
+    await this.#activeJobsEnd();
+    const { cheapest } = await this.#measure(route, driven);
+    if (!exceeds(cheapest, allowed)) return { answer };
     const clientCost = await this.#clientCost(route, driven);
     const withClient = {
       ...allowed,
@@ -105,6 +99,35 @@ export class RouteDriver {
     ].map(Math.round);
     const excess = `${name}, answered with ${answer}, cost ${all} ms of CPU: ${thread} ms on the main thread, up to ${longest} ms in one turn, ${client} ms to send the request`;
     return { answer, excess };
+  }
+
+  /** Sends the request several times, until its cost is within the limits. @returns the lowest cost and the first answer */
+  async #measure(route: Route, driven: DrivenRequest) {
+    let cheapest = { total: Infinity, longest: Infinity, process: Infinity };
+    let answer = '';
+    const { server, delegating } = this.#fixture;
+    const { baseUrl } = this.#delegatedRoutes.includes(route) ? delegating : server;
+    for (let attempt = 1; attempt <= attempts; attempt++) {
+      const send = await this.#prepare(route, driven, baseUrl);
+      const measure = attempt === 1 ? costAsMeasured : threadCost;
+      const cost = await measure(async () => {
+        const received = await send();
+        if (attempt === 1) answer = received;
+      });
+      cheapest = lowest(cheapest, cost);
+      if (!exceeds(cheapest, allowed)) break;
+    }
+    return { cheapest, answer };
+  }
+
+  /** Resolves when no job of the server runs. */
+  async #activeJobsEnd(): Promise<void> {
+    const { administrator } = this.#fixture;
+    await eventually('the end of all active jobs', async () => {
+      const path = '/_synapse/admin/v1/scheduled_tasks?status=active';
+      const { body } = await administrator.request('GET', path, undefined);
+      return (body['scheduled_tasks'] as unknown[]).length === 0;
+    });
   }
 
   /**
