@@ -4,7 +4,7 @@ import type { PageResult } from './page-task.ts';
 import { plain, readPage } from './read-page.ts';
 import { webUrl } from './web-url.ts';
 
-/** Whether a content type is one of those that oEmbed responses may have. Source: oEmbed specification, 2.3. */
+/** Returns whether an oEmbed response may have this content type. Source: oEmbed specification, 2.3. */
 export const isOEmbedType = (contentType: string) =>
   /^\s*(application\/json(\+oembed)?|text\/xml(\+oembed)?|application\/xml(\+oembed)?|text\/javascript)\s*(;|$)/i.test(
     contentType,

@@ -14,7 +14,7 @@ export function isExpected(
   );
 }
 
-/** Returns the patterns of expected differences that match no found difference, except of those that depend on time. */
+/** Returns the patterns that match no found difference; differences that depend on time need not occur. */
 export function unmatched(
   expected: readonly ExpectedDifference[],
   found: readonly FoundDifference[],
