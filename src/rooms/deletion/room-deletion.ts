@@ -71,11 +71,17 @@ const statusLifetime = 7 * 24 * 3_600_000;
 /** Number of attempts after which a deletion has failed. */
 const maxAttempts = 5;
 
-/** Number of users who are removed between two writes of the progress. */
-const usersPerStep = 50;
+/** Minimum number of users who are removed between two writes of the progress. */
+const minUsersPerStep = 50;
 
-/** Number of events that are deleted between two writes of the progress. */
-const eventsPerStep = 2_000;
+/**
+ * Part of the removed users who are added to the progress at once. The progress lists all of them and is written as a
+ * whole: in steps of the same size, the bytes that are written would grow with the square of the number of users.
+ */
+const addedPart = 0.1;
+
+/** Minimum number of events that are deleted between two writes of the progress. */
+const minEventsPerStep = 2_000;
 
 /**
  * Device id in the transaction scope of the new room and its message; their transaction id is the id of the deletion.
@@ -264,11 +270,15 @@ export class RoomDeletion {
     const kicked = [...deletion.kicked];
     const failed = [...deletion.failed];
     const users = (deletion.users ?? []).filter((userId) => !removed.has(userId));
-    for (const [index, userId] of users.entries()) {
+    let unsaved = 0;
+    for (const userId of users) {
       signal.throwIfAborted();
       const isKicked = await this.#removeUser(deletion, userId);
       (isKicked ? kicked : failed).push(userId);
-      if ((index + 1) % usersPerStep === 0) await progress({ ...deletion, kicked, failed });
+      unsaved++;
+      if (unsaved < Math.max(minUsersPerStep, addedPart * (kicked.length + failed.length))) continue;
+      unsaved = 0;
+      await progress({ ...deletion, kicked, failed });
     }
     const finished = { ...deletion, kicked, failed };
     await progress(finished);
@@ -312,6 +322,7 @@ export class RoomDeletion {
     const room = { roomId, roomNid };
     const mayDelete = async () => forcePurge || !(await hasJoinedUsers(database, room, serverName));
     let events = deletion.events ?? { total: 0, deleted: 0 };
+    const eventsPerStep = minEventsPerStep + deletion.kicked.length + deletion.failed.length;
     let unsaved = 0;
     const deleted = async (count: number) => {
       events = { ...events, deleted: events.deleted + count };
