@@ -78,7 +78,7 @@ const signature = (user: string) => createHmac('sha256', formSecret).update(user
 
 /** The values by route; `/_proto/client/v3` is left out of the paths. @param count differs between the calls */
 const valuesByRoute = (
-  { roomId, eventId, userId, otherUserId, since, backupVersion, clientId }: Subjects,
+  { eventId, userId, otherUserId, since, backupVersion, clientId }: Subjects,
   count: number,
 ): Readonly<Record<string, Values>> => ({
   'POST /createRoom': {
@@ -141,9 +141,12 @@ const valuesByRoute = (
   'DELETE /room_keys/keys/:roomId/:sessionId': { version: backupVersion },
   'PUT /room_keys/keys': {
     version: backupVersion,
-    rooms: { [roomId]: { sessions: entries(1_000, backedUpKey) } },
+    rooms: entries(2_000, (index) => [
+      `!room${index}:a.test`,
+      { sessions: Object.fromEntries([backedUpKey(index)]) },
+    ]),
   },
-  'PUT /room_keys/keys/:roomId': { version: backupVersion, sessions: entries(1_000, backedUpKey) },
+  'PUT /room_keys/keys/:roomId': { version: backupVersion, sessions: entries(2_000, backedUpKey) },
   'PUT /room_keys/keys/:roomId/:sessionId': { version: backupVersion, ...backedUpKey(0)[1] },
   'PUT /rooms/:roomId/delayed_event/:eventType/:txnId': {
     delay: 3_600_000,

@@ -115,7 +115,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         sessions: Object.fromEntries(Array.from({ length: count }, (_, n) => [`s${first + n}`, key(n)])),
       });
       const rooms = { '!a:test': sessions(1500), '!b:test': sessions(700), '!c:test': sessions(1) };
-      await put(rooms);
+      for (const [roomId, room] of Object.entries(rooms)) await put({ [roomId]: room });
       assert.deepEqual((await call('GET', '/keys?version=1')).body, { rooms });
       assert.deepEqual(await session('/!a:test'), rooms['!a:test']);
       const { body } = await call('POST', '/version', { algorithm, auth_data });
@@ -215,6 +215,24 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal((await call('PUT', '/keys?version=1', { rooms })).status, status);
       }
       assert.equal(await server.rows('room_keys'), 0);
+    });
+
+    it('accepts 2,000 keys in one request, of one room or of many, and rejects more with 413', async () => {
+      await start();
+      const sessions = (count: number) =>
+        Object.fromEntries(Array.from({ length: count }, (_, index) => [`s${index}`, key()]));
+      const rooms = (count: number) =>
+        Object.fromEntries(
+          Array.from({ length: count }, (_, index) => [`!r${index}:test`, { sessions: sessions(1) }]),
+        );
+      assert.deepEqual(await put({ '!a:test': { sessions: sessions(2_000) } }), { etag: '1', count: 2_000 });
+      assert.deepEqual(await put(rooms(2_000)), { etag: '2', count: 4_000 });
+      // No key is better than the stored one, so nothing changes.
+      assert.deepEqual(await put(rooms(2_000)), { etag: '2', count: 4_000 });
+      const tooMany = { rooms: rooms(2_001) };
+      assert.deepEqual(codeOf(await call('PUT', '/keys?version=1', tooMany)), [413, 'M_TOO_LARGE']);
+      const tooManyOfRoom = await call('PUT', '/keys/!a:test?version=1', { sessions: sessions(2_001) });
+      assert.deepEqual(codeOf(tooManyOfRoom), [413, 'M_TOO_LARGE']);
     });
   });
 });

@@ -115,12 +115,9 @@ export class KeyBackups {
       if (!backup) throw noBackup();
       if (String(backup.version) !== version) throw wrongVersion(backup);
       const backupId = { userId, version: backup.version };
-      const storedKeys = new Map<string, SessionKey>();
-      for (const [roomId, roomKeys] of Map.groupBy(keys, ({ roomId }) => roomId)) {
-        const ids = roomKeys.map(({ sessionId }) => sessionId);
-        for (const key of await findKeys(writer, backupId, roomId, ids))
-          storedKeys.set(sessionNameOf(key), key);
-      }
+      const storedKeys = new Map(
+        (await findKeys(writer, backupId, keys)).map((key) => [sessionNameOf(key), key] as const),
+      );
       const betterKeys = keys.filter((key) => {
         const storedKey = storedKeys.get(sessionNameOf(key));
         return storedKey === undefined || isBetter(key, storedKey);
@@ -140,7 +137,7 @@ export class KeyBackups {
   async key(userId: string, version: string, roomId: string, sessionId: string): Promise<SessionKey> {
     const backup = await findBackup(this.#reader, userId, version);
     const backupId = { userId, version: backup.version };
-    const [key] = await findKeys(this.#reader, backupId, roomId, [sessionId]);
+    const [key] = await findKeys(this.#reader, backupId, [{ roomId, sessionId }]);
     if (!key) throw notFound('The backup has no key of this session');
     return key;
   }

@@ -1,3 +1,4 @@
+import { type SqlBool, sql } from 'kysely';
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { E2eeTables } from '../tables.ts';
 import type { SessionKey } from './room-keys.ts';
@@ -21,14 +22,15 @@ const chunkSize = 500;
 export async function findKeys(
   reader: Reader<E2eeTables>,
   backup: BackupId,
-  roomId: string,
-  sessionIds: readonly string[],
+  sessions: readonly Pick<SessionKey, 'roomId' | 'sessionId'>[],
 ): Promise<SessionKey[]> {
   const keys: SessionKey[] = [];
-  for (let start = 0; start < sessionIds.length; start += chunkSize) {
+  for (let start = 0; start < sessions.length; start += chunkSize) {
+    const names = sessions
+      .slice(start, start + chunkSize)
+      .map(({ roomId, sessionId }) => sql`(${roomId}, ${sessionId})`);
     const rows = await selectBackupKeys(reader, backup)
-      .where('room_id', '=', roomId)
-      .where('session_id', 'in', sessionIds.slice(start, start + chunkSize))
+      .where(sql<SqlBool>`(room_id, session_id) in (values ${sql.join(names)})`)
       .execute();
     keys.push(...rows.map(toKey));
   }

@@ -15,6 +15,9 @@ export interface SessionKey extends BackedUpKey {
   readonly sessionId: string;
 }
 
+/** Maximum number of keys in a request: clients send 100 or 200 at a time. */
+const maxKeys = 2_000;
+
 /** Maximum characters of a session id. */
 const maxIdLength = 255;
 
@@ -27,17 +30,37 @@ const maxDataLength = 65_536;
  * @throws MatrixError M_INVALID_PARAM, M_TOO_LARGE
  */
 export function parseRooms(rooms: JsonObject): SessionKey[] {
-  return Object.entries(rooms).flatMap(([roomId, room]) => {
+  let count = 0;
+  const entriesByRoom = Object.entries(rooms).map(([roomId, room]) => {
     if (!isJsonObject(room)) throw invalidParam(`The keys of ${roomId} must be an object`);
-    return parseRoom(roomId, room);
+    const entries = sessionEntries(roomId, room);
+    count += entries.length;
+    checkCount(count);
+    return [roomId, entries] as const;
   });
+  return entriesByRoom.flatMap(([roomId, entries]) => parseSessions(roomId, entries));
 }
 
-/** Parses `{sessions}` of one room. */
-export function parseRoom(roomId: string, { sessions }: JsonObject): SessionKey[] {
-  if (!isJsonObject(sessions)) throw invalidParam(`The sessions of ${roomId} must be an object`);
-  return Object.entries(sessions).map(([sessionId, key]) => parseSession(roomId, sessionId, key));
+/** Parses `{sessions}` of one room. @throws MatrixError M_INVALID_PARAM, M_TOO_LARGE */
+export function parseRoom(roomId: string, room: JsonObject): SessionKey[] {
+  const entries = sessionEntries(roomId, room);
+  checkCount(entries.length);
+  return parseSessions(roomId, entries);
 }
+
+type SessionEntries = readonly (readonly [sessionId: string, key: unknown])[];
+
+function sessionEntries(roomId: string, { sessions }: JsonObject): SessionEntries {
+  if (!isJsonObject(sessions)) throw invalidParam(`The sessions of ${roomId} must be an object`);
+  return Object.entries(sessions);
+}
+
+function checkCount(count: number): void {
+  if (count > maxKeys) throw tooLarge(`Send at most ${maxKeys} keys at once`);
+}
+
+const parseSessions = (roomId: string, entries: SessionEntries): SessionKey[] =>
+  entries.map(([sessionId, key]) => parseSession(roomId, sessionId, key));
 
 /** Parses the backed up key of one session. @throws MatrixError M_INVALID_PARAM, M_TOO_LARGE */
 export function parseSession(roomId: string, sessionId: string, key: unknown): SessionKey {
