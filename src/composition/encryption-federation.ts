@@ -5,6 +5,7 @@ import {
   directToDeviceHandler,
   type EduHandler,
   type EduHandlersByType,
+  ToDevicePace,
 } from '../federation/index.ts';
 import { serverOfUser } from '../protocol/index.ts';
 import type { RoomFact } from '../room-engine/index.ts';
@@ -51,10 +52,11 @@ export async function federateEncryption(deps: Deps, opened: OpenedSlices): Prom
     });
     followSenders(deps, fetchIfMissing);
   }
+  const pace = new ToDevicePace(kernel.clock);
   opened.add('announcements of devices', {
     routes: deviceQueryRoutes({ ...kernel, ...own, claiming: e2ee.claiming, announcer }),
     eduHandlers: {
-      'm.direct_to_device': directToDeviceHandler(toDevice, kernel.serverName, fetchIfMissing),
+      'm.direct_to_device': directToDeviceHandler({ ...kernel, toDevice, pace, sawDevice: fetchIfMissing }),
       ...(lists && deviceListHandlers(lists)),
     },
     stop: () => announcer.stop(),

@@ -3,6 +3,7 @@ export { federationSection } from './config.ts';
 export { DeviceListAnnouncer, type DeviceListAnnouncerDeps } from './devices/device-list-announcer.ts';
 export { DirectToDeviceSender, directToDeviceHandler } from './devices/direct-to-device.ts';
 export { type DeviceQueryDeps, deviceQueryRoutes } from './devices/routes.ts';
+export { ToDevicePace } from './devices/to-device-pace.ts';
 export { RemoteAliases } from './directory/remote-aliases.ts';
 export { RemoteHierarchies } from './directory/remote-hierarchies.ts';
 export { RemoteRoomLists } from './directory/remote-room-lists.ts';

@@ -85,9 +85,10 @@ export class ToDevice {
 
   /**
    * Sends messages; resolves when all are committed. Messages to devices that do not exist are dropped.
+   * @returns the number of messages that were queued for local devices; 0 for a repeated request
    * @throws MatrixError M_INVALID_PARAM, M_TOO_LARGE
    */
-  async send(outgoing: OutgoingMessages): Promise<void> {
+  async send(outgoing: OutgoingMessages): Promise<number> {
     const { sender, origin, txnId, type } = outgoing;
     checkNameLength(type, 'The message type');
     checkNameLength(txnId, 'The transaction id');
@@ -96,20 +97,22 @@ export class ToDevice {
       .digest('base64url');
     const transaction = { origin: origin.name, deviceId: origin.deviceId ?? '', digest };
     const now = this.#deps.clock.now();
-    await this.#deps.streams.write<ToDeviceTables, void>(async (writer, publish) => {
-      if (!(await insertTransaction(writer, transaction, now))) return;
+    const queued = await this.#deps.streams.write<ToDeviceTables, number>(async (writer, publish) => {
+      if (!(await insertTransaction(writer, transaction, now))) return 0;
       if (origin.deviceId === undefined) await this.#boundTransactions(writer, origin.name);
-      await this.#sendIn(writer, publish, outgoing, digest);
+      return this.#sendIn(writer, publish, outgoing, digest);
     });
     await this.#deleteOldTransactions(now);
+    return queued;
   }
 
+  /** @returns the number of messages that were queued for local devices */
   async #sendIn(
     writer: Writer<ToDeviceTables>,
     publish: Publish,
     { sender, origin, type, messages }: OutgoingMessages,
     digest: string,
-  ): Promise<void> {
+  ): Promise<number> {
     const { devices, queues, serverName, remote } = this.#deps;
     const [local, remoteMessages] = splitByServer(messages, serverName);
     const devicesByUser = await devices.names([...local.keys()], writer);
@@ -125,7 +128,8 @@ export class ToDevice {
       }
     }
     await queues.appendIn(writer, publish, batch.queued);
-    if (remoteMessages.size === 0) return;
+    const queuedCount = batch.queued.length;
+    if (remoteMessages.size === 0) return queuedCount;
     // Messages to other servers are added only because the limits apply to all messages together.
     for (const [userId, contents] of remoteMessages) {
       for (const [deviceId, content] of contents) {
@@ -136,6 +140,7 @@ export class ToDevice {
       .update(JSON.stringify([origin.deviceId, digest]))
       .digest('base64url');
     await remote?.enqueue(writer, publish, { sender, type, messageId, messages: remoteMessages });
+    return queuedCount;
   }
 
   /** Counts a transaction of a server when it is committed, and deletes the surplus of its stored transactions. */

@@ -8,7 +8,8 @@ import { costAfterRetries, exceeds, threadCost } from '../support/clocks/thread-
 import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { SeveralServers } from '../support/other-servers/several-servers.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { registerAdmin } from '../support/users/register-admin.ts';
 
 const megabytes = 1_000_000;
 
@@ -25,13 +26,14 @@ const members = (count: number) => Array.from({ length: count }, (_, index) => `
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('large transactions of remote servers', () => {
     let several: SeveralServers;
+    let server: FederatedServer;
     let evil: ScriptedServer;
     let port: number;
     before(async () => {
       several = new SeveralServers(kind);
-      const a = await several.homeserver('a.test');
+      server = await several.homeserver('a.test');
       evil = await several.scripted('evil.test');
-      const anna = await a.registerClient('anna');
+      const anna = await server.registerClient('anna');
       const roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
       await (await ScriptedMember.join(evil, 'a.test', roomId, '@guest:evil.test')).say('its key is known');
       port = several.resolver.srv.get('_matrix-fed._tcp.a.test')![0]!.port;
@@ -102,6 +104,26 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.ok(!exceeds(cost, allowed), `${cost.longest} ms at a time, ${cost.total} in all`);
       });
     }
+
+    it('queues 10,000 to-device messages of one transaction with at most 200 ms of CPU in all and 50 ms without a pause', async () => {
+      const admin = await registerAdmin(server);
+      const userId = '@anna:a.test';
+      const deviceIds = Array.from({ length: 500 }, (_, index) => `DEVICE${index}`);
+      for (const device_id of deviceIds)
+        await admin.request('POST', `/_synapse/admin/v2/users/${userId}/devices`, { device_id });
+      const messages = { [userId]: Object.fromEntries(deviceIds.map((id) => [id, { body: 'x' }])) };
+      let count = 0;
+      const edu = () => {
+        const content = { sender: '@guest:evil.test', type: 'm.test', message_id: `m${count++}`, messages };
+        return { edu_type: 'm.direct_to_device', content };
+      };
+      const sends = Array.from({ length: 6 }, () =>
+        prepared(JSON.stringify({ edus: Array.from({ length: 20 }, edu) })),
+      );
+      const allowed = { longest: 50, total: 200 };
+      const cost = await costAfterRetries(allowed, async () => assert.equal(await sends.pop()?.(), 200));
+      assert.ok(!exceeds(cost, allowed), `${cost.longest} ms at a time, ${cost.total} in all`);
+    });
 
     it('rejects repeated transactions of 13 MB with an invalid signature with 429 and at most 200 ms of CPU', async () => {
       const content = useless('edus', `{"edu_type":"x","content":${emptyObjects(5_000)}}`, 100);

@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import fc from 'fast-check';
+import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { mutated } from '../../../test/support/inputs/mutated.ts';
 import { plainCaches } from '../../../test/support/servers/caches.ts';
 import { E2eeServer, type UserWithKeys } from '../../../test/support/servers/e2ee-server.ts';
 import type { AnyWriter } from '../../kernel/database/index.ts';
+import type { RateLimit } from '../../kernel/rate-limits/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { ToDevice } from '../../to-device/index.ts';
 import type { EduHandler } from '../edus/edu-handlers.ts';
 import type { Edu } from '../sender/transactions/edu.ts';
 import { DirectToDeviceSender, directToDeviceHandler } from './direct-to-device.ts';
+import { ToDevicePace } from './to-device-pace.ts';
 
 const bob = '@bob:elsewhere';
 const type = 'm.room.encrypted';
@@ -20,15 +23,20 @@ forSelectedDatabases(import.meta.url, (open) => {
   let alice: UserWithKeys;
   let handle: EduHandler;
   let seenDevices: string[];
+  let clock: ManualClock;
   afterEach(() => server.stop());
 
-  async function start(): Promise<void> {
+  /** @param limit the rate of the messages of one server */
+  async function start(limit?: RateLimit): Promise<void> {
     server = await E2eeServer.start(open);
     alice = await server.user('alice');
     seenDevices = [];
-    handle = directToDeviceHandler(server.toDevice, 'test', async (userId, deviceId) => {
+    const sawDevice = async (userId: string, deviceId: string) => {
       seenDevices.push(`${userId} ${deviceId}`);
-    });
+    };
+    clock = manualClock();
+    const pace = new ToDevicePace(clock, limit);
+    handle = directToDeviceHandler({ toDevice: server.toDevice, serverName: 'test', pace, sawDevice });
   }
 
   const edu = (messages: unknown, more: JsonObject = {}): JsonObject =>
@@ -65,6 +73,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       await handle('elsewhere', edu(toAlice({}), { sender: alice.userId }));
       await handle('elsewhere', edu({ '@carol:far': { '*': {} }, ...toAlice({ n: 1 }) }));
       assert.deepEqual(await received(), [{ sender: bob, type, content: { n: 1 } }]);
+    });
+
+    it('delays a server that sends more messages than its rate allows, and drops none', async () => {
+      await start({ per_second: 2, burst_count: 4 });
+      const send = (id: number) => handle('elsewhere', edu(toAlice({ n: id }), { message_id: `m${id}` }));
+      for (let id = 1; id <= 4; id++) await send(id);
+      let isDone = false;
+      const fifth = Promise.resolve(send(5)).then(() => (isDone = true));
+      while ((await received()).length < 5) await new Promise(setImmediate);
+      for (let turns = 20; turns > 0; turns--) await new Promise(setImmediate);
+      assert.equal(isDone, false);
+      await handle('far', edu(toAlice({ n: 6 }), { sender: '@carol:far' }));
+      assert.equal((await received()).length, 6, 'another server is not delayed');
+      clock.advance(500);
+      await fifth;
     });
 
     it('accepts senders with historical ids of printable ASCII only', async () => {

@@ -10,6 +10,7 @@ import {
 import type { EduHandler } from '../edus/edu-handlers.ts';
 import { isEduUserOf } from '../edus/edu-users.ts';
 import type { Outbox } from './device-list-announcer.ts';
+import type { ToDevicePace } from './to-device-pace.ts';
 
 /**
  * Maximum length of the messages in one EDU in UTF-16 units, except for a single larger message: a
@@ -79,15 +80,21 @@ function idOf(messageId: string, part: number): string {
   return createHash('sha256').update(`${messageId} ${part}`).digest('base64url').slice(0, idLength);
 }
 
-/**
- * Handles `m.direct_to_device` of other servers: queues messages for local users' devices, each message once.
- * @param sawDevice called with a remote sender and the device id that a message names as the sender's device
- */
-export function directToDeviceHandler(
-  toDevice: ToDevice,
-  serverName: string,
-  sawDevice: (userId: string, deviceId: string) => Promise<void>,
-): EduHandler {
+export interface DirectToDeviceDeps {
+  readonly toDevice: ToDevice;
+  readonly serverName: string;
+  readonly pace: ToDevicePace;
+  /** Called with a remote sender and the device id that a message names as the sender's device. */
+  readonly sawDevice: (userId: string, deviceId: string) => Promise<void>;
+}
+
+/** Handles `m.direct_to_device` of other servers: queues messages for local users' devices, each message once. */
+export function directToDeviceHandler({
+  toDevice,
+  serverName,
+  pace,
+  sawDevice,
+}: DirectToDeviceDeps): EduHandler {
   return async (origin, content) => {
     const { sender, type, message_id: id } = content;
     if (!isEduUserOf(origin, sender)) return;
@@ -95,9 +102,10 @@ export function directToDeviceHandler(
     const messages = readMessages(content['messages'], serverName);
     if (messages.size === 0) return;
     const from = { name: origin, deviceId: undefined };
-    await toDevice.send({ sender, origin: from, txnId: id, type, messages });
+    const queued = await toDevice.send({ sender, origin: from, txnId: id, type, messages });
     const device = type in deviceFields ? firstContent(messages)?.[deviceFields[type]!] : undefined;
     if (typeof device === 'string' && !device.includes('\0')) await sawDevice(sender, device);
+    await pace.wait(origin, queued);
   };
 }
 
