@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forSelectedDatabases, type OpenDatabase } from '../../../test/support/databases/databases.ts';
 import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
+import type { ResponseBudget } from '../../kernel/outbound/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { SpaceHierarchy } from './hierarchy.ts';
 import { RemoteRooms } from './remote-rooms.ts';
@@ -56,9 +57,11 @@ async function opened(open: OpenDatabase) {
   const fixture = await RoomsUnderTest.open(open);
   const answers = new Map<string, JsonObject>();
   const remoteRequests: string[] = [];
+  const budgets: ResponseBudget[] = [];
   const remote = new RemoteRooms(
     {
-      hierarchy: async (roomId, via) => {
+      hierarchy: async (roomId, via, _suggestedOnly, budget) => {
+        budgets.push(budget);
         remoteRequests.push(`${roomId} at ${via.join()}`);
         return answers.get(roomId);
       },
@@ -87,7 +90,7 @@ async function opened(open: OpenDatabase) {
       { via: far },
     );
   const summaries = new RoomSummaries(parts);
-  return { fixture, answers, remoteRequests, hierarchy, names, make, contain, summaries };
+  return { fixture, answers, remoteRequests, budgets, hierarchy, names, make, contain, summaries };
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
@@ -138,6 +141,33 @@ forSelectedDatabases(import.meta.url, (open) => {
       await assert.rejects(summaries.summary('!space:far.example', bob, far), { errcode: 'M_NOT_FOUND' });
       answers.set('!space:far.example', farSpace('!none:test'));
       assert.equal((await summaries.summary('!space:far.example', bob, far))['name'], 'Far');
+    });
+
+    it('does not cache a response whose texts take more bytes than the cache may have', async () => {
+      const { answers, remoteRequests, make, contain, hierarchy } = await opened(open);
+      const root = await make('m.space');
+      await contain(root, '!space:far.example');
+      const { room, ...rest } = farSpace('!none:test');
+      answers.set('!space:far.example', {
+        ...rest,
+        room: { ...(room as JsonObject), topic: 'x'.repeat(3_000_000) },
+      });
+      const page = (from?: string) => hierarchy.page(bob, root, { suggestedOnly: false, limit: 2, from });
+      const next = (await page())['next_batch'] as string;
+      assert.equal(((await page(next))['rooms'] as JsonObject[]).length, 1);
+      assert.equal(remoteRequests.length, 2);
+    });
+
+    it('shares one budget among the responses of a walk', async () => {
+      const { answers, budgets, make, contain, names } = await opened(open);
+      const root = await make('m.space');
+      for (const roomId of ['!one:far.example', '!two:far.example']) {
+        answers.set(roomId, { room: summary(roomId), children: [] });
+        await contain(root, roomId);
+      }
+      await names(bob, root);
+      await names(bob, root);
+      assert.deepEqual([budgets.length, new Set(budgets).size], [4, 2]);
     });
 
     it('ignores malformed responses, and responses about a room that was not requested', async () => {

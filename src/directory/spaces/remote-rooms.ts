@@ -1,5 +1,6 @@
-import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB, sizeOfJson } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { ResponseBudget } from '../../kernel/outbound/index.ts';
 import {
   isJsonObject,
   isRoomAlias,
@@ -15,8 +16,14 @@ export interface RemoteHierarchies {
   /**
    * Returns the response of `GET /hierarchy/{roomId}` of the first server that knows the room; `undefined`
    * when none does.
+   * @param budget what the responses of all servers together may cost
    */
-  hierarchy(roomId: string, via: readonly string[], suggestedOnly: boolean): Promise<JsonObject | undefined>;
+  hierarchy(
+    roomId: string,
+    via: readonly string[],
+    suggestedOnly: boolean,
+    budget: ResponseBudget,
+  ): Promise<JsonObject | undefined>;
 }
 
 /** A remote room with its children, from one response. */
@@ -45,17 +52,28 @@ export interface RequestedPage {
   readonly isContinued: boolean;
 }
 
+/** How a remote room is requested. */
+export interface TreeRequest {
+  readonly suggestedOnly?: boolean;
+  /** Absent: the response is not cached. */
+  readonly page?: RequestedPage;
+  /** What the responses may cost; absent: a budget for this room alone. */
+  readonly budget?: ResponseBudget;
+}
+
 interface CachedTree {
   /** Monotonic milliseconds. */
   readonly until: number;
   readonly tree: RemoteTree | undefined;
+  /** Estimated bytes of memory. */
+  readonly bytes: number;
 }
 
-/** Estimated bytes of a room in a cached response. */
-const roomBytes = 1_500;
+/** Bounds of all responses together: spaces with about 8,000 rooms. */
+const totalOfResponses = { bytes: 16 * MiB, values: 200_000 };
 
-const sizeOfTree = ({ tree }: CachedTree): number =>
-  tree ? roomBytes * (1 + tree.children.length + tree.summaries.size) : 0;
+/** Returns the budget of one walk through a hierarchy. */
+export const hierarchyBudget = (): ResponseBudget => new ResponseBudget(totalOfResponses);
 
 /**
  * Requests hierarchies of rooms without local members. Responses are reused only for the next pages of the same user:
@@ -70,30 +88,28 @@ export class RemoteRooms {
     this.#answers = caches.create('remote_hierarchies', {
       size: maxCached,
       maxBytes: 4 * MiB,
-      sizeOf: sizeOfTree,
+      sizeOf: ({ bytes }) => bytes,
       isExpired: ({ until }) => until <= clock.monotonic(),
     });
     this.#remote = remote;
     this.#clock = clock;
   }
 
-  /**
-   * Returns a remote room with its children; `undefined` when no server knows the room.
-   * @param page absent: the response is not cached
-   */
+  /** Returns a remote room with its children; `undefined` when no server knows the room. */
   async tree(
     roomId: string,
     via: readonly string[],
-    suggestedOnly = false,
-    page?: RequestedPage,
+    { suggestedOnly = false, page, budget = hierarchyBudget() }: TreeRequest = {},
   ): Promise<RemoteTree | undefined> {
     if (!this.#remote || !isRoomId(roomId) || via.length === 0) return undefined;
     const key = JSON.stringify([page?.userId, suggestedOnly, roomId]);
     const known = page?.isContinued ? this.#answers.get(key) : undefined;
     if (known) return known.tree;
-    const answer = await this.#remote.hierarchy(roomId, via.slice(0, maxServers), suggestedOnly);
+    const answer = await this.#remote.hierarchy(roomId, via.slice(0, maxServers), suggestedOnly, budget);
     const tree = answer && treeFromJson(roomId, answer);
-    if (page) this.#answers.set(key, { until: this.#clock.monotonic() + cacheTime, tree });
+    // The tree shares the strings and contents of the response.
+    const bytes = tree ? 2 * sizeOfJson(answer) : 0;
+    if (page) this.#answers.set(key, { until: this.#clock.monotonic() + cacheTime, tree, bytes });
     return tree;
   }
 }

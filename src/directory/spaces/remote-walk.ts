@@ -1,6 +1,6 @@
 import type { RoomDescription } from '../room-stats/room-description.ts';
 import type { SpaceChild } from './children.ts';
-import type { RemoteRooms, RequestedPage } from './remote-rooms.ts';
+import { hierarchyBudget, type RemoteRooms, type RequestedPage } from './remote-rooms.ts';
 
 /** Maximum number of requests to remote servers per walk. */
 const maxRequests = 20;
@@ -10,6 +10,7 @@ export class RemoteWalk {
   readonly #rooms: RemoteRooms;
   readonly #suggestedOnly: boolean;
   readonly #page: RequestedPage;
+  readonly #budget = hierarchyBudget();
   readonly #summaries = new Map<string, RoomDescription>();
   readonly #inaccessible = new Set<string>();
   #requests = 0;
@@ -33,7 +34,8 @@ export class RemoteWalk {
     const known = summary && { room: summary, children: [] };
     if ((summary && summary.roomType !== 'm.space') || this.#requests >= maxRequests) return known;
     this.#requests++;
-    const tree = await this.#rooms.tree(roomId, via, this.#suggestedOnly, this.#page);
+    const request = { suggestedOnly: this.#suggestedOnly, page: this.#page, budget: this.#budget };
+    const tree = await this.#rooms.tree(roomId, via, request);
     if (!tree) return known;
     for (const [child, description] of tree.summaries) this.#summaries.set(child, description);
     for (const child of tree.inaccessible) this.#inaccessible.add(child);

@@ -6,6 +6,7 @@ import { ClientDevice } from '../../../test/support/users/client-device.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { E2eeDeps } from '../index.ts';
 import { keyCalls, oneTimeKeyAlgorithm } from '../keys/test/key-calls.ts';
+import type { RemoteRequest } from './remote-keys.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
@@ -115,6 +116,26 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
       assert.equal(Object.keys(claimed.body['failures'] as object).length, 1_250);
     });
+  });
+
+  it('reports servers as failed when the responses of others have spent the budget of the request', async () => {
+    const answer = async (_server: string, _users: unknown, { budget }: RemoteRequest) => {
+      budget!.check();
+      budget!.spendValues(30_000);
+      return {};
+    };
+    await start({ remote: { query: answer, claim: answer, devices: async () => ({}) } });
+    const alice = await server.user('alice');
+    const ids = Array.from({ length: 10 }, (_, index) => `@user:s${index}.example`);
+    const queried = await query(alice, Object.fromEntries(ids.map((userId) => [userId, []])));
+    const codes = Object.values(queried.body['failures'] as Record<string, JsonObject>);
+    assert.deepEqual(
+      codes.map(({ errcode }) => errcode),
+      Array(4).fill('M_LIMIT_EXCEEDED'),
+    );
+    const one_time_keys = Object.fromEntries(ids.map((userId) => [userId, { A: oneTimeKeyAlgorithm }]));
+    const claimed = await server.call(alice, 'POST', '/keys/claim', { one_time_keys });
+    assert.equal(Object.keys(claimed.body['failures'] as object).length, 4);
   });
 
   it('rejects malformed key queries and claims with 400', async () => {

@@ -1,11 +1,14 @@
+import type { ResponseBudget } from '../../kernel/outbound/index.ts';
 import { exceedsDepth, isJsonObject, type JsonObject, MatrixError } from '../../protocol/index.ts';
 import { isPublicKey, signaturesBy, withSignatures } from '../signed-object.ts';
 
-/** The time limit of a request to another server. */
+/** The limits of a request to another server. */
 export interface RemoteRequest {
   /** Milliseconds. */
   readonly timeout: number;
   readonly signal: AbortSignal;
+  /** What all responses together may cost that one request of a client causes. */
+  readonly budget?: ResponseBudget;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { mapConcurrently } from '../../kernel/map-concurrently.ts';
+import { ResponseBudget } from '../../kernel/outbound/index.ts';
 import { limitExceeded, MatrixError } from '../../protocol/index.ts';
 import type { RemoteKeys, RemoteRequest } from './remote-keys.ts';
 import { withTimeout } from './timeout.ts';
@@ -13,6 +14,12 @@ const maxServers = 250;
  */
 const maxConcurrentServers = 25;
 
+/**
+ * Bounds of all responses together: the keys of about 10,000 devices. The responses of one server with the keys of 500
+ * users usually have a tenth of it.
+ */
+const totalOfResponses = { bytes: 16 * 1024 * 1024, values: 200_000 };
+
 export interface ServerRequestsDeps {
   readonly clock: Clock;
   /** Sends requests to other servers; when absent, these requests fail with M_UNREACHABLE. */
@@ -20,13 +27,14 @@ export interface ServerRequestsDeps {
 }
 
 /**
- * Sends the requests to other servers that one request of a client causes. Bounds the number of servers and the time of
- * all requests together.
+ * Sends the requests to other servers that one request of a client causes. Bounds the number of servers, the time and the
+ * responses of all requests together.
  */
 export class ServerRequests {
   readonly #deps: ServerRequestsDeps;
   /** Milliseconds of the monotonic clock. */
   readonly #deadline: number;
+  readonly #budget = new ResponseBudget(totalOfResponses);
   #remainingServers = maxServers;
 
   /** @param timeout milliseconds for all servers together */
@@ -53,6 +61,6 @@ export class ServerRequests {
     const { clock, remote } = this.#deps;
     if (!remote) throw new MatrixError(503, 'M_UNREACHABLE', 'This server does not federate');
     const timeout = Math.max(0, this.#deadline - clock.monotonic());
-    return withTimeout(clock, timeout, (signal) => work(remote, { timeout, signal }));
+    return withTimeout(clock, timeout, (signal) => work(remote, { timeout, signal, budget: this.#budget }));
   }
 }

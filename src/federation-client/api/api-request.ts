@@ -1,7 +1,11 @@
+import type { ResponseBudget } from '../../kernel/outbound/index.ts';
+
 /** Settings that the caller of an endpoint may choose. */
 export interface ApiRequest {
   /** Aborts the request. */
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds; `federation.client_timeout` when absent. */
   readonly timeout?: number | undefined;
+  /** What this response and others together may cost. */
+  readonly budget?: ResponseBudget | undefined;
 }

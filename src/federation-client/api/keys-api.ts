@@ -10,6 +10,9 @@ const maxBody = {
   devices: 4 * 1024 * 1024,
 } as const;
 
+/** Maximum number of values in a response. The keys of a device have about 15. */
+const maxValues = 200_000;
+
 /**
  * Requests for the keys of remote users. No request is retried, because clients wait for most of them.
  * Responses are JSON objects, otherwise unchecked.
@@ -65,15 +68,17 @@ export class KeysApi {
 
   #request(
     destination: string,
-    { signal, timeout }: ApiRequest = {},
+    { signal, timeout, budget }: ApiRequest = {},
     rest: Pick<FederationRequest, 'method' | 'path' | 'body' | 'maxBody'>,
   ): Promise<JsonObject> {
     return this.#client.request({
       destination,
       retry: 'none',
+      maxValues,
       ...rest,
       ...(signal && { signal }),
       ...(timeout !== undefined && { timeout }),
+      ...(budget && { budget }),
     });
   }
 }

@@ -17,6 +17,12 @@ import { ResponseShape } from './response-shape.ts';
  */
 const maxBody = { profile: 128 * 1024, alias: 256 * 1024, rooms: 8 * 1024 * 1024 } as const;
 
+/** Maximum number of values in a response with a profile, and with a list of rooms, which have about 15 each. */
+const maxValues = { profile: 50_000, rooms: 200_000 } as const;
+
+/** Bounds of a response with a list of rooms. */
+const listBounds = { maxBody: maxBody.rooms, maxValues: maxValues.rooms } as const;
+
 /** Maximum number of servers in the response for an alias. */
 const maxServersInResponse = 10_000;
 
@@ -72,6 +78,7 @@ export class QueriesApi {
     return this.#get(server, '/_proto/federation/v1/query/profile', request, {
       query: { user_id: userId },
       maxBody: maxBody.profile,
+      maxValues: maxValues.profile,
     });
   }
 
@@ -98,12 +105,12 @@ export class QueriesApi {
     const { filter, ...rest } = list;
     const answer =
       filter === undefined
-        ? await this.#get(server, path, request, { query: rest, maxBody: maxBody.rooms })
+        ? await this.#get(server, path, request, { query: rest, ...listBounds })
         : await this.#request(server, request, {
             method: 'POST',
             path,
             body: definedOnly(list),
-            maxBody: maxBody.rooms,
+            ...listBounds,
           });
     return {
       rooms: new ResponseShape(server, answer).list('chunk', maxRooms).filter(isJsonObject),
@@ -128,7 +135,7 @@ export class QueriesApi {
       request,
       {
         query: { suggested_only: suggestedOnly },
-        maxBody: maxBody.rooms,
+        ...listBounds,
         retry: 'none',
       },
     );
@@ -147,19 +154,20 @@ export class QueriesApi {
 
   #request(
     destination: string,
-    { signal, timeout }: ApiRequest = {},
+    { signal, timeout, budget }: ApiRequest = {},
     rest: Rest & Pick<FederationRequest, 'method' | 'path' | 'body'>,
   ): Promise<JsonObject> {
     return this.#client.request({
       destination,
       ...(signal && { signal }),
       ...(timeout !== undefined && { timeout }),
+      ...(budget && { budget }),
       ...rest,
     });
   }
 }
 
-type Rest = Pick<FederationRequest, 'query' | 'maxBody' | 'retry'>;
+type Rest = Pick<FederationRequest, 'query' | 'maxBody' | 'maxValues' | 'retry'>;
 
 const definedOnly = (list: PublicRoomsQuery): JsonObject =>
   Object.fromEntries(Object.entries(list).filter(([, value]) => value !== undefined));

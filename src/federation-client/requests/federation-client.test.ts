@@ -6,6 +6,7 @@ import { forSelectedDatabases } from '../../../test/support/databases/databases.
 import type { Overrides } from '../../../test/support/inputs/section-defaults.ts';
 import type { FakeResolver } from '../../../test/support/network/loopback.ts';
 import type { Database } from '../../kernel/database/index.ts';
+import { ResponseBudget } from '../../kernel/outbound/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
 import type { FederationClientConfig } from '../config.ts';
 import { errorForClient, federationPath } from '../index.ts';
@@ -117,6 +118,52 @@ forSelectedDatabases(import.meta.url, (open) => {
       await assert.rejects(at('deep'), { name: 'MalformedResponse' });
       await assert.rejects(at('error'), { name: 'RemoteError', status: 400, errcode: 'M_UNKNOWN' });
       assert.deepEqual(await at('large'), large);
+    });
+
+    it('counts the responses to several requests with one budget, and sends no request when it is spent', async () => {
+      let requestCount = 0;
+      const answers: Record<string, Buffer> = {
+        '/_matrix/small': Buffer.from(JSON.stringify({ a: Array(100).fill(1) })),
+        // A parser would reject the `?`, so M_LIMIT_EXCEEDED shows that the budget is checked before the response is parsed.
+        '/_matrix/many': Buffer.from(`{"a":[?${',1'.repeat(1_000)}]}`),
+        '/_matrix/long': Buffer.from(JSON.stringify({ a: 'x'.repeat(9_000) })),
+      };
+      const server = await serve((request, response) => {
+        requestCount++;
+        response.writeHead(200, { 'content-type': 'application/json' }).end(answers[request.url!]);
+      });
+      const { requests } = await client();
+      const send = (path: string, budget: ResponseBudget) =>
+        requests.request({ ...get(server.name), path: `/_proto/${path}`, retry: 'none', budget });
+      const values = new ResponseBudget({ bytes: 100_000, values: 350 });
+      await send('small', values);
+      await assert.rejects(send('many', values), { errcode: 'M_LIMIT_EXCEEDED' });
+      await send('small', values);
+      await send('small', values);
+      await assert.rejects(send('small', values), { errcode: 'M_LIMIT_EXCEEDED' });
+      const bytes = new ResponseBudget({ bytes: 9_200, values: 100_000 });
+      await send('long', bytes);
+      await assert.rejects(
+        send('long', bytes),
+        { name: 'MalformedResponse' },
+        'longer than the remaining bytes',
+      );
+      const spent = new ResponseBudget({ bytes: 0, values: 1 });
+      const sent = requestCount;
+      await assert.rejects(send('small', spent), { errcode: 'M_LIMIT_EXCEEDED' });
+      assert.equal(requestCount, sent);
+    });
+
+    it('rejects more values than a request allows before it parses a short response', async () => {
+      const server = await serve((_request, response) =>
+        response.writeHead(200, { 'content-type': 'application/json' }).end(`{"a":[?${',1'.repeat(200)}]}`),
+      );
+      const { requests } = await client();
+      const rejection = requests.request({ ...get(server.name), retry: 'none', maxValues: 100 });
+      await assert.rejects(rejection, (error: Error) => {
+        assert.ok(error.cause instanceof MatrixError && error.cause.errcode === 'M_TOO_LARGE');
+        return true;
+      });
     });
 
     it('rejects with the status and the error of the other server, which clients receive', async () => {

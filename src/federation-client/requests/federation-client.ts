@@ -65,12 +65,13 @@ export class FederationClient {
   /**
    * Sends a request and parses the response; numbers keep their written form.
    * @throws MatrixError M_FORBIDDEN when `federation_domain_whitelist` excludes the server
+   * @throws MatrixError M_LIMIT_EXCEEDED when the budget of the request is spent
    * @throws ServerUnavailable, RemoteError, MalformedResponse; OutboundError `aborted` when the caller's signal aborts
    */
   request(request: FederationRequest): Promise<JsonObject> {
     return this.#withRetries(request, async (target, signed) => {
       const response = await this.#deps.http.send(target, signed);
-      return readResponse(request.destination, response, this.#deps.clock);
+      return readResponse(request.destination, response, this.#deps.clock, request);
     });
   }
 
@@ -78,7 +79,7 @@ export class FederationClient {
   requestPair(request: FederationRequest): Promise<JsonObject> {
     return this.#withRetries(request, async (target, signed) => {
       const response = await this.#deps.http.send(target, signed);
-      return readPairResponse(request.destination, response, this.#deps.clock);
+      return readPairResponse(request.destination, response, this.#deps.clock, request);
     });
   }
 
@@ -120,12 +121,13 @@ export class FederationClient {
     }
   }
 
-  async #check({ destination, ignoreBackoff }: FederationRequest): Promise<void> {
+  async #check({ destination, ignoreBackoff, budget }: FederationRequest): Promise<void> {
     const { whitelist, signer, destinations } = this.#deps;
     if (destination === signer.serverName)
       throw new Error('A server must not send federation requests to itself');
     if (!isServerName(destination)) throw new ServerUnavailable(destination);
     whitelist.check(destination);
+    budget?.check();
     if (ignoreBackoff) return;
     const retryAt = await destinations.backoffUntil(destination);
     if (retryAt !== undefined) throw new ServerUnavailable(destination, { retryAt });
@@ -215,7 +217,7 @@ export class FederationClient {
 
   #sign(path: string, request: FederationRequest): Parameters<OutboundHttp['send']>[1] {
     const { signer, options } = this.#deps;
-    const { method, destination, body, bodyText, signal } = request;
+    const { method, destination, body, bodyText, signal, budget } = request;
     const origin = signer.serverName;
     const content = bodyText ?? (body && canonicalJson(body, 'as written'));
     return {
@@ -226,7 +228,10 @@ export class FederationClient {
       },
       ...(content !== undefined && { body: content }),
       timeout: request.timeout ?? options.client_timeout,
-      maxBody: request.maxBody ?? defaultMaxBody,
+      maxBody: Math.min(
+        request.maxBody ?? defaultMaxBody,
+        budget?.remainingBytes ?? Number.POSITIVE_INFINITY,
+      ),
       signal,
     };
   }

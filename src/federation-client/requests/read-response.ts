@@ -6,10 +6,12 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  MatrixError,
   parseJson,
   parseJsonObject,
 } from '../../protocol/index.ts';
 import { MalformedResponse, RemoteError } from './errors.ts';
+import type { FederationRequest } from './request.ts';
 
 /**
  * Maximum nesting depth of a response. It is greater than the maximum depth of an event, so that a response with one
@@ -38,19 +40,24 @@ const maxErrorBytes = 64 * 1024;
  */
 const bounds = { values: 8_000_000, containers: 2_000_000, items: 500_000 };
 
+/** The bounds of one response. Without them, a response of up to `maxShortBytes` is not measured. */
+export type ResponseLimits = Pick<FederationRequest, 'maxValues' | 'budget'>;
+
 /**
  * Parses a successful response. Numbers keep their written form, because the response may contain events. Large
  * responses are measured first and do not block the event loop.
  * @throws RemoteError when the status is not 2xx
  * @throws MalformedResponse when the body is not a JSON object, when it has too many values, or when its content type
  * is not JSON
+ * @throws MatrixError 429 M_LIMIT_EXCEEDED when the response exceeds the budget
  */
 export async function readResponse(
   destination: string,
   response: OutboundResponse,
   clock: Clock,
+  limits: ResponseLimits = {},
 ): Promise<JsonObject> {
-  const answer = await readJson(destination, response, clock);
+  const answer = await readJson(destination, response, clock, limits);
   if (!isJsonObject(answer)) throw new MalformedResponse(destination, 'the body is not a JSON object');
   return answer;
 }
@@ -63,8 +70,9 @@ export async function readPairResponse(
   destination: string,
   response: OutboundResponse,
   clock: Clock,
+  limits: ResponseLimits = {},
 ): Promise<JsonObject> {
-  const answer = await readJson(destination, response, clock);
+  const answer = await readJson(destination, response, clock, limits);
   const [status, object] = Array.isArray(answer) ? (answer as readonly JsonValue[]) : [];
   if (status !== 200 || !isJsonObject(object)) {
     throw new MalformedResponse(destination, 'the body is not a pair of 200 and an object');
@@ -74,26 +82,38 @@ export async function readPairResponse(
 
 const options = { numbers: 'as written', maxDepth } as const;
 
-async function readJson(destination: string, response: OutboundResponse, clock: Clock): Promise<JsonValue> {
+async function readJson(
+  destination: string,
+  response: OutboundResponse,
+  clock: Clock,
+  { maxValues, budget }: ResponseLimits,
+): Promise<JsonValue> {
   checkIsJson(destination, response);
   const { body } = response;
+  budget?.spendBytes(body.length);
+  const slices = new TimeSlices(clock);
   try {
-    return body.length <= maxShortBytes ? parse(body) : await parseLong(body, new TimeSlices(clock));
+    if (body.length <= maxShortBytes && maxValues === undefined && !budget) return parse(body);
+    const values = await countValues(body, maxValues, slices);
+    budget?.spendValues(values);
+    const isShort = body.length <= maxBytesAtOnce && values <= maxValuesAtOnce;
+    return isShort ? parse(body) : await parseInSlices(body, { parse, maxDepth, slices });
   } catch (cause) {
+    if (cause instanceof MatrixError && cause.errcode === 'M_LIMIT_EXCEEDED') throw cause;
     throw new MalformedResponse(destination, 'the body is not JSON, or has too many values', { cause });
   }
 }
 
 const parse = (text: Buffer) => parseJson(text, options);
 
-async function parseLong(body: Buffer, slices: TimeSlices): Promise<JsonValue> {
-  const scan = new JsonScan(bounds);
+/** @throws MatrixError M_TOO_LARGE when the body exceeds the bounds */
+async function countValues(body: Buffer, maxValues = bounds.values, slices: TimeSlices): Promise<number> {
+  const scan = new JsonScan({ ...bounds, values: maxValues });
   for (let start = 0; start < body.length; start += bytesPerScan) {
     scan.add(body.subarray(start, start + bytesPerScan));
     await slices.pauseIfDue();
   }
-  if (body.length <= maxBytesAtOnce && scan.values <= maxValuesAtOnce) return parse(body);
-  return parseInSlices(body, { parse, maxDepth, slices });
+  return scan.values;
 }
 
 function checkIsJson(destination: string, response: OutboundResponse): void {

@@ -1,3 +1,4 @@
+import type { ResponseBudget } from '../../kernel/outbound/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { RetryMode } from './retry-delay.ts';
 
@@ -17,6 +18,10 @@ export interface FederationRequest {
   readonly timeout?: number;
   /** Maximum bytes of the response; 16 MiB when absent. */
   readonly maxBody?: number;
+  /** Maximum number of values in the response, which is measured before it is parsed; 8,000,000 when absent. */
+  readonly maxValues?: number;
+  /** What all responses together may cost that one request of a client causes. */
+  readonly budget?: ResponseBudget;
   /** Send the request although the server is in backoff, and do not record a failure. */
   readonly ignoreBackoff?: boolean;
   readonly signal?: AbortSignal;

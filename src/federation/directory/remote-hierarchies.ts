@@ -1,4 +1,5 @@
 import { FederationError, type QueriesApi } from '../../federation-client/index.ts';
+import type { ResponseBudget } from '../../kernel/outbound/index.ts';
 import { isServerName, type JsonObject, MatrixError } from '../../protocol/index.ts';
 
 /** Timeout in milliseconds for each server: a client is waiting, and other servers may answer. */
@@ -14,16 +15,23 @@ export class RemoteHierarchies {
     this.#serverName = serverName;
   }
 
-  /** Returns the response of the first server that knows the room; `undefined` when none does. */
+  /**
+   * Returns the response of the first server that knows the room; `undefined` when none does.
+   * @param budget what the responses of all servers together may cost
+   */
   async hierarchy(
     roomId: string,
     via: readonly string[],
     suggestedOnly: boolean,
+    budget: ResponseBudget,
   ): Promise<JsonObject | undefined> {
     for (const server of new Set(via)) {
       if (server === this.#serverName || !isServerName(server)) continue;
       try {
-        return await this.#queries.hierarchy(server, roomId, suggestedOnly, { timeout: requestTimeout });
+        return await this.#queries.hierarchy(server, roomId, suggestedOnly, {
+          timeout: requestTimeout,
+          budget,
+        });
       } catch (error) {
         // The server is outside of the federation or unreachable, does not know the room, or sends a malformed
         // response: the request is sent to the next server.

@@ -9,6 +9,7 @@ export {
   type OutboundResponse,
 } from './outbound-http.ts';
 export { type HostAddress, type Resolver, type SrvRecord, systemResolver } from './resolver.ts';
+export { ResponseBudget } from './response-budget.ts';
 export {
   type CertificateAnswer,
   isCertificateFor,
