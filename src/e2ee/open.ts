@@ -72,7 +72,7 @@ export async function openE2ee(deps: E2eeDeps) {
     remoteLists: lists,
   };
   const routes = [
-    ...keyRoutes(services),
+    ...keyRoutes({ ...services, clock: deps.clock }),
     ...deviceListRoutes(services.deviceLists),
     ...crossSigningRoutes(services.crossSigning, services.signatures),
     ...backupRoutes(services.backups),

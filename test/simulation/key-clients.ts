@@ -112,7 +112,8 @@ export class KeyClients {
     if (!isDeepStrictEqual(held, real)) {
       const shortened = (some: Keys | undefined) =>
         JSON.stringify(some)?.replace(/[\w+/]{43,}/g, (key) => key.slice(0, 6));
-      const list = (await server.run!.services.e2ee.remoteLists?.read([userId]))?.get(userId);
+      const stored = await server.run!.services.e2ee.remoteLists?.read([userId]);
+      const list = stored?.lists.get(userId);
       const known =
         list && `${list.stale ? 'a stale' : 'a current'} device list up to ${list.streamIds.join(', ')}`;
       this.#world.fail(

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { E2eeTables } from '../tables.ts';
@@ -35,6 +36,27 @@ export async function readDeviceKeysOf(
     for (const row of rows) deviceKeys.push({ userId: row.user_id, deviceId: row.device_id, keys: row.keys });
   }
   return deviceKeys;
+}
+
+/** Returns the bytes of the device keys and cross-signing keys of users; users without keys are absent. */
+export async function keyBytesOf(
+  reader: Reader<E2eeTables>,
+  userIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const bytesByUser = new Map<string, number>();
+  for (let start = 0; start < userIds.length; start += chunkSize) {
+    for (const table of ['device_keys', 'cross_signing_keys'] as const) {
+      const rows = await reader
+        .selectFrom(table)
+        .select(['user_id', sql<number | string>`cast(sum(octet_length(keys)) as bigint)`.as('bytes')])
+        .where('user_id', 'in', userIds.slice(start, start + chunkSize))
+        .groupBy('user_id')
+        .execute();
+      for (const row of rows)
+        bytesByUser.set(row.user_id, (bytesByUser.get(row.user_id) ?? 0) + Number(row.bytes));
+    }
+  }
+  return bytesByUser;
 }
 
 /** Stores the identity keys of a device in place of earlier ones. */

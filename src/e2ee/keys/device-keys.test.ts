@@ -4,6 +4,7 @@ import { forSelectedDatabases } from '../../../test/support/databases/databases.
 import { codeOf, E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { ClientDevice, publicKey } from '../../../test/support/users/client-device.ts';
 import type { JsonObject } from '../../protocol/index.ts';
+import type { E2eeTables } from '../tables.ts';
 import { writeDeviceKeys } from './device-key-store.ts';
 import { keyCalls, oneTimeKeyAlgorithm } from './test/key-calls.ts';
 
@@ -44,6 +45,23 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
       const { body } = await query(alice, { [alice.userId]: [] });
       assert.deepEqual(body['device_keys'], { [alice.userId]: { [alice.deviceId]: alice.deviceKeys } });
+    });
+
+    it('leaves out a local user whose keys would make the response too large, and names this server in failures', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const bob = await server.user('bob');
+      await server.server.database.transaction<E2eeTables, void>(async (writer) => {
+        for (let device = 0; device < 600; device++)
+          await writeDeviceKeys(writer, bob.userId, `B${device}`, { x: 'x'.repeat(15_000) });
+      });
+      const { body } = await query(alice, { [bob.userId]: [], [alice.userId]: [] });
+      assert.deepEqual(body['device_keys'], { [alice.userId]: { [alice.deviceId]: alice.deviceKeys } });
+      const failures = body['failures'] as Record<string, { errcode: string }>;
+      assert.deepEqual(
+        Object.entries(failures).map(([name, { errcode }]) => [name, errcode]),
+        [['test', 'M_LIMIT_EXCEEDED']],
+      );
     });
 
     it('returns display names with the device keys for other servers only if this is configured', async () => {

@@ -2,7 +2,8 @@ import type { Devices } from '../../devices/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database, Reader } from '../../kernel/database/index.ts';
 import { mapConcurrently } from '../../kernel/map-concurrently.ts';
-import { isJsonObject, type JsonObject, serverOfUser } from '../../protocol/index.ts';
+import { isJsonObject, type JsonObject, limitExceeded, serverOfUser } from '../../protocol/index.ts';
+import { chooseUsers } from '../chosen-users.ts';
 import {
   type ByUser,
   failureOf,
@@ -12,11 +13,11 @@ import {
   validKeys,
 } from '../remote-keys/remote-keys.ts';
 import { ServerRequests } from '../remote-keys/server-requests.ts';
-import type { RemoteDeviceLists } from '../remote-lists/remote-device-lists.ts';
+import type { RemoteDeviceLists, StoredLists } from '../remote-lists/remote-device-lists.ts';
 import type { RemoteListWithDevices } from '../remote-lists/remote-list.ts';
 import type { E2eeTables } from '../tables.ts';
 import { readCrossSigningKeysOf } from './cross-signing-key-store.ts';
-import { readDeviceKeysOf } from './device-key-store.ts';
+import { keyBytesOf, readDeviceKeysOf } from './device-key-store.ts';
 import { readUserSignatures } from './user-signatures.ts';
 
 /** User id to requested device ids; an empty list requests all devices. */
@@ -48,14 +49,14 @@ export interface RemoteKeysResult {
   readonly failure: JsonObject | undefined;
 }
 
-/**
- * Maximum number of local users that are looked up before control returns to the event loop, and of remote users in one
- * request.
- */
+/** Maximum number of remote users in one request. */
 const usersPerBatch = 500;
 
 /** Maximum number of requests to one server at the same time. */
 const maxConcurrentBatches = 2;
+
+/** The failure of a server of users whose keys would make the response too large: clients repeat the query for fewer users. */
+const tooManyKeys = () => failureOf(limitExceeded(60_000));
 
 /** Returns the keys of devices and users. Source: client-server API, `POST /keys/query`. */
 export class KeyQuery {
@@ -75,11 +76,12 @@ export class KeyQuery {
     const { local = [], remote = [] } = Object.groupBy(requested, (entry) =>
       isLocal(entry) ? 'local' : 'remote',
     );
-    const [answers, localKeys] = await Promise.all([
+    const [answers, { keys: localKeys, leftOut }] = await Promise.all([
       this.queryServers(new Map(remote), timeout),
-      this.queryLocal(new Map(local)),
+      this.#readLocal(new Map(local), true),
     ]);
     const failures: Record<string, JsonObject> = {};
+    if (leftOut.size > 0) failures[serverName] = tooManyKeys();
     for (const [server, { failure }] of answers) if (failure) failures[server] = failure;
     const response = merge([localKeys, ...[...answers.values()].map(({ keys }) => keys)]);
     await this.#addOwnSignatures(viewer, response.master_keys);
@@ -87,17 +89,25 @@ export class KeyQuery {
   }
 
   /**
-   * Returns the keys of local users.
+   * Returns the keys of local users, without the users whose keys would make the response too large.
    * @param withNames whether to add the display names of the devices, which not every server may receive
    */
   async queryLocal(requested: RequestedDevices, withNames = true): Promise<QueriedKeys> {
-    const response = noKeys();
+    return (await this.#readLocal(requested, withNames)).keys;
+  }
+
+  async #readLocal(
+    requested: RequestedDevices,
+    withNames: boolean,
+  ): Promise<{ readonly keys: QueriedKeys; readonly leftOut: ReadonlySet<string> }> {
+    const keys = noKeys();
     const userIds = [...requested.keys()];
-    for (let start = 0; start < userIds.length; start += usersPerBatch) {
-      if (start > 0) await new Promise(setImmediate);
-      await this.#addLocal(response, userIds.slice(start, start + usersPerBatch), requested, withNames);
+    const { batches, leftOut } = chooseUsers(userIds, await keyBytesOf(this.#reader, userIds));
+    for (const [index, batch] of batches.entries()) {
+      if (index > 0) await new Promise(setImmediate);
+      await this.#addLocal(keys, batch, requested, withNames);
     }
-    return response;
+    return { keys, leftOut };
   }
 
   /**
@@ -109,8 +119,7 @@ export class KeyQuery {
    */
   async queryServers(requested: RequestedDevices, timeout: number): Promise<Map<string, RemoteKeysResult>> {
     const { lists } = this.#deps;
-    const storedLists =
-      (await lists?.read([...requested.keys()])) ?? new Map<string, RemoteListWithDevices>();
+    const { lists: storedLists, leftOut } = (await lists?.read([...requested.keys()])) ?? noLists;
     const serverRequests = new ServerRequests(this.#deps, timeout);
     const servers = [...Map.groupBy(requested, ([userId]): string => serverOfUser(userId))];
     const results = await serverRequests.forServers(servers, async ([server, users]) => {
@@ -118,9 +127,13 @@ export class KeyQuery {
         .flatMap(([userId]) => storedLists.get(userId) ?? [])
         .filter(({ stale }) => !stale);
       const keys = keysOf(currentLists, requested);
-      const usersToQuery = users.filter(([userId]) => storedLists.get(userId)?.stale !== false);
-      if (usersToQuery.length === 0) return [server, { keys, failure: undefined }] as const;
-      return [server, await this.#queryRemote(serverRequests, server, usersToQuery, keys)] as const;
+      const failure = users.some(([userId]) => leftOut.has(userId)) ? tooManyKeys() : undefined;
+      const usersToQuery = users.filter(
+        ([userId]) => !leftOut.has(userId) && storedLists.get(userId)?.stale !== false,
+      );
+      if (usersToQuery.length === 0) return [server, { keys, failure }] as const;
+      const result = await this.#queryRemote(serverRequests, server, usersToQuery, keys);
+      return [server, { ...result, failure: result.failure ?? failure }] as const;
     });
     return new Map(results);
   }
@@ -203,6 +216,8 @@ export class KeyQuery {
     return this.#deps.database.reader<E2eeTables>();
   }
 }
+
+const noLists: StoredLists = { lists: new Map(), leftOut: new Set() };
 
 function requestInBatches(
   serverRequests: ServerRequests,

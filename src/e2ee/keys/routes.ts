@@ -1,9 +1,11 @@
 import { Type } from 'typebox';
-import { type Route, route } from '../../kernel/http/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { Reply, type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam, isUserId, missingParam, tooLarge } from '../../protocol/index.ts';
 import type { KeyClaiming } from './key-claiming.ts';
 import type { KeyQuery } from './key-query.ts';
 import type { KeyUpload, KeyUploadBody } from './key-upload.ts';
+import { queryText } from './query-text.ts';
 
 const anyObject = Type.Object({}, { additionalProperties: true });
 
@@ -34,8 +36,13 @@ const maxDevices = 1_000;
 const maxClaims = 5_000;
 
 /** Routes for device keys and one-time keys. Source: client-server API, "Key management API". */
-export function keyRoutes(deps: { upload: KeyUpload; query: KeyQuery; claiming: KeyClaiming }): Route[] {
-  return [uploadRoute(deps.upload), queryRoute(deps.query), claimRoute(deps.claiming)];
+export function keyRoutes(deps: {
+  upload: KeyUpload;
+  query: KeyQuery;
+  claiming: KeyClaiming;
+  clock: Clock;
+}): Route[] {
+  return [uploadRoute(deps.upload), queryRoute(deps.query, deps.clock), claimRoute(deps.claiming)];
 }
 
 function uploadRoute(upload: KeyUpload): Route {
@@ -64,7 +71,7 @@ function uploadRoute(upload: KeyUpload): Route {
   );
 }
 
-function queryRoute(query: KeyQuery): Route {
+function queryRoute(query: KeyQuery, clock: Clock): Route {
   return route(
     {
       operationId: 'queryKeys',
@@ -79,10 +86,11 @@ function queryRoute(query: KeyQuery): Route {
       }),
       bodyLimit,
     },
-    ({ requester, body }) => {
+    async ({ requester, body }) => {
       const requested = new Map(Object.entries(body.device_keys));
       for (const userId of requested.keys()) checkUserId(userId);
-      return query.query(requester.userId, requested, boundedTimeout(body.timeout));
+      const response = await query.query(requester.userId, requested, boundedTimeout(body.timeout));
+      return new Reply(200, await queryText(response, clock));
     },
   );
 }

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import type { E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
+import type { E2eeTables } from '../tables.ts';
+import { writeDevice } from './store.ts';
 import { RemoteListsFixture } from './test/remote-lists-fixture.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
@@ -59,6 +61,27 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await changedSince(afterFetch), []);
       remoteServer.isDown = true;
       assert.deepEqual(await deviceIds(), ['D0', 'D1']);
+    });
+
+    it('leaves out a user whose stored keys would make the response to a query too large, and names their server in failures', async () => {
+      const { alice, bob, remoteServer, setMembership, fetchesDone, roomId } = await startSharingRoom();
+      const mallory = remoteServer.addUser('@mallory:evil');
+      await setMembership(mallory.userId, roomId, 'join');
+      const device_keys = { [mallory.userId]: [], [bob.userId]: [] };
+      const query = async () => (await server.call(alice, 'POST', '/keys/query', { device_keys })).body;
+      assert.deepEqual((await query())['failures'], {});
+      await fetchesDone();
+      await server.server.database.transaction<E2eeTables, void>(async (writer) => {
+        for (let device = 0; device < 600; device++)
+          await writeDevice(writer, mallory.userId, `M${device}`, `{"x":"${'x'.repeat(15_000)}"}`);
+      });
+      const answer = await query();
+      assert.deepEqual(Object.keys(answer['device_keys'] as object), [bob.userId]);
+      const failures = answer['failures'] as Record<string, { errcode: string }>;
+      assert.deepEqual(
+        Object.entries(failures).map(([name, { errcode }]) => [name, errcode]),
+        [['evil', 'M_LIMIT_EXCEEDED']],
+      );
     });
 
     it('does not store the list of a user who shares no room', async () => {

@@ -6,6 +6,7 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import type { Publish, StreamWriter } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
+import { chooseUsers } from '../chosen-users.ts';
 import { maxDevices, type RemoteKeys } from '../remote-keys/remote-keys.ts';
 import type { E2eeTables } from '../tables.ts';
 import {
@@ -23,6 +24,7 @@ import { SharedRooms } from './shared-rooms.ts';
 import {
   countDevices,
   deleteDevice,
+  listBytesOf,
   markStale,
   readDevice,
   readList,
@@ -44,6 +46,13 @@ export interface RemoteDeviceListsDeps {
   readonly engine: RoomReader;
   readonly serverName: string;
   readonly remote: RemoteKeys;
+}
+
+/** The stored lists of users. */
+export interface StoredLists {
+  readonly lists: ReadonlyMap<string, RemoteListWithDevices>;
+  /** Users with a list that would make the response too large. */
+  readonly leftOut: ReadonlySet<string>;
 }
 
 /**
@@ -85,13 +94,20 @@ export class RemoteDeviceLists {
     return this.#trackedUsers.settled();
   }
 
-  /** Returns the lists of the users who share a room with a local user, including stale lists. */
-  async read(userIds: readonly string[]): Promise<ReadonlyMap<string, RemoteListWithDevices>> {
-    const lists = await readLists(this.#reader, userIds);
-    const sharing = await this.#sharedRooms.usersSharing(lists.map(({ userId }) => userId));
-    return new Map(
-      lists.filter(({ userId }) => sharing.has(userId)).map((list) => [list.userId, list] as const),
-    );
+  /**
+   * Returns the lists of the users who share a room with a local user, including stale lists, as far as they fit into one
+   * response.
+   */
+  async read(userIds: readonly string[]): Promise<StoredLists> {
+    const bytesByUser = await listBytesOf(this.#reader, userIds);
+    const sharing = await this.#sharedRooms.usersSharing([...bytesByUser.keys()]);
+    const { batches, leftOut } = chooseUsers([...sharing], bytesByUser);
+    const lists = new Map<string, RemoteListWithDevices>();
+    for (const [index, batch] of batches.entries()) {
+      if (index > 0) await new Promise(setImmediate);
+      for (const list of await readLists(this.#reader, batch)) lists.set(list.userId, list);
+    }
+    return { lists, leftOut };
   }
 
   /**

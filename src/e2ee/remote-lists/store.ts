@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import { type JsonObject, serverOfUser } from '../../protocol/index.ts';
 import type { E2eeTables } from '../tables.ts';
@@ -33,6 +34,40 @@ export async function readList(reader: Reader<E2eeTables>, userId: string): Prom
     .where('user_id', '=', userId)
     .executeTakeFirst();
   return row && toList(row);
+}
+
+/** Returns the bytes of the keys in the stored lists of users; users without a stored list are absent. */
+export async function listBytesOf(
+  reader: Reader<E2eeTables>,
+  userIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const bytesByUser = new Map<string, number>();
+  const add = (rows: readonly { readonly user_id: string; readonly bytes: number | string }[]) => {
+    for (const row of rows)
+      bytesByUser.set(row.user_id, (bytesByUser.get(row.user_id) ?? 0) + Number(row.bytes));
+  };
+  const crossSigningBytes = sql<number>`coalesce(octet_length(master_key), 0)
+    + coalesce(octet_length(self_signing_key), 0)`;
+  const deviceBytes = sql<number | string>`cast(sum(octet_length(keys)) as bigint)`;
+  for (let start = 0; start < userIds.length; start += chunkSize) {
+    const batch = userIds.slice(start, start + chunkSize);
+    add(
+      await reader
+        .selectFrom('remote_device_lists')
+        .select(['user_id', crossSigningBytes.as('bytes')])
+        .where('user_id', 'in', batch)
+        .execute(),
+    );
+    add(
+      await reader
+        .selectFrom('remote_devices')
+        .select(['user_id', deviceBytes.as('bytes')])
+        .where('user_id', 'in', batch)
+        .groupBy('user_id')
+        .execute(),
+    );
+  }
+  return bytesByUser;
 }
 
 /** Returns the stored lists of users with their devices; users without a stored list are absent. */

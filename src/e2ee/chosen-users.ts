@@ -1,0 +1,48 @@
+import { MiB } from '../kernel/caches/index.ts';
+
+/** Maximum bytes of the stored keys of local users in one response, and of remote users: some 6,000 devices each. */
+const maxBytes = 8 * MiB;
+
+/** Maximum number and bytes of keys that are read and parsed before control returns to the event loop. */
+const batchBounds = { users: 500, bytes: MiB };
+
+/** The users whose keys one response contains. */
+export interface ChosenUsers {
+  /** Users whose keys are read at once. */
+  readonly batches: readonly (readonly string[])[];
+  /** Users whose keys would make the response too large. */
+  readonly leftOut: ReadonlySet<string>;
+}
+
+/**
+ * Chooses the users whose keys fit into one response, those with the fewest bytes first: a user with thousands of devices
+ * does not displace others.
+ * @param bytesByUser bytes of the stored keys; users without stored keys are absent
+ */
+export function chooseUsers(
+  userIds: readonly string[],
+  bytesByUser: ReadonlyMap<string, number>,
+): ChosenUsers {
+  const bytesOf = (userId: string) => bytesByUser.get(userId) ?? 0;
+  const batches: string[][] = [];
+  const leftOut = new Set<string>();
+  let total = 0;
+  let batchBytes = 0;
+  for (const userId of userIds.toSorted((first, second) => bytesOf(first) - bytesOf(second))) {
+    const bytes = bytesOf(userId);
+    if (total + bytes > maxBytes) {
+      leftOut.add(userId);
+      continue;
+    }
+    total += bytes;
+    const batch = batches.at(-1);
+    if (!batch || batch.length >= batchBounds.users || batchBytes + bytes > batchBounds.bytes) {
+      batches.push([userId]);
+      batchBytes = bytes;
+    } else {
+      batch.push(userId);
+      batchBytes += bytes;
+    }
+  }
+  return { batches, leftOut };
+}
