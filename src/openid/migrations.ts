@@ -18,4 +18,14 @@ export const openIdMigrations: readonly Migration[] = [
         .execute();
     },
   },
+  {
+    name: 'openid/0002-tokens-by-user',
+    async up({ db }) {
+      await db.schema
+        .createIndex('openid_tokens_by_user')
+        .on('openid_tokens')
+        .columns(['user_id', 'expires_ts'])
+        .execute();
+    },
+  },
 ];

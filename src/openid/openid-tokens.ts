@@ -1,12 +1,18 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../kernel/clock.ts';
-import type { Database } from '../kernel/database/index.ts';
+import type { Database, Writer } from '../kernel/database/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
 import { type Randomness, randomString } from '../kernel/randomness.ts';
 import type { OpenIdTables } from './tables.ts';
 
 /** Milliseconds until a token expires. */
 const lifetime = 3_600_000;
+
+/** Maximum number of valid tokens of a user. When a user requests more, the tokens that expire first are deleted. */
+const maxTokens = 1_000;
+
+/** Number of tokens of a user by which `maxTokens` may be exceeded before the surplus is deleted. */
+const maxSurplus = 100;
 
 /** Characters of a token: about 238 bits of entropy. */
 const tokenLength = 40;
@@ -43,6 +49,7 @@ export class OpenIdTokens {
     const row = { hash: hashOf(token), user_id: userId, expires_ts: this.#clock.now() + lifetime };
     await this.#database.transaction<OpenIdTables, void>(async (writer) => {
       await writer.insertInto('openid_tokens').values(row).execute();
+      await deleteSurplus(writer, userId);
     });
     return { token, expiresIn: lifetime / 1_000 };
   }
@@ -64,4 +71,22 @@ export class OpenIdTokens {
       await writer.deleteFrom('openid_tokens').where('expires_ts', '<=', this.#clock.now()).execute();
     });
   }
+}
+
+/** Deletes the tokens of a user that expire first when there are too many. */
+async function deleteSurplus(writer: Writer<OpenIdTables>, userId: string): Promise<void> {
+  const newest = writer
+    .selectFrom('openid_tokens')
+    .select('expires_ts')
+    .where('user_id', '=', userId)
+    .orderBy('expires_ts', 'desc')
+    .limit(1);
+  const isOver = await newest.offset(maxTokens + maxSurplus).executeTakeFirst();
+  if (!isOver) return;
+  const firstSurplus = await newest.offset(maxTokens).executeTakeFirstOrThrow();
+  await writer
+    .deleteFrom('openid_tokens')
+    .where('user_id', '=', userId)
+    .where('expires_ts', '<', firstSurplus.expires_ts)
+    .execute();
 }

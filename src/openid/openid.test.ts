@@ -39,6 +39,34 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
+    it('stores at most 1,100 valid tokens of a user: a further request deletes the oldest', async () => {
+      const { clock, database, tokens } = await openTokens(open);
+      const first = await tokens.issue(alice);
+      const ofBob = await tokens.issue(bob);
+      const now = clock.now();
+      const rows = Array.from({ length: 1_100 }, (_, index) => ({
+        hash: `hash${index}`,
+        user_id: alice,
+        expires_ts: now + 3_600_001 + index,
+      }));
+      await database.transaction<OpenIdTables, void>(async (writer) => {
+        await writer.insertInto('openid_tokens').values(rows).execute();
+      });
+      clock.advance(10_000);
+      const last = await tokens.issue(alice);
+      const { count } = await database
+        .reader<OpenIdTables>()
+        .selectFrom('openid_tokens')
+        .select(({ fn }) => fn.countAll().as('count'))
+        .where('user_id', '=', alice)
+        .executeTakeFirstOrThrow();
+      assert.equal(Number(count), 1_001);
+      assert.deepEqual(
+        [await tokens.userOf(first.token), await tokens.userOf(last.token), await tokens.userOf(ofBob.token)],
+        [undefined, alice, bob],
+      );
+    });
+
     it('stores tokens as hashes only, and deletes them after they have expired', async () => {
       const { clock, database, jobs, tokens } = await openTokens(open);
       await jobs.start();

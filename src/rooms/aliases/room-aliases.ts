@@ -9,6 +9,7 @@ import {
   notFound,
   PowerLevels,
   parseRoomAlias,
+  tooLarge,
 } from '../../protocol/index.ts';
 import type { RoomTables, RoomWriter } from '../../room-engine/index.ts';
 import { isStorableText, visibleContent } from '../../room-engine/index.ts';
@@ -19,6 +20,9 @@ const canonicalAlias = 'm.room.canonical_alias';
 
 /** Maximum number of servers in the response to an alias look-up. */
 const maxServers = 20;
+
+/** Maximum number of local aliases of a room: the response to `GET /rooms/{roomId}/aliases` lists all of them. */
+const maxAliases = 1_000;
 
 /** Rules of the operator for aliases and the room directory; supplied at composition. */
 export interface DirectoryRules {
@@ -221,9 +225,20 @@ export class RoomAliases {
     return alias;
   }
 
-  /** Stores an alias. @throws MatrixError M_ROOM_IN_USE when the alias exists, even for the same room */
+  /**
+   * Stores an alias.
+   * @throws MatrixError M_ROOM_IN_USE when the alias exists, even for the same room; M_TOO_LARGE when the room has
+   * `maxAliases`
+   */
   async put(userId: string, alias: string, roomId: string): Promise<void> {
     const created = await this.#database.transaction<RoomTables, boolean>(async (writer) => {
+      const { count } = await writer
+        .selectFrom('room_aliases')
+        .select(({ fn }) => fn.countAll().as('count'))
+        .where('room_id', '=', roomId)
+        .executeTakeFirstOrThrow();
+      if (Number(count) >= maxAliases)
+        throw tooLarge(`A room has at most ${maxAliases} aliases of this server`);
       const result = await writer
         .insertInto('room_aliases')
         .values({ alias, room_id: roomId, creator: userId })
@@ -237,7 +252,8 @@ export class RoomAliases {
 
   /**
    * Creates an alias for `PUT /directory/room/{roomAlias}`.
-   * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND, M_EXCLUSIVE, M_FORBIDDEN, 409 M_UNKNOWN when the alias exists
+   * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND, M_EXCLUSIVE, M_FORBIDDEN, 409 M_UNKNOWN when the alias exists,
+   * M_TOO_LARGE
    */
   async create(requester: AliasRequester, alias: string, roomId: string): Promise<void> {
     const { userId } = requester;
