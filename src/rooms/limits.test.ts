@@ -61,6 +61,24 @@ describe('rate limits of actions in rooms', () => {
   testLimit('rc_message limits state events', { rc_message: twoActions }, (anna, _ben, roomId) =>
     timesUntilRefused((index) => anna.call('PUT', `/rooms/${enc(roomId)}/state/m/${index}`, {})),
   );
+  testLimit('rc_message limits knocks', { rc_message: twoActions }, (anna, ben) =>
+    timesUntilRefused(async () => {
+      const initial_state = [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }];
+      const roomId = await anna.createRoom({ initial_state });
+      return ben.call('POST', `/knock/${enc(roomId)}`, {});
+    }),
+  );
+  testLimit(
+    'rc_message limits changes of the own profile in a room',
+    { rc_message: twoActions },
+    (anna, _ben, roomId) =>
+      timesUntilRefused((index) =>
+        anna.call('PUT', `/rooms/${enc(roomId)}/state/m.room.member/${enc(anna.id)}`, {
+          membership: 'join',
+          displayname: `Anna ${index}`,
+        }),
+      ),
+  );
   testLimit(
     'rc_message limits redactions when rc_admin_redaction is not set',
     { rc_message: twoActions },

@@ -49,7 +49,7 @@ export interface RequestingUser {
   readonly isServerTask?: boolean;
 }
 
-/** Applies the rate limits. Every method throws MatrixError M_LIMIT_EXCEEDED. */
+/** Applies the rate limits. Each method that counts an action throws MatrixError M_LIMIT_EXCEEDED beyond its limit. */
 export class Throttle {
   readonly #limits: RoomLimits | undefined;
 
@@ -58,7 +58,7 @@ export class Throttle {
     this.#limits = limits;
   }
 
-  /** Counts a message or state event. */
+  /** Counts a message or state event, a knock, or a change of the user's own profile in a room. */
   message(requester: RequestingUser): void {
     this.#messageLimitFor(requester)?.take(requester.userId);
   }

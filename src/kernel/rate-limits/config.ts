@@ -64,7 +64,11 @@ export const rateLimitsSection = section({
   description:
     'How often users and servers may do things. Each limit is a bucket: `burst_count` actions are allowed at once, and `per_second` of them become allowed again each second.',
   options: {
-    rc_message: limitOption(0.2, 10, 'Sending messages, for each account.'),
+    rc_message: limitOption(
+      0.2,
+      10,
+      'Sending messages and state events, knocking, and changing the own profile in a room, for each account.',
+    ),
     rc_registration: limitOption(0.17, 3, 'Registrations, for each client address.'),
     rc_registration_token_validity: limitOption(
       0.1,

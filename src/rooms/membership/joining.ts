@@ -39,7 +39,9 @@ async function joinLocally(
   const head = await knownHead(engine, roomId);
   const membership = head.membership(userId);
   if (membership === 'join' && !extraContent) return currentMember(engine, head, userId);
-  if (membership !== 'join') {
+  if (membership === 'join') {
+    if (requester) throttle.message(requester);
+  } else {
     throttle.join(requester, roomId);
     if (requester?.isGuest && !(await guestsMayJoin(engine, head))) {
       throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not join this room');

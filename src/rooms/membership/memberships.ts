@@ -130,15 +130,16 @@ export class Memberships {
 
   /**
    * Knocks on a room, locally or through a resident server.
-   * @throws MatrixError M_FORBIDDEN where the room does not allow knocks; M_NOT_FOUND
+   * @throws MatrixError M_FORBIDDEN where the room does not allow knocks; M_NOT_FOUND, M_LIMIT_EXCEEDED
    */
   async knock(
     userId: string,
     roomId: string,
-    { extraContent = {}, via, originServerTs }: MembershipRequest = {},
+    { requester, extraContent = {}, via, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
-    const { engine, serverName, contents, blocked } = this.#deps;
+    const { engine, serverName, contents, blocked, throttle } = this.#deps;
     blocked.check(roomId);
+    if (requester) throttle.message(requester);
     const remote = this.#deps.remote;
     const content = await contents.withProfile(userId, extraContent, 'knock');
     if (remote && !(await isResidentForUser(engine, userId, roomId, serverName))) {

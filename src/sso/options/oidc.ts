@@ -101,7 +101,7 @@ const provider = object({
   ),
   skip_verification: option(boolean(), {
     description:
-      'Does not verify the provider metadata, for providers that violate the OpenID Connect specification.',
+      'Does not verify the provider metadata, and accepts endpoints without TLS, for providers that violate the OpenID Connect specification.',
     default: false,
   }),
   user_profile_method: option(oneOf('auto', 'userinfo_endpoint'), {
