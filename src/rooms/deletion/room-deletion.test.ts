@@ -11,6 +11,7 @@ import { RoomDeletion, type RoomDeletionDeps } from './room-deletion.ts';
 interface Deletion {
   /** Runs an attempt, which fails like a crash when it stores progress for which `isCrash` returns true. */
   attempt(isCrash?: (progress: JsonObject) => boolean): Promise<void>;
+  /** The progress that the last attempt stored, or the result of an attempt that succeeded. */
   readonly progress: JsonObject;
 }
 
@@ -58,9 +59,10 @@ const joinedRooms = async ({ engine }: RoomsUnderTest, userId: string) =>
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('deleting rooms (RoomDeletion)', () => {
-    it('creates one new room with one message although the process ends twice before it has stored its progress', async () => {
+    it('creates one new room with one message, and returns the moved aliases, although the process ends twice before it has stored its progress', async () => {
       const beforeCrash = await RoomsUnderTest.open(open);
       const roomId = await beforeCrash.room(alice, bob);
+      await beforeCrash.rooms.aliases.put(alice, '#old:test', roomId);
       const head = await beforeCrash.engine.heads.get(roomId);
       assert.ok(head);
       const { service, deletion } = openDeletion(beforeCrash);
@@ -87,7 +89,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const afterSecondCrash = await afterCrash.restart(open);
       const { deletion: finalDeletion } = openDeletion(afterSecondCrash, secondDeletion.progress);
       await finalDeletion.attempt();
-      const { newRoomId } = finalDeletion.progress;
+      const { newRoomId, aliases } = finalDeletion.progress;
+      assert.deepEqual(aliases, ['#old:test']);
       for (const userId of [alice, bob])
         assert.deepEqual(await joinedRooms(afterSecondCrash, userId), [newRoomId]);
       const { roomNid } = (await afterSecondCrash.engine.heads.get(String(newRoomId)))!;

@@ -97,6 +97,7 @@ type Progress = {
   readonly users: readonly string[] | null;
   readonly kicked: readonly string[];
   readonly failed: readonly string[];
+  /** Local aliases that were moved to the new room, or are about to be. */
   readonly aliases: readonly string[];
   readonly newRoomId: string | null;
   /** Whether the message was sent and the aliases were moved to the new room. */
@@ -180,7 +181,7 @@ export class RoomDeletion {
     return deleteId;
   }
 
-  /** Returns the status of a deletion; `undefined` for unknown ids and some days after it was finished. */
+  /** Returns the status of a deletion; `undefined` for unknown ids, and from `statusLifetime` after it was finished. */
   async status(deleteId: string): Promise<RoomDeletionStatus | undefined> {
     const [deletionJob] = await this.#deps.jobs.list({ kind: job, key: deleteId, limit: 1 });
     return deletionJob && statusOf(deletionJob);
@@ -305,13 +306,17 @@ export class RoomDeletion {
     const { newRoomUserId: userId, newRoomId, message, roomId } = deletion;
     if (userId === null || newRoomId === null || deletion.isMoved) return deletion;
     const { sending, aliases } = this.#deps.rooms;
-    const withMovedUsers = { ...deletion, aliases: await aliases.of(roomId), isMoved: true };
+    // Aliases that an interrupted attempt has moved are only in the progress.
+    const moved = new Set([...deletion.aliases, ...(await aliases.of(roomId))]);
+    const withAliases = { ...deletion, aliases: [...moved] };
+    await progress(withAliases);
     const content = { msgtype: 'm.text', body: message };
     const sender = { userId, deviceId: deletionsDevice };
     await sending.message(sender, newRoomId, { type: 'm.room.message', content }, deleteId);
     await aliases.moveAll(roomId, newRoomId);
-    await progress(withMovedUsers);
-    return withMovedUsers;
+    const finished = { ...withAliases, isMoved: true };
+    await progress(finished);
+    return finished;
   }
 
   async #purge(deletion: Progress, { signal, progress }: Attempt): Promise<Progress> {
