@@ -4,7 +4,7 @@ import type { RemoteUser } from './browser-logins/identity-provider.ts';
 const maxLength = 255;
 
 /** Maximum number of mail addresses of a user. */
-const maxEmails = 50;
+export const maxEmails = 50;
 
 /**
  * Bounds a profile that an identity provider or a module reports: shortens the display name, and leaves out

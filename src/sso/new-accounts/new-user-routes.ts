@@ -3,6 +3,7 @@ import { requireSameSite } from '../../accounts/index.ts';
 import { type Reply, type Route, route } from '../../kernel/http/index.ts';
 import type { Pages } from '../../kernel/pages/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
+import { maxEmails } from '../bounded-profile.ts';
 import type { BrowserLogins } from '../browser-logins/browser-logins.ts';
 import type { BrowserRequest } from '../browser-logins/continuation.ts';
 import type { IdentityProvider, RemoteUser } from '../browser-logins/identity-provider.ts';
@@ -49,7 +50,7 @@ export function newUserRoutes(deps: NewUserRoutesDeps): Route[] {
           username: text,
           use_display_name: text,
           use_avatar: text,
-          use_email: Type.Array(Type.String(), { default: [], maxItems: 20 }),
+          use_email: Type.Array(Type.String(), { default: [], maxItems: maxEmails }),
         }),
       },
       (request) =>
