@@ -45,7 +45,7 @@ export class Feeds {
       size,
       maxBytes: 16 * MiB,
       sizeOf: ({ bytes }) => bytes,
-      onRemove: (feed) => this.#unlisten(feed),
+      onRemove: (feed) => this.#drop(feed),
     });
     this.#waking = new WakeQueue(clock, (roomId) => this.#listeners.get(roomId) ?? []);
     engine.stream.subscribe((fact, position) => this.#roomChanged(fact, position));
@@ -122,7 +122,7 @@ export class Feeds {
       if (!feed) continue;
       this.#addToUser(userId, position, roomId, timelineBit);
       if (to === 'join') this.#listen(roomId, feed);
-      else this.#listeners.get(roomId)?.delete(feed);
+      else this.#stopListening(roomId, feed);
     }
     // Syncs that need all members leave a room out until its state is complete, even if no state changes then.
     if (!onTimeline && !completesState && stateChanges.length === 0) return;
@@ -169,11 +169,14 @@ export class Feeds {
     else this.#listeners.set(roomId, new Set([feed]));
   }
 
-  /** Wakes the requests that wait on a dropped feed: they open a new feed. */
-  #unlisten(feed: Feed): void {
-    for (const [roomId, listeners] of this.#listeners) {
-      if (listeners.delete(feed) && listeners.size === 0) this.#listeners.delete(roomId);
-    }
+  #stopListening(roomId: string, feed: Feed): void {
+    const listeners = this.#listeners.get(roomId);
+    if (listeners?.delete(feed) && listeners.size === 0) this.#listeners.delete(roomId);
+  }
+
+  /** Stops adding changes to a dropped feed, and wakes the requests that wait on it: they open a new feed. */
+  #drop(feed: Feed): void {
+    for (const roomId of this.#listeners.keys()) this.#stopListening(roomId, feed);
     feed.wake();
   }
 }
