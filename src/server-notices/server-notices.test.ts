@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { setImmediate } from 'node:timers/promises';
-import { manualClock } from '../../test/support/clocks/manual-clock.ts';
 import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
-import { plainCaches } from '../../test/support/servers/caches.ts';
 import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
 import { registerAdmin } from '../../test/support/users/register-admin.ts';
 import { enc, TestClient } from '../../test/support/users/test-client.ts';
-import { silentLogger } from '../kernel/observability/index.ts';
-import { forbidden } from '../protocol/index.ts';
-import { OncePerUser } from './automatic/once-per-user.ts';
-import { UsageLimitNotices } from './automatic/usage-limit-notices.ts';
 
 const path = '/_synapse/admin/v1/send_server_notice';
 const notices = '@notices:test';
@@ -248,113 +241,5 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const odd = await admin.request('PUT', documented, body);
       assert.deepEqual(codeOf(odd), [400, 'M_INVALID_PARAM']);
     });
-  });
-});
-
-describe('OncePerUser', () => {
-  it('runs a failed task of a user again after an hour, not with each activity', async () => {
-    const clock = manualClock();
-    const oncePerUser = new OncePerUser('users', { caches: plainCaches(clock), clock, log: silentLogger });
-    let runs = 0;
-    const check = async () => {
-      oncePerUser.run('@alice:test', async () => {
-        runs++;
-        throw new Error('no room');
-      });
-      await oncePerUser.settled();
-    };
-    await check();
-    clock.advance(3_599_999);
-    await check();
-    assert.equal(runs, 1);
-    clock.advance(1);
-    await check();
-    assert.equal(runs, 2);
-  });
-
-  it('runs a task again after runAgain, but never two tasks of one user at the same time', async () => {
-    const clock = manualClock();
-    const caches = plainCaches(clock);
-    const oncePerUser = new OncePerUser('users', { caches, clock, log: silentLogger });
-    const runs: PromiseWithResolvers<void>[] = [];
-    let settled = false;
-    const check = () =>
-      oncePerUser.run('@alice:test', () => {
-        const run = Promise.withResolvers<void>();
-        runs.push(run);
-        return run.promise;
-      });
-    check();
-    oncePerUser.runAgain();
-    check();
-    assert.equal(runs.length, 1, 'the first task is running');
-    const end = oncePerUser.settled().then(() => {
-      settled = true;
-    });
-    await setImmediate();
-    assert.equal(settled, false);
-    runs[0]!.resolve();
-    await end;
-    check();
-    assert.equal(runs.length, 2, 'the first task began before the change');
-    runs[1]!.resolve();
-    await oncePerUser.settled();
-    check();
-    assert.equal(runs.length, 2);
-  });
-});
-
-describe('UsageLimitNotices', () => {
-  it('pins the notice about the limit beside events that others have pinned, and unpins only the notice when the limit was not reached for an hour', async () => {
-    const pins: unknown[] = [];
-    const pinned = { event: { content: { pinned: ['$rules'] } } };
-    const rooms = {
-      engine: {
-        heads: { get: async () => ({ entry: () => ({ nid: 1 }) }) },
-        events: {
-          get: async () => pinned,
-          getManyById: async () =>
-            new Map([
-              ['$rules', { event: { content: { msgtype: 'm.text' } } }],
-              ['$notice', { event: { content: { msgtype: 'm.server_notice' } } }],
-            ]),
-        },
-      },
-    };
-    const send = async (_user: string, content: object, { type }: { type?: string } = {}) => {
-      if (type === 'm.room.pinned_events') pins.push(content);
-      return '$notice';
-    };
-    const clock = manualClock();
-    const oncePerUser = new OncePerUser('users', { caches: plainCaches(clock), clock, log: silentLogger });
-    const limit = { isReached: true, appliesTo: () => true, error: () => forbidden('full') };
-    const notices = new UsageLimitNotices({
-      rooms: rooms as never,
-      notices: { send: send as never },
-      noticeRooms: { of: async () => '!notices' },
-      limit,
-      oncePerUser,
-      clock,
-      alerts: true,
-    });
-    notices.onActivity('@alice:test');
-    await oncePerUser.settled();
-    assert.deepEqual(pins, [{ pinned: ['$rules', '$notice'] }]);
-    // Another user takes the place of an inactive one within the hour.
-    const activityAfter = async (time: number, isReached: boolean) => {
-      clock.advance(time);
-      limit.isReached = isReached;
-      notices.onActivity('@alice:test');
-      await oncePerUser.settled();
-    };
-    pinned.event.content.pinned = ['$rules', '$notice'];
-    await activityAfter(1, false);
-    await activityAfter(3_599_999, false);
-    await activityAfter(1, true);
-    await activityAfter(1, false);
-    await activityAfter(3_599_999, false);
-    assert.equal(pins.length, 1);
-    await activityAfter(1, false);
-    assert.deepEqual(pins.slice(1), [{ pinned: ['$rules'] }]);
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { enc } from '../../../test/support/users/test-client.ts';
-import { assertRefused, roomOfAnnaAndBen, ServerOfThreeUsers } from './test/three-users.ts';
+import { assertRefused, ServerOfThreeUsers } from './test/three-users.ts';
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`the endpoints that join rooms, on ${database}`, () => {
@@ -41,22 +41,5 @@ for (const database of selectedDatabases(import.meta.url)) {
         await assertRefused(ben, 'POST', path(roomId), { 'org.example.bot': 1.5 }, 400, 'M_BAD_JSON');
       });
     }
-
-    it('returns avatar_url and display_name of all joined members from /joined_members, null where they are unset', async () => {
-      const { anna, ben, cleo } = users;
-      const roomId = await roomOfAnnaAndBen(users);
-      await cleo.join(roomId);
-      const setProfile = (user: typeof ben, profile: object) =>
-        user.setState(roomId, 'm.room.member', { membership: 'join', ...profile }, user.id);
-      await setProfile(ben, { displayname: 'Ben', avatar_url: 'mxc://test/ben' });
-      await setProfile(cleo, { displayname: null, avatar_url: 5 });
-      await setProfile(anna, { displayname: 'Anna' });
-      const { joined } = await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`);
-      assert.deepEqual(joined, {
-        [anna.id]: { display_name: 'Anna', avatar_url: null },
-        [ben.id]: { display_name: 'Ben', avatar_url: 'mxc://test/ben' },
-        [cleo.id]: { display_name: null, avatar_url: null },
-      });
-    });
   });
 }

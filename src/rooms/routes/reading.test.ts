@@ -124,5 +124,48 @@ for (const database of selectedDatabases(import.meta.url)) {
         'M_INVALID_PARAM',
       );
     });
+
+    it('returns no events of rooms that the filter excludes, and refuses a negative limit', async () => {
+      const { anna } = users;
+      const roomId = await roomOfAnnaAndBen(users);
+      const eventId = await anna.say(roomId, 'hello');
+      const read = async (filter: object) => {
+        const query = { filter: JSON.stringify(filter) };
+        const page = await anna.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, {
+          ...query,
+          dir: 'b',
+        });
+        const context = await anna.do(
+          'GET',
+          `/rooms/${enc(roomId)}/context/${enc(eventId)}`,
+          undefined,
+          query,
+        );
+        return [page['chunk'], context['events_before']].map((events) => (events as unknown[]).length > 0);
+      };
+      assert.deepEqual(await read({ not_rooms: [roomId] }), [false, false]);
+      assert.deepEqual(await read({ rooms: ['!another:test'] }), [false, false]);
+      assert.deepEqual(await read({ rooms: [roomId] }), [true, true]);
+      for (const path of ['messages?dir=b&limit=-1', `context/${enc(eventId)}?limit=-1`]) {
+        await assertRefused(anna, 'GET', `/rooms/${enc(roomId)}/${path}`, undefined, 400, 'M_INVALID_PARAM');
+      }
+    });
+
+    it('returns avatar_url and display_name of all joined members from /joined_members, null where they are unset', async () => {
+      const { anna, ben, cleo } = users;
+      const roomId = await roomOfAnnaAndBen(users);
+      await cleo.join(roomId);
+      const setProfile = (user: typeof ben, profile: object) =>
+        user.setState(roomId, 'm.room.member', { membership: 'join', ...profile }, user.id);
+      await setProfile(ben, { displayname: 'Ben', avatar_url: 'mxc://test/ben' });
+      await setProfile(cleo, { displayname: null, avatar_url: 5 });
+      await setProfile(anna, { displayname: 'Anna' });
+      const { joined } = await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`);
+      assert.deepEqual(joined, {
+        [anna.id]: { display_name: 'Anna', avatar_url: null },
+        [ben.id]: { display_name: 'Ben', avatar_url: 'mxc://test/ben' },
+        [cleo.id]: { display_name: null, avatar_url: null },
+      });
+    });
   });
 }

@@ -1,52 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
-import { systemClock } from '../../kernel/clock.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
+import { entity } from '../test/metadata-documents.ts';
 import { SamlMetadataSource } from './metadata-source.ts';
-import { readMetadataOffThread } from './read-metadata.ts';
-import { readMetadata } from './saml-metadata.ts';
-
-const entity = (name: string) =>
-  `<EntityDescriptor entityID="${name}"><IDPSSODescriptor><KeyDescriptor><KeyInfo><X509Data><X509Certificate>AAAA</X509Certificate></X509Data></KeyInfo></KeyDescriptor><SingleSignOnService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="https://${name}/sso"/></IDPSSODescriptor></EntityDescriptor>`;
-const federation = `<EntitiesDescriptor>${Array.from({ length: 400 }, (_, i) => entity(`idp${i}`)).join('')}</EntitiesDescriptor>`;
-
-describe('readMetadataOffThread', () => {
-  it('parses long metadata documents on another thread with the same result, and rejects invalid ones', async () => {
-    const providers = await readMetadataOffThread(federation, systemClock);
-    assert.equal(providers.length, 400);
-    assert.deepEqual(providers, readMetadata(federation));
-    await assert.rejects(readMetadataOffThread(`<!DOCTYPE x>${federation}`, systemClock), /document type/);
-    await assert.rejects(readMetadataOffThread(`<x>${federation}`, systemClock), /invalid XML/);
-    assert.equal((await readMetadataOffThread(federation, systemClock)).length, 400, 'after a failure');
-  });
-});
-
-describe('readMetadataOffThread of a document that takes too long', () => {
-  it('ends a thread that reads a metadata document for a minute, and reads the next document', async () => {
-    const clock = manualClock();
-    const reading = readMetadataOffThread(federation, clock);
-    clock.advance(60_000);
-    await assert.rejects(reading, /not read in 60 s/);
-    assert.equal((await readMetadataOffThread(federation, clock)).length, 400);
-  });
-});
-
-describe('readMetadata', () => {
-  it('returns the English name of an identity provider, or else its first name', () => {
-    const name = (lang: string, text: string) => `<DisplayName xml:lang="${lang}">${text}</DisplayName>`;
-    const nameFrom = (names: string) =>
-      readMetadata(
-        entity('idp').replace(
-          '<KeyDescriptor>',
-          `<Extensions><UIInfo>${names}</UIInfo></Extensions><KeyDescriptor>`,
-        ),
-      )[0]?.name;
-    assert.equal(nameFrom(name('de', 'Hochschule') + name('en', 'College')), 'College');
-    assert.equal(nameFrom(name('de', 'Hochschule')), 'Hochschule');
-    assert.equal(nameFrom(''), 'idp');
-  });
-});
 
 describe('SamlMetadataSource', () => {
   it('fetches metadata once for concurrent logins, and uses cached metadata for up to a day while it cannot be fetched', async () => {

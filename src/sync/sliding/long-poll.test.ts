@@ -79,5 +79,30 @@ for (const database of selectedDatabases(import.meta.url)) {
       await anna!.do('POST', `${path}/receipt/m.read/${enc(messageId)}`, {});
       assert.ok(JSON.stringify(await waiting).includes(messageId));
     });
+
+    it('ends a long poll for a new message', { timeout: timeout / 2 }, async () => {
+      const client = new SlidingClient(reader, 'message');
+      await client.sync(body);
+      const waiting = client.sync(body, { timeout });
+      await speakers[0]!.say(roomId, 'hello');
+      const { rooms } = await waiting;
+      assert.deepEqual(
+        rooms[roomId]?.timeline?.map(({ content }) => content['body']),
+        ['hello'],
+      );
+    });
+
+    it('answers at once when the client changes the required_state of its list', {
+      timeout: timeout / 2,
+    }, async () => {
+      const client = new SlidingClient(reader, 'changed list');
+      await client.sync(body);
+      const list = { ...body.lists.rooms, required_state: [['m.room.create', '']] };
+      const { rooms } = await client.sync({ ...body, lists: { rooms: list } }, { timeout });
+      assert.deepEqual(
+        rooms[roomId]?.required_state?.map(({ type }) => type),
+        ['m.room.create'],
+      );
+    });
   });
 }

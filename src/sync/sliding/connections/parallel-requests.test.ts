@@ -7,7 +7,6 @@ import { systemRandomness } from '../../../kernel/randomness.ts';
 import { Connections } from './connections.ts';
 import { slidingSyncMigrations } from './migrations.ts';
 import { nothingSent, type SentRoom } from './sent-room.ts';
-import { replaceConnection } from './store.ts';
 import type { SlidingSyncTables } from './tables.ts';
 
 const address = { userId: '@anna:test', deviceId: 'PHONE', name: 'rooms' };
@@ -27,7 +26,7 @@ forEachDatabase((open) => {
       const rows = await reader.selectFrom('sliding_sync_rooms').selectAll().execute();
       return rows.map(({ connection, room_nid, generation }) => [connection, room_nid, generation]).sort();
     };
-    return { connections, database, reader, sent, rooms };
+    return { connections, database, sent, rooms };
   };
 
   describe('Connections with several requests at the same time', () => {
@@ -61,7 +60,7 @@ forEachDatabase((open) => {
       assert.deepEqual([...repeated.connection.rooms.keys()], [1]);
       assert.equal(await connections.save(slow, sent(3)), undefined);
       assert.equal(await connections.save(repeated, new Map()), 3);
-      // The row of the discarded answer is replaced by a row that says that the room was not sent.
+      // The row of generation 3 says that room 2 was not sent: its answer of generation 2 was discarded.
       assert.deepEqual(await rooms(), [
         [id, 1, 1],
         [id, 2, 2],
@@ -106,29 +105,5 @@ forEachDatabase((open) => {
       assert.deepEqual(await rooms(), []);
       await assert.rejects(connections.find(address, position), unknownPos);
     });
-  });
-
-  it('replaceConnection keeps the most recently used connections of a device, and of all devices of a user', async () => {
-    const { database, reader } = await start();
-    const bounds = { maxOtherOfDevice: 2, maxOtherOfUser: 4 };
-    const add = (id: number, userId: string, deviceId: string, name: string) =>
-      database.transaction<SlidingSyncTables, unknown>((writer) =>
-        replaceConnection(writer, id, { userId, deviceId, name }, { ...bounds, now: id }),
-      );
-    await add(1, '@ben:test', 'A', '1');
-    for (const [id, device] of [...'AABBCC'].entries()) await add(id + 2, address.userId, device, `${id}`);
-    const ids = async () =>
-      (await reader.selectFrom('sliding_sync_connections').select('id').orderBy('id').execute()).map(
-        ({ id }) => id,
-      );
-    assert.deepEqual(await ids(), [1, 3, 4, 5, 6, 7]);
-    assert.deepEqual(await add(8, address.userId, 'C', 'new'), [
-      { userId: address.userId, deviceId: 'A', name: '1' },
-    ]);
-    assert.deepEqual(await add(9, address.userId, 'C', 'newest'), [
-      { userId: address.userId, deviceId: 'C', name: '4' },
-    ]);
-    assert.deepEqual(await add(10, address.userId, 'C', 'newest'), []);
-    assert.deepEqual(await ids(), [1, 4, 5, 7, 8, 10]);
   });
 });
