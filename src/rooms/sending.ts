@@ -35,8 +35,8 @@ export interface SendingDeps {
 
 /**
  * Sends events for local users. The checks of an event, in this order:
- * 1. The sender is not suspended (for redactions: step 4). Events of shadow-banned users are not sent, except
- * membership events; the response then has an event id that no event has.
+ * 1. The sender is not suspended (for redactions: step 4). Of the events of shadow-banned users, only membership
+ * events other than invites are sent; the response to the others has an event id that no event has.
  * 2. The transaction id is new; a repeated request is answered with the earlier event id, without the later checks.
  * 3. The rate limit allows it (`Throttle`).
  * 4. By kind of event: a message has a valid relation that is not a duplicate annotation, a redaction has a target that
@@ -112,7 +112,7 @@ export class Sending {
 
   /**
    * Sends a state event; `m.room.member` has the same effects as the membership endpoints.
-   * @returns the event id; the id of an earlier event when the membership does not change
+   * @returns the event id; the id of the current event when the content does not change
    */
   async state(
     sender: Sender,

@@ -52,6 +52,7 @@ export interface RoomUpkeep {
   readonly purge: RoomPurge;
   readonly historyPurge: HistoryPurge;
   readonly dummyEvents: DummyEvents;
+  /** Stops the transfers of settings; jobs are stopped elsewhere. */
   stop(): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import { invalidParam } from '../protocol/index.ts';
 export interface SearchPlace {
   /** For results ordered by time: only events with lower nids are on the page. */
   readonly before?: number;
-  /** For results ordered by rank: number of results on earlier pages. */
+  /** Number of results on earlier pages. */
   readonly skip?: number;
   /** The room whose group of results is continued. */
   readonly roomId?: string;

@@ -10,7 +10,8 @@ import { registerAdmin } from '../../test/support/users/register-admin.ts';
 import { enc, type TestClient } from '../../test/support/users/test-client.ts';
 
 const path = '/_synapse/admin/v1/send_server_notice';
-const [v1, v2] = ['/_matrix/federation/v1', '/_matrix/federation/v2'];
+const v1 = '/_matrix/federation/v1';
+const v2 = '/_matrix/federation/v2';
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('notice rooms and remote servers', () => {

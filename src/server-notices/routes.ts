@@ -50,7 +50,7 @@ export function serverNoticeRoutes(notices: ServerNotices, toAll: NoticesToAll):
   };
   return [
     route(
-      { operationId: 'sendServerNotice', method: 'POST', path, auth: 'admin', body, response: response },
+      { operationId: 'sendServerNotice', method: 'POST', path, auth: 'admin', body, response },
       ({ body: notice, requester }) => send(notice, requester),
     ),
     route(
@@ -60,7 +60,7 @@ export function serverNoticeRoutes(notices: ServerNotices, toAll: NoticesToAll):
         path: `${path}/:txnId`,
         auth: 'admin',
         body,
-        response: response,
+        response,
       },
       (request) => send(request.body, request.requester, request.params.txnId),
     ),
@@ -133,6 +133,6 @@ function noticeToAllRoutes(notices: NoticesToAll): Route[] {
  */
 function checkMessage(content: JsonObject): void {
   for (const name of ['msgtype', 'body']) {
-    if (typeof content[name] !== 'string') throw badJson(`'content.${name}' must be string`);
+    if (typeof content[name] !== 'string') throw badJson(`content.${name} must be a string`);
   }
 }

@@ -22,8 +22,7 @@ export interface UserMapper {
 }
 
 /**
- * Returns the account to which a module maps a user. Cuts a display name that is too long, and leaves out mail addresses that
- * are too long.
+ * Returns the account to which a module maps a user, with a bounded profile (`boundedProfile`).
  * @throws LoginFailure
  */
 export async function mapByModule(mapper: UserMapper, user: object): Promise<Omit<RemoteUser, 'externalId'>> {

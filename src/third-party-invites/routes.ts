@@ -4,7 +4,8 @@ import type { JsonValue } from '../protocol/index.ts';
 import type { OnBind } from './on-bind.ts';
 
 /**
- * Server-server API, "Third-party invites": notifications of identity servers, whose requests are not signed.
+ * Receives notifications of identity servers, whose requests are not signed.
+ * Source: server-server API, "Third-party invites".
  */
 export function onBindRoute(onBind: OnBind): Route {
   return route(

@@ -23,13 +23,16 @@ export class ServedState {
     this.#pdus = pdus;
   }
 
-  /** The state before an event of the room. @throws MatrixError M_NOT_FOUND for an unknown event or state */
+  /**
+   * The state before an event of the room.
+   * @throws MatrixError M_NOT_FOUND for an unknown event, or an unknown or partial state
+   */
   async before(head: RoomHead, eventId: string): Promise<StateNids> {
     const stored = await this.#event(head, eventId);
     if (stored.event.type === 'm.room.create') return { state: [], authChain: [] };
-    // While the state of the room is partial, the state before an event lacks members.
     if (stored.stateBefore === undefined || stored.stateGroup === undefined)
       throw notFound('The state at this event is unknown');
+    // While the state of the room is partial, the state before an event lacks members.
     if (await this.#isPartial(head)) throw notFound('The state of this room is still partial');
     const state = [...(await this.#engine.groups.load(stored.stateBefore)).values()];
     return { state, authChain: await this.#authChain(state) };

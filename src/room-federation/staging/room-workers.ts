@@ -13,7 +13,7 @@ const maxDelay = 60 * 60_000;
 /** The factor by which the delay grows after each attempt. */
 const growth = 4;
 
-/** Number of failed attempts, which take about six hours, after which an event is dropped. */
+/** Number of failed attempts, with about five hours of delays between them, after which an event is dropped. */
 const maxAttempts = 10;
 
 /** Maximum number of events of a room that are placed at the same time, so that they share writes to the database. */

@@ -37,6 +37,7 @@ const pause = 3_600_000;
 
 /** Maximum number of rooms whose pauses are remembered. */
 const maxPausedRooms = 10_000;
+
 /** Maximum number of dummy events that one job sends to a room. */
 const maxEvents = 10;
 
@@ -60,7 +61,7 @@ export class DummyEvents {
     const { jobs, engine } = deps;
     jobs.register<string>(job, { run: ({ payload: roomId }) => this.#mergeExtremities(roomId), parallel: 1 });
     engine.stream.subscribe(({ roomId }) => {
-      if (this.#isOverThreshold(engine.heads.peek(roomId))) this.#schedule(roomId);
+      if (this.#hasTooMany(engine.heads.peek(roomId))) this.#schedule(roomId);
     });
   }
 
@@ -82,7 +83,8 @@ export class DummyEvents {
     return countBefore - (await count());
   }
 
-  #isOverThreshold(head: RoomHead | undefined): head is RoomHead {
+  /** Whether the room has at least `threshold` forward extremities, and at least two, so that an event merges them. */
+  #hasTooMany(head: RoomHead | undefined): head is RoomHead {
     return (
       head !== undefined && head.extremities.length >= this.#deps.threshold && head.extremities.length > 1
     );
@@ -107,7 +109,7 @@ export class DummyEvents {
     this.#scheduled.delete(roomId);
     for (let sent = 0; sent < maxEvents; sent++) {
       const head = await engine.heads.get(roomId);
-      if (!this.#isOverThreshold(head)) return;
+      if (!this.#hasTooMany(head)) return;
       const before = head.extremities.length;
       const isSent = await this.#send(head);
       const remaining = (await engine.heads.get(roomId))?.extremities.length ?? 0;

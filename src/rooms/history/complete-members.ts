@@ -47,7 +47,7 @@ export class CompleteMembers {
     const waits = this.#waits.get(key) ?? new Set();
     this.#waits.set(key, waits.add(leaveController));
     try {
-      // The wait begins before the head is read again, so that no fact is missed.
+      // The wait begins before the head is read again, so that a leave in the meantime is not missed.
       if (!(await this.#isIncomplete(userId, roomId))) return;
       const signal = request?.signal;
       const endSignal =

@@ -53,7 +53,10 @@ export class EventByTime {
     });
   }
 
-  /** Whether events may be missing between the time and the stored event: before the first event after that time. */
+  /**
+   * Whether events may be missing at the time: the first stored event after it has prev events that are not stored.
+   * Without a stored event that the user may see, any gap in the history counts.
+   */
   async #hasGapAt(head: RoomHead, ts: number, stored: StoredEvent | undefined): Promise<boolean> {
     const missing = new Set(await this.#engine.backwardExtremities(head.roomId));
     if (missing.size === 0 || !stored) return missing.size > 0;

@@ -23,8 +23,8 @@ export interface EventRenderer {
 
 /**
  * Renders events for clients as JSON text. The text is rendered once for all members of a room; for the device that
- * sent the event, fields of `unsigned` are added to this text. Only readers of events with relations, or of events of
- * erased users, receive a different text.
+ * sent the event, fields of `unsigned` are added to this text. Only events with relations, events of erased users, and
+ * events that the reader sees without having been joined are rendered for each reader.
  */
 export class EventTexts {
   readonly #renderer: EventRenderer;
@@ -97,7 +97,7 @@ export class EventTexts {
    * Renders the shared text of a new event once, for the syncs of all members. Returns synchronously for most messages.
    */
   prepare(event: VisibleEvent): void | Promise<void> {
-    return this.#renderPlain(event.stored) ? undefined : this.#read(event);
+    return this.#renderPlain(event.stored) ? undefined : this.#renderOnce(event);
   }
 
   /** Renders the shared text if that needs no other event. @returns whether it was rendered */
@@ -108,17 +108,17 @@ export class EventTexts {
     return true;
   }
 
-  async #read(event: VisibleEvent): Promise<void> {
+  async #renderOnce(event: VisibleEvent): Promise<void> {
     await this.#rendering.run(event.stored, () => this.#renderTexts([event]));
     // The event may have been redacted while it was being rendered.
-    if (!this.peek(event.stored)) await this.#read(event);
+    if (!this.peek(event.stored)) await this.#renderOnce(event);
   }
 
   async #prepareAll(events: readonly VisibleEvent[]): Promise<void> {
     const otherEvents = events.filter(({ stored }) => !this.#renderPlain(stored));
     if (otherEvents.length > 1) await this.#renderTexts(otherEvents);
     const missing = otherEvents.filter(({ stored }) => !this.peek(stored));
-    await Promise.all(missing.map((event) => this.#read(event)));
+    await Promise.all(missing.map((event) => this.#renderOnce(event)));
   }
 
   async #renderTexts(events: readonly VisibleEvent[]): Promise<void> {

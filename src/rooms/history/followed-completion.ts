@@ -24,7 +24,7 @@ export class FollowedCompletion implements StateCompletion {
   /** Resolves when the state of the room is complete, the room is deleted, or `signal` aborts. */
   async whenComplete(roomId: string, { signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     while (!signal?.aborted) {
-      // The wait begins before the head is read, so that no fact is missed.
+      // The wait begins before the head is read, so that a completion in the meantime is not missed.
       const { promise: changed, resolve: resume } = Promise.withResolvers<void>();
       const waiting = this.#waitingByRoom.get(roomId) ?? new Set();
       this.#waitingByRoom.set(roomId, waiting.add(resume));

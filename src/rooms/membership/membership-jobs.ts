@@ -4,6 +4,7 @@ import type { Jobs } from '../../kernel/jobs/index.ts';
 
 /** Kind of the job that copies a changed profile to the user's memberships; the payload is the user id. */
 export const profileJob = 'rooms/profile';
+
 /** Kind of the job that makes a deactivated user leave all rooms; the payload is the user id. */
 export const leaveAllJob = 'rooms/departure';
 

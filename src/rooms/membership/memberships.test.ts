@@ -224,7 +224,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await contentOf(fixture, roomId, bob), invited);
     });
 
-    it('keeps a per-room profile and unknown content keys in a membership event', async () => {
+    it('keeps a per-room profile and unknown content keys in a membership event, and removes an authorising user that the client names', async () => {
       const fixture = await withProfiles();
       const roomId = await fixture.room(alice, bob);
       await setOwn(fixture, roomId, {
@@ -337,8 +337,8 @@ forSelectedDatabases(import.meta.url, (open) => {
   it('keeps the stream position of a join when only the profile changes, also after a restart', async () => {
     let fixture = await RoomsUnderTest.open(open);
     const roomId = await fixture.room(alice, bob);
-    const since = async () => (await fixture.engine.userRooms.of(bob)).get(roomId)?.stream;
-    const joined = await since();
+    const joinPosition = async () => (await fixture.engine.userRooms.of(bob)).get(roomId)?.stream;
+    const joined = await joinPosition();
     const change = { type: 'm.room.member', stateKey: bob };
     const setName = (displayname: string) =>
       fixture.rooms.sending.state({ userId: bob, deviceId: undefined }, roomId, change, {
@@ -346,18 +346,18 @@ forSelectedDatabases(import.meta.url, (open) => {
         displayname,
       });
     await setName('one');
-    assert.equal(await since(), joined);
+    assert.equal(await joinPosition(), joined);
     fixture = await fixture.restart(open);
-    assert.equal(await since(), joined);
+    assert.equal(await joinPosition(), joined);
     const head = await fixture.engine.heads.get(roomId);
     const leaving = fixture.leave(bob, roomId);
     while (head?.membership(bob) === 'join') await new Promise(setImmediate);
     await Promise.all([leaving, fixture.join(bob, roomId)]);
     await setName('two');
-    const rejoined = await since();
+    const rejoined = await joinPosition();
     assert.ok(rejoined !== undefined && joined !== undefined && rejoined > joined);
     fixture = await fixture.restart(open);
-    assert.equal(await since(), rejoined);
+    assert.equal(await joinPosition(), rejoined);
     assert.equal((await fixture.engine.userRooms.of(bob)).get(roomId)?.membership, 'join');
   });
 });

@@ -9,6 +9,9 @@ import { silentLogger } from '../../kernel/observability/index.ts';
 import { type RoomTables, StateGroupCleanup } from '../../room-engine/index.ts';
 import { cleanCompletedStates } from './completed-states.ts';
 
+/** Milliseconds after which unused groups are removed. */
+const removalDelay = 10 * 60_000;
+
 forSelectedDatabases(import.meta.url, (open) => {
   describe('the cleanup of state groups after a partial state was completed (cleanCompletedStates)', () => {
     it('removes the state groups of a partial state that was completed before the start, and leaves the states of all events as they are', async () => {
@@ -58,12 +61,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       cleanCompletedStates({ jobs, streams, engine, groups: cleanup });
       await jobs.start();
       try {
+        // Some groups of the partial state stay, because the newest groups are built on them.
+        const minRemoved = 16;
         await eventually('the removal of the groups', () => {
-          clock.advance(600_000);
-          return removed > 15;
+          clock.advance(removalDelay);
+          return removed >= minRemoved;
         });
         const remainingIds = new Set(await groups(restarted));
-        assert.ok(partial.filter((id) => !remainingIds.has(id)).length > 15, [...remainingIds].join());
+        const removedIds = partial.filter((id) => !remainingIds.has(id));
+        assert.ok(removedIds.length >= minRemoved, [...remainingIds].join());
         assert.deepEqual(await states(restarted), before);
       } finally {
         await jobs.stop();

@@ -26,6 +26,7 @@ type PurgeJob = NonNullable<RoomsConfig['retention']['purge_jobs']>[number];
 
 /** Kind of the jobs that search for rooms with expired messages. */
 const searchJob = 'rooms/find-expired';
+
 /** Kind of the jobs that delete the expired messages of a room. */
 const deletionJob = 'rooms/delete-expired';
 

@@ -13,6 +13,7 @@ const maxAddresses = 20;
 
 /** Maximum number of invited users in a request. */
 const maxInvites = 2_000;
+
 /** Maximum number of `initial_state` events in a request. */
 const maxInitialState = 200;
 

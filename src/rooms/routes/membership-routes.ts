@@ -14,6 +14,7 @@ const joinBody = Type.Object({
   ...reasonField,
   third_party_signed: Type.Optional(Type.Unsafe<JsonObject>(Type.Object({}))),
 });
+
 /** Maximum number of servers to join through in a request; clients usually send three. */
 const maxServers = 100;
 

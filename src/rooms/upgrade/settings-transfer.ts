@@ -107,14 +107,12 @@ export class SettingsTransfer {
     const replacement = await this.#stateField(oldHead, 'm.room.tombstone', 'replacement_room');
     if (replacement !== roomId) return;
     const rooms = { room: roomId, predecessor: oldHead.roomId };
-    await this.#unlessRefused({ ...rooms, user: userId }, () => transfer(userId, oldHead.roomId, roomId));
-    await this.#unlessRefused(rooms, () => moveListing(oldHead.roomId, roomId));
+    await this.#logRefusal({ ...rooms, user: userId }, () => transfer(userId, oldHead.roomId, roomId));
+    await this.#logRefusal(rooms, () => moveListing(oldHead.roomId, roomId));
   }
 
-  /**
-   * Logs errors that each retry would repeat, so that they do not delay the settings of other users.
-   */
-  async #unlessRefused(rooms: object, work: () => Promise<void>): Promise<void> {
+  /** Logs errors that each retry would repeat, so that they do not delay the settings of other users. */
+  async #logRefusal(rooms: object, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {

@@ -157,7 +157,9 @@ export class RoomUpgrade {
     const checked = engine.checks.isEmpty ? requested : await engine.checks.pass(requested, { roomId });
     const draft = { ...requested, content: checked.content };
     const references = graphReferences(template.event, version);
-    const built = buildFromTemplate(references, { ...draft, roomId }, version, this.#deps, false);
+    const built = buildFromTemplate(references, { ...draft, roomId }, version, this.#deps, {
+      hasOrigin: false,
+    });
     return engine.policies.sign(head, built);
   }
 

@@ -196,7 +196,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('refuses an upgrade by a user without the power level, and an upgrade to an unknown room version', async () => {
+    it('refuses an upgrade by a user without the power level, to an unknown room version, or with an invalid creator', async () => {
       const old = await TestRoom.create(server, alice, [bob]);
       const outcome = async (user: TestUser, body: object) => {
         const { status, errcode } = await upgrade(old, user, body);

@@ -19,7 +19,7 @@ export interface NoticeSources {
   readonly consentOptions?: ConsentNoticeOptions | undefined;
   /** Absent where monthly active users are not limited. */
   readonly usageLimit?: ReachableLimit | undefined;
-  /** The option `mau_limit_alerting` */
+  /** The option `mau_limit_alerting`. */
   readonly areLimitAlertsEnabled: boolean;
 }
 

@@ -21,6 +21,7 @@ export interface BrowserLoginsDeps {
   readonly log: Logger;
   /** The pages on which a new user chooses a name and accepts terms. */
   readonly newUserPages: NewUserPages;
+  /** Whether each login of an existing account updates its profile. */
   readonly updatesProfiles: boolean;
 }
 
@@ -51,7 +52,7 @@ export interface BeginLogin {
   readonly provider: string;
   /** Kind of the continuation. */
   readonly kind: string;
-  /** For the continuation: JSON of at most 4 KiB. */
+  /** For the continuation; its JSON text may have at most `maxData` characters. */
   readonly data: JsonObject;
   /** Query parameters of the request that begins the login, which the provider may pass on. */
   readonly parameters?: URLSearchParams;
@@ -59,7 +60,7 @@ export interface BeginLogin {
   readonly isForced?: boolean;
 }
 
-/** Maximum bytes of the data of a continuation. */
+/** Maximum characters of the JSON text of a continuation's data. */
 const maxData = 4096;
 
 /**

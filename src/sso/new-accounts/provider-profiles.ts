@@ -28,7 +28,7 @@ export interface ProviderProfilesDeps {
 /** Milliseconds until a picture must have arrived. */
 const timeout = 10_000;
 
-/** Maximum bytes of a picture when `max_avatar_size` names none. */
+/** Maximum bytes of a picture when `max_avatar_size` is null. */
 const defaultMaxPicture = 10 * 1024 * 1024;
 
 /** Media types of avatars. SVG is not among them, since it may contain scripts. */

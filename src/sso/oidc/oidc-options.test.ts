@@ -61,7 +61,7 @@ describe('options of OpenID Connect', () => {
     writeFileSync(join(folder, 'sso_error.html'), 'Our own page: {{ error }} <i>{{ error_description }}</i>');
     hearth = await SsoServer.start('sqlite', {
       mail: { templates: { custom_template_directory: folder } },
-      // For pictures.
+      // Lets the server fetch pictures from `images`.
       outbound: { ip_range_whitelist: ['127.0.0.1/32'] },
       sso: ssoOptions({
         sso: { client_whitelist: ['https://app.client.example/'], update_profile_information: true },
@@ -183,7 +183,7 @@ describe('options of OpenID Connect', () => {
     assert.notEqual(await avatarAfterLogin(), first);
   });
 
-  it('[option: oidc_providers[].backchannel_logout_ignore_sub] logs out the session that a logout token names, whatever its subject is; the provider id oidc has no prefix', async () => {
+  it('[option: oidc_providers[].backchannel_logout_ignore_sub] logs out the session that a logout token names, whatever its subject is, at a provider whose id oidc has no prefix', async () => {
     idp.user = { sub: 'leaver' };
     const session = await hearth.session(await hearth.login('oidc'));
     const sid = idp.sessionIds.at(-1);

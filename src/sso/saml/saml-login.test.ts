@@ -30,7 +30,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
     });
     after(() => hearth.stop());
-    const good = (uid: string, more: Record<string, string[]> = {}) => ({
+    /** Returns attributes of a user that meet the requirements of the configuration. */
+    const accepted = (uid: string, more: Record<string, string[]> = {}) => ({
       uid: [uid],
       role: ['x', 'staff'],
       active: ['yes'],
@@ -43,7 +44,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     ) => {
       const browser = hearth.browser();
       const { id, relayState } = await begin(hearth, browser);
-      const xml = await idp.xml({ attributes: good('alice'), inResponseTo: id, ...options });
+      const xml = await idp.xml({ attributes: accepted('alice'), inResponseTo: id, ...options });
       const SAMLResponse = Buffer.from(change(xml)).toString('base64');
       const fields = { SAMLResponse, RelayState: relayState };
       return {
@@ -72,7 +73,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('[option: saml2_config.sp_config.metadata.local] [option: saml2_config.user_mapping_provider.config.mxid_source_attribute] [option: saml2_config.user_mapping_provider.config.mxid_mapping] creates an account at the first login of a SAML user and logs in to it at the second', async () => {
-      const attributes = good('Alice B', { displayName: ['Alice'], email: ['alice@mail.example'] });
+      const attributes = accepted('Alice B', { displayName: ['Alice'], email: ['alice@mail.example'] });
       const first = await hearth.session((await login({ attributes })).page);
       assert.equal(first['user_id'], '@alice=20b:test');
       assert.equal(await hearth.displayName('@alice=20b:test'), 'Alice');
@@ -80,7 +81,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('accepts encrypted SAML assertions, and refuses SAML responses without a signature', async () => {
-      const encrypted = await login({ attributes: good('eve'), encryptFor: service });
+      const encrypted = await login({ attributes: accepted('eve'), encryptFor: service });
       assert.equal((await hearth.session(encrypted.page))['user_id'], '@eve:test');
       assert.equal((await login({ signs: 'nothing' })).page.status, 400);
     });
@@ -88,8 +89,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('[option: saml2_config.attribute_requirements[].attribute] [option: saml2_config.attribute_requirements[].value] [option: saml2_config.attribute_requirements[].one_of] refuses users who do not meet the attribute requirements', async () => {
       for (const attributes of [
         { uid: ['bob'] },
-        good('bob', { active: ['no'] }),
-        good('bob', { role: ['guest'] }),
+        accepted('bob', { active: ['no'] }),
+        accepted('bob', { role: ['guest'] }),
       ]) {
         assert.equal((await login({ attributes })).page.status, 403);
       }
@@ -97,9 +98,9 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('[option: saml2_config.grandfathered_mxid_source_attribute] logs in to an existing account that another attribute names', async () => {
       const { userId } = await hearth.server.register('carol');
-      const attributes = good('c-17', { oldName: ['carol'] });
+      const attributes = accepted('c-17', { oldName: ['carol'] });
       assert.equal((await hearth.session((await login({ attributes })).page))['user_id'], userId);
-      const thief = good('c-18', { oldName: ['carol'] });
+      const thief = accepted('c-18', { oldName: ['carol'] });
       assert.equal((await login({ attributes: thief })).page.status, 403, 'a second user of the provider');
     });
 
@@ -118,7 +119,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         'replay',
       );
       const { id, relayState } = await begin(hearth, browser);
-      const SAMLResponse = await idp.response({ attributes: good('alice'), inResponseTo: id });
+      const SAMLResponse = await idp.response({ attributes: accepted('alice'), inResponseTo: id });
       assert.equal(
         (await hearth.browser().post(responseUrl, { SAMLResponse, RelayState: relayState })).status,
         400,
@@ -128,7 +129,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('requires that the SAML identity provider authenticates the user again to confirm an action', async () => {
-      const session = await hearth.session((await login({ attributes: good('zoe') })).page);
+      const session = await hearth.session((await login({ attributes: accepted('zoe') })).page);
       const remove = (auth = {}) =>
         hearth.server.api('DELETE', `/_matrix/client/v3/devices/${session['device_id']}`, {
           token: String(session['access_token']),
@@ -142,7 +143,11 @@ forSelectedDatabases(import.meta.url, (open) => {
         );
         const { id, relayState, xml } = idp.read(headers.location ?? '');
         assert.match(xml, /ForceAuthn="true"/);
-        const SAMLResponse = await idp.response({ attributes: good('zoe'), inResponseTo: id, ...options });
+        const SAMLResponse = await idp.response({
+          attributes: accepted('zoe'),
+          inResponseTo: id,
+          ...options,
+        });
         return browser.post(responseUrl, { SAMLResponse, RelayState: relayState });
       };
       const notAskedAgain = await confirm({ authenticatedAt: Date.now() - 600_000 });
@@ -154,7 +159,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('accepts a SAML response that is signed as a whole, and refuses it when its attributes were changed', async () => {
-      const { page } = await login({ signs: 'response', attributes: good('signed') });
+      const { page } = await login({ signs: 'response', attributes: accepted('signed') });
       assert.equal((await hearth.session(page))['user_id'], '@signed:test');
       const change = (xml: string) => xml.replace('>alice<', '>root<');
       for (const signs of ['assertion', 'response'] as const) {
@@ -163,7 +168,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('reads the whole value of a SAML attribute that contains an XML comment', async () => {
-      const attributes = good('alice', { uid: ['alice<!-- x -->.evil'] });
+      const attributes = accepted('alice', { uid: ['alice<!-- x -->.evil'] });
       const { page } = await login({ attributes });
       assert.equal((await hearth.session(page))['user_id'], '@alice.evil:test', 'the whole name counts');
     });

@@ -70,14 +70,16 @@ export class DayHistory implements DailyFigures {
     const { clock, database, flush } = this.#deps;
     const [first, last] = [numberOfDay(fromDay), numberOfDay(toDay)];
     const now = clock.now();
-    const isToday = first <= dayOf(now) && dayOf(now) <= last;
-    if (isToday && (now - this.#countedAt >= maxAge || dayOf(this.#countedAt) !== dayOf(now))) {
+    const includesToday = first <= dayOf(now) && dayOf(now) <= last;
+    if (includesToday && (now - this.#countedAt >= maxAge || dayOf(this.#countedAt) !== dayOf(now))) {
       await this.count();
     } else {
       await flush();
     }
     const reader = database.scanner<StatisticsTables>();
-    const activeToday = isToday ? (await activeUsersSince(reader, dayOf(now))).get(dayOf(now)) : undefined;
+    const activeToday = includesToday
+      ? (await activeUsersSince(reader, dayOf(now))).get(dayOf(now))
+      : undefined;
     const rows = await readDays(reader, first, last);
     return withKnownValues(
       rows.map((row) =>

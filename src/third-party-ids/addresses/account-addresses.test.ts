@@ -86,7 +86,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('POST /account/3pid', () => {
-    it('adds a validated address like /account/3pid/add', async () => {
+    it('adds a validated address like /account/3pid/add, and answers 403 to a second use of the validation', async () => {
       await start();
       const anna = await fixture.server.register('anna');
       const credentials = await fixture.validate('account/3pid', 'anna@example.org');

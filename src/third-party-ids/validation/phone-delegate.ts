@@ -54,7 +54,10 @@ export class PhoneDelegate {
     return (await this.#post('/validate/msisdn/submitToken', body))['success'] === true;
   }
 
-  /** Returns the number that a session has validated, and when; `undefined` for a pending session. @throws MatrixError */
+  /**
+   * Returns the number that a session has validated, and when; `undefined` unless the service reports a validated number.
+   * @throws MatrixError 502 when the service cannot be reached
+   */
   async validated(
     sid: string,
     clientSecret: string,

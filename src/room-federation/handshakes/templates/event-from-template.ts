@@ -54,7 +54,7 @@ export function graphReferences(template: JsonObject, version: RoomVersion): Gra
  * Builds and signs an event of a local user with the references of an event template. Sets `origin`, as in
  * the bodies of `send_join`, `send_leave`, `send_knock` and `invite`.
  * Source: server-server API, "Joining Rooms": the joining server adds or replaces `origin`.
- * @param hasOrigin false for an event that is not part of a handshake
+ * @param options.hasOrigin false for an event that is not part of a handshake
  * @throws MatrixError M_BAD_JSON, M_TOO_LARGE when the event would be invalid
  */
 export function buildFromTemplate(
@@ -62,7 +62,7 @@ export function buildFromTemplate(
   event: LocalEvent,
   version: RoomVersion,
   { signer, clock, randomness }: EventBuildDeps,
-  hasOrigin = true,
+  { hasOrigin = true }: { readonly hasOrigin?: boolean } = {},
 ): BuiltEvent {
   const built = buildEvent(
     {

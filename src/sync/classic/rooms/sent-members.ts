@@ -56,7 +56,7 @@ export class SentMembers {
     const key = keyOf(device, roomId);
     let members = this.#rooms.get(key);
     if (members) {
-      // Members were added after the last call.
+      // Members may have been added since the last call.
       this.#rooms.remeasure(key);
     } else {
       members = new SentRoomMembers();

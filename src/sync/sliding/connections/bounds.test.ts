@@ -6,9 +6,12 @@ import { SlidingClient } from '../../../../test/support/users/sliding-client.ts'
 import { TestClient } from '../../../../test/support/users/test-client.ts';
 import { oneList } from '../test/one-list.ts';
 
+/** About how many characters of JSON one of `entries` has. */
+const entryLength = 210;
+
 /** Returns `required_state` entries of about `characters` characters, different for each name. */
 const entries = (characters: number, name: string) =>
-  Array.from({ length: Math.floor(characters / 210) }, (_, index) => [
+  Array.from({ length: Math.floor(characters / entryLength) }, (_, index) => [
     'm.test',
     `${name}${index}`.padEnd(198),
   ]);

@@ -161,7 +161,10 @@ export class Connections {
   }
 }
 
-/** The connections that a new connection has replaced; `undefined` when a connection was not stored any more. */
+/**
+ * The addresses of the connections that were deleted because a new connection was stored; `undefined` when the
+ * connection of the answer was itself deleted or replaced.
+ */
 type Deleted = readonly ConnectionAddress[] | undefined;
 
 /**
