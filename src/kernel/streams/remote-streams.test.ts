@@ -112,6 +112,25 @@ describe('RemoteStreams', () => {
     assert.deepEqual(advances, [late.position, streams.current]);
   });
 
+  it('delivers later facts, and moves current for the other listeners, when one listener throws', async () => {
+    const two = new TwoProcesses(await openWriter());
+    const fail = () => {
+      throw new Error('a mistake');
+    };
+    const advances: number[] = [];
+    two.ofFollower.words.subscribe(fail);
+    two.remote.onAdvance(fail);
+    two.remote.onAdvance((current) => advances.push(current));
+    for (const word of ['first', 'second']) {
+      two.streams.announce(two.ofWriter.words, word);
+      two.bring();
+      await two.remote.settled();
+    }
+    assert.deepEqual(two.received, two.written);
+    assert.equal(advances.at(-1), two.streams.current);
+    assert.equal(advances.length, 2);
+  });
+
   it('skips abandoned positions and streams that it does not follow', async () => {
     const two = new TwoProcesses(await openWriter());
     const other = new Stream<string>('other', jsonFacts());

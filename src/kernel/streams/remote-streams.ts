@@ -128,7 +128,17 @@ export class RemoteStreams implements StreamReader {
     }
     if (this.#closing.signal.aborted) return;
     this.#current = Math.max(this.#current, upTo);
-    if (this.#current > before) for (const listener of this.#advanced) listener(this.#current);
+    if (this.#current > before) this.#notifyAdvance();
+  }
+
+  #notifyAdvance(): void {
+    for (const listener of this.#advanced) {
+      try {
+        listener(this.#current);
+      } catch (error) {
+        this.#deps.log.error({ err: error, position: this.#current }, 'A listener of the streams failed');
+      }
+    }
   }
 
   #decode(stream: AnyStream, position: number, fact: PublishedFact['fact']) {
