@@ -32,10 +32,12 @@ describe('StallWatch', () => {
   it('ends a process that is stuck in the code of a module and logs that code, but no process that is stuck in other code or has a debugger', async () => {
     const ended = await endOf('data:text/javascript', 100_000);
     assert.equal(ended.signal, 'SIGKILL', ended.written);
-    assert.match(
-      ended.written,
-      /"The process ends, since it is stuck in the code of a module","frames":\["data:/,
-    );
+    const [line] = ended.written
+      .split('\n')
+      .filter((text) => text.includes('"The process ends, since it is stuck in the code of a module"'));
+    const { level, time, frames } = JSON.parse(line!);
+    assert.deepEqual([level, new Date(time).toISOString()], ['error', time], 'as other lines of the log');
+    assert.match(frames[0], /^data:/);
     const other = await endOf('file:///modules/', 250);
     assert.equal(other.code, 5, other.written);
     const debugged = await endOf('data:text/javascript', 250, { options: ['--inspect=127.0.0.1:0'] });
@@ -53,18 +55,18 @@ describe('StallWatch', () => {
 
 /**
  * Runs a program that is stuck for a time in code of a `data:` URL, and exits with code 5 afterwards.
- * @param foreign the beginning of URLs of foreign code
+ * @param moduleUrl the beginning of the URLs of modules
  * @param within a command that runs the program
  */
 async function endOf(
-  foreign: string,
+  moduleUrl: string,
   milliseconds: number,
   { options = [], within = [] }: { options?: readonly string[]; within?: readonly string[] } = {},
 ) {
   const times = { beat: 5, stalled: 20, stuck: 40, hopeless: 80 };
   const program = `
     import { StallWatch } from ${JSON.stringify(import.meta.resolve('./stall-watch.ts'))};
-    new StallWatch(${JSON.stringify(times)}).start(() => {}, [${JSON.stringify(foreign)}]);
+    new StallWatch(${JSON.stringify(times)}).start(() => {}, [${JSON.stringify(moduleUrl)}]);
     await import('data:text/javascript,await 0; const end = Date.now() + ${milliseconds}; while (Date.now() < end);');
     process.exit(5);`;
   const [command = '', ...args] = [

@@ -15,7 +15,7 @@ const defaultTimes = {
   stalled: 2_000,
   /** Time without a heartbeat after which the watcher writes that code to stderr, since the log cannot be written. */
   stuck: 10_000,
-  /** Time without a heartbeat after which the watcher ends the process if it runs foreign code. */
+  /** Time without a heartbeat after which the watcher ends the process if it runs code of modules. */
   hopeless: 60_000,
 };
 
@@ -25,7 +25,7 @@ const defaultTimes = {
  * that a process that was suspended as a whole does not count as stuck.
  */
 const watcher = `
-const { parentPort, workerData: { beats, beat, stalled, stuck, hopeless, foreign } } = require('node:worker_threads');
+const { parentPort, workerData: { beats, beat, stalled, stuck, hopeless, moduleFiles } } = require('node:worker_threads');
 const { writeSync } = require('node:fs');
 const { Session } = require('node:inspector');
 let last = -1;
@@ -53,7 +53,7 @@ setInterval(() => {
   if (milliseconds >= hopeless) {
     // Looks again after a while: a pause that is requested while the process is already paused is lost.
     milliseconds = stuck;
-    lookUp(endForeign);
+    lookUp(endIfInModule);
   }
 }, beat);
 function report(session, callFrameId, resume) {
@@ -61,10 +61,10 @@ function report(session, callFrameId, resume) {
   parentPort.postMessage({ frames });
 }
 function write(msg) {
-  writeSync(2, JSON.stringify({ level: 50, time: Date.now(), msg, frames }) + '\\n');
+  writeSync(2, JSON.stringify({ level: 'error', time: new Date().toISOString(), msg, frames }) + '\\n');
 }
-function endForeign(session, callFrameId, resume) {
-  if (Atomics.load(beats, 1) !== 0 || !frames.some((frame) => foreign.some((folder) => frame.startsWith(folder)))) return resume();
+function endIfInModule(session, callFrameId, resume) {
+  if (Atomics.load(beats, 1) !== 0 || !frames.some((frame) => moduleFiles.some((file) => frame.startsWith(file)))) return resume();
   write('The process ends, since it is stuck in the code of a module');
   process.kill(process.pid, 'SIGKILL');
   // The kernel ignores this signal for the first process of a container, which therefore ends itself.
@@ -87,7 +87,7 @@ function lookUp(found) {
 
 /**
  * Finds the code that blocks the process for seconds: no code of the main thread runs during an endless loop. Ends the
- * process if it is stuck in foreign code, so that a service manager restarts it: such code cannot be interrupted
+ * process if it is stuck in the code of a module, so that a service manager restarts it: such code cannot be interrupted
  * without losing the promises of all other work.
  */
 export class StallWatch {
@@ -102,9 +102,9 @@ export class StallWatch {
   /**
    * Begins to watch this process.
    * @param report receives each stall once it is over
-   * @param foreign URLs and paths of the files and folders with foreign code
+   * @param moduleFiles URLs and paths of the files and folders of modules
    */
-  start(report: (stall: Stall) => void, foreign: readonly string[] = []): void {
+  start(report: (stall: Stall) => void, moduleFiles: readonly string[] = []): void {
     // The number of heartbeats, and 1 while a debugger may be attached, because a breakpoint also stops the process.
     const beats = new Int32Array(new SharedArrayBuffer(8));
     const beat = () => {
@@ -116,7 +116,7 @@ export class StallWatch {
     this.#worker = new Worker(watcher, {
       eval: true,
       execArgv: [],
-      workerData: { beats, foreign, ...this.#times },
+      workerData: { beats, moduleFiles, ...this.#times },
     });
     this.#worker.on('message', report);
     this.#worker.on('error', () => this.stop());
