@@ -3,8 +3,8 @@ import { StartFailure } from '../../start-failure.ts';
 import { openMarkedDatabaseExclusively } from '../open.ts';
 import { describeDatabase, type MovedTable, requireMigrated } from './move-database.ts';
 import { readMark, requireUnmarked, writeMark } from './move-marks.ts';
-import { copyBound, copyTables, isPair, type SplitDeps } from './split-database.ts';
-import { readStoreMark, removeStoreMark } from './store-marks.ts';
+import { copyBound, copyTables, type SplitDeps } from './split-database.ts';
+import { isPair, mismatch, readStoreMark, removeStoreMark } from './store-marks.ts';
 import type { TransferDatabase } from './transfer-database.ts';
 
 /**
@@ -43,15 +43,12 @@ async function join(
   const mainMark = await readStoreMark(main);
   const stateMark = await readStoreMark(state);
   if (!mainMark) throw new StartFailure('the database of the data store main has the state groups already');
-  if (!isPair(mainMark, stateMark))
-    throw new StartFailure(
-      'the databases of the data stores main and state do not belong together: they are of different servers, or swapped',
-    );
+  if (!isPair(mainMark, stateMark)) throw new StartFailure(mismatch);
   const mark = await readMark(state.database, state.kind);
   // A call that was interrupted before its last step has left the mark `moved`.
   if (mark && mark.state !== 'moved') await requireUnmarked(state.database, state.kind);
-  await requireMigrated(main, deps.migrations);
-  await requireMigrated(state, deps.stateMigrations);
+  await requireMigrated(main, deps.migrations, 'the database of the data store main');
+  await requireMigrated(state, deps.stateMigrations, 'the database of the data store state');
   const tables = await copyTables(deps, state, main, true);
   await copyBound(state, main, deps.bound);
   const { setId } = mainMark;

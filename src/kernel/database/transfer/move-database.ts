@@ -15,7 +15,7 @@ import {
   openMarkedDatabaseExclusively,
 } from '../open.ts';
 import { copyTable } from './copy-table.ts';
-import { type MoveMark, readMark, removeMark, writeMark } from './move-marks.ts';
+import { idLetters, type MoveMark, readMark, removeMark, writeMark } from './move-marks.ts';
 import { hashOf } from './row-digest.ts';
 import { raiseIdentities } from './sequences.ts';
 import { readStoreMark } from './store-marks.ts';
@@ -115,7 +115,7 @@ async function move(
   isExclusive: boolean,
 ): Promise<MoveResult> {
   const { clock = systemClock } = deps;
-  await requireMigrated(source, deps.migrations);
+  await requireMigrated(source, deps.migrations, 'the source');
   const mark = await markFor(deps, source, target);
   await writeMark(target.database, mark, clock.now());
   await migrate(target.database, deps.migrations, () => clock.now());
@@ -155,7 +155,7 @@ async function markFor(
     if (targetMark?.state === 'incomplete' && targetMark.moveId === sourceMark.moveId) return targetMark;
     throw new StartFailure(`the source was already moved to ${sourceMark.other}`);
   }
-  const fresh: MoveMark = { state: 'incomplete', moveId: randomLetters(deps.randomness, 20), other };
+  const fresh: MoveMark = { state: 'incomplete', moveId: randomLetters(deps.randomness, idLetters), other };
   if (targetMark === undefined) {
     if ((await appliedMigrations(target.database, target.kind)).length > 0)
       throw new StartFailure('the target is in use as a database of Hearth: give an empty one');
@@ -219,18 +219,23 @@ async function finish(
   await removeMark(target.database);
 }
 
-/** @throws StartFailure when the schema is not exactly the schema of this version */
+/**
+ * Checks that a database has exactly the schema of this version.
+ * @param name names the database in the error
+ * @throws StartFailure when it has another schema
+ */
 export async function requireMigrated(
-  source: TransferDatabase,
+  { database, kind }: TransferDatabase,
   migrations: readonly Migration[],
+  name: string,
 ): Promise<void> {
-  const applied = new Set(await appliedMigrations(source.database, source.kind));
-  const wanted = migrations.map(({ name }) => name);
-  if (applied.size === wanted.length && wanted.every((name) => applied.has(name))) return;
+  const applied = new Set(await appliedMigrations(database, kind));
+  if (applied.size === migrations.length && migrations.every((migration) => applied.has(migration.name)))
+    return;
   throw new StartFailure(
     applied.size === 0
-      ? 'the source is not a database of Hearth'
-      : 'the source has the schema of another release: start the server of this release on it once, then move it',
+      ? `${name} is not a database of Hearth`
+      : `${name} has the schema of another release: start the server of this release on it once, then repeat the command`,
   );
 }
 

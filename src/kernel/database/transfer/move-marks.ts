@@ -68,6 +68,9 @@ export async function hasTable(database: Database, kind: DatabaseKind, name: str
   return (await found.executeTakeFirst()) !== undefined;
 }
 
+/** Number of random letters in the id of a move, and in the id of the two databases of a server: 114 bits. */
+export const idLetters = 20;
+
 /** Writes or replaces the mark of a database. Creates the table of a new database in the same transaction. */
 export async function writeMark(database: Database, mark: MoveMark, now: number): Promise<void> {
   await database.changeSchema(async (schema) => {

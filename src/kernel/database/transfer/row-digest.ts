@@ -29,7 +29,8 @@ export const sumOf = (one: Digest, other: Digest): Digest => ({
 export const areEqual = (one: Digest, other: Digest): boolean =>
   one.rows === other.rows && one.low === other.low && one.high === other.high;
 
-const mask = (1n << 60n) - 1n;
+/** Cuts a sum off to as many bits as `digits` hexadecimal digits have. */
+const mask = (1n << BigInt(4 * digits)) - 1n;
 
 /** Returns the hash of a table as 30 hexadecimal digits, for output. */
 export const hashOf = ({ low, high }: Digest): string =>
@@ -37,7 +38,8 @@ export const hashOf = ({ low, high }: Digest): string =>
 
 /** Computes the digest of rows that were read. */
 export function digestOf({ columns }: TableShape, rows: readonly Row[]): Digest {
-  let [low, high] = [0n, 0n];
+  let low = 0n;
+  let high = 0n;
   for (const row of rows) {
     let text = '';
     for (const { name } of columns) text += textOf(row[name] as SqlValue);

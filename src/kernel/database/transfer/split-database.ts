@@ -14,9 +14,9 @@ import {
   openSource,
   requireMigrated,
 } from './move-database.ts';
-import { readMark, removeMark, writeMark } from './move-marks.ts';
+import { idLetters, readMark, removeMark, writeMark } from './move-marks.ts';
 import { hashOf } from './row-digest.ts';
-import { readStoreMark, type StoreMark, writeStoreMark } from './store-marks.ts';
+import { isPair, readStoreMark, writeStoreMark } from './store-marks.ts';
 import { readTables } from './table-shape.ts';
 import { query, quoted, type TransferDatabase } from './transfer-database.ts';
 
@@ -63,8 +63,8 @@ async function split(
   isExclusive: boolean,
 ): Promise<MoveResult> {
   const clock = deps.clock ?? systemClock;
-  await requireMigrated(main, deps.migrations);
-  const { setId, isCopied } = await examine(deps, main, state);
+  await requireMigrated(main, deps.migrations, 'the source');
+  const { setId, isCopied } = await findProgress(deps, main, state);
   if (isCopied && !isExclusive) throw new StartFailure('the databases are split already');
   let tables: MovedTable[] = [];
   if (!isCopied) {
@@ -85,13 +85,16 @@ async function split(
   return { isComplete: true, tables };
 }
 
+/** How far an earlier call came. */
 interface SplitProgress {
+  /** As in `StoreMark`; new for the first call. */
   readonly setId: string;
   /** Whether everything was copied, so that only the rows of the source must be deleted. */
   readonly isCopied: boolean;
 }
 
-async function examine(
+/** @throws StartFailure when the marks of the databases do not allow the split */
+async function findProgress(
   deps: SplitDeps,
   main: TransferDatabase,
   state: TransferDatabase,
@@ -115,12 +118,8 @@ async function examine(
     return { setId: stateMoveMark.moveId, isCopied: false };
   if (stateMoveMark || (await appliedMigrations(state.database, state.kind)).length > 0)
     throw new StartFailure('the database of the data store state is in use: give an empty one');
-  return { setId: randomLetters(deps.randomness, 20), isCopied: false };
+  return { setId: randomLetters(deps.randomness, idLetters), isCopied: false };
 }
-
-/** Whether two databases belong to one server. */
-export const isPair = (main: StoreMark, state: StoreMark | undefined): boolean =>
-  main.store === 'main' && state?.store === 'state' && main.setId === state.setId;
 
 /** Copies the tables of state groups from one database to the other, and compares all rows. */
 export async function copyTables(
@@ -165,6 +164,7 @@ export async function copyBound(
   ]);
 }
 
+/** Deletes all rows of these tables. */
 async function emptyTables({ database, kind }: TransferDatabase, names: readonly string[]): Promise<void> {
   const list = names.map(quoted);
   const statements =

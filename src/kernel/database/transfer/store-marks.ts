@@ -2,7 +2,7 @@ import { type Randomness, randomLetters } from '../../randomness.ts';
 import { StartFailure } from '../../start-failure.ts';
 import type { Database, Migration, SchemaBuilder } from '../database.ts';
 import { appliedMigrations } from '../migrate.ts';
-import { hasTable } from './move-marks.ts';
+import { hasTable, idLetters } from './move-marks.ts';
 import type { TransferDatabase } from './transfer-database.ts';
 
 /** The mark of each database of a server with two of them (option `databases`). */
@@ -80,7 +80,7 @@ export async function requireStores(
   if (!stateMark && (await appliedMigrations(state.database, state.kind)).length > 0)
     throw new StartFailure(mismatch);
   if (stateMark && (await hasGroups(state))) throw new StartFailure(mismatch);
-  const setId = stateMark?.setId ?? randomLetters(randomness, 20);
+  const setId = stateMark?.setId ?? randomLetters(randomness, idLetters);
   await writeStoreMark(state.database, { store: 'state', setId });
   await writeStoreMark(main.database, { store: 'main', setId });
 }
@@ -102,10 +102,12 @@ export async function requireMatchingStores(
   if (!isPair(mainMark, await readStoreMark(state))) throw new StartFailure(mismatch);
 }
 
-const isPair = (mainMark: StoreMark | undefined, stateMark: StoreMark | undefined): boolean =>
+/** Whether the marks of two databases say that both belong to one server. */
+export const isPair = (mainMark: StoreMark | undefined, stateMark: StoreMark | undefined): boolean =>
   mainMark?.store === 'main' && stateMark?.store === 'state' && mainMark.setId === stateMark.setId;
 
-const mismatch =
+/** The error for two databases that are not a pair. */
+export const mismatch =
   'the databases of the data stores main and state do not belong together: they are of different servers, or swapped';
 
 const incomplete = ({ store }: StoreMark) =>
