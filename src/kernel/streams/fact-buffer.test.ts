@@ -42,6 +42,7 @@ describe('FactBuffer', () => {
     buffer.add(fact(5));
     assert.equal(buffer.take(0, 5), undefined);
     const full = open(0, [1, 2, 3, 4], 3);
+    // Two facts can have one position.
     full.add(fact(4));
     full.add(fact(5));
     assert.deepEqual(full.take(4, 5), at(5));

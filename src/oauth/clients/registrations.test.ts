@@ -5,7 +5,6 @@ import { openContents } from '../../../test/support/databases/database-contents.
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import type { RefreshCheck } from '../../accounts/index.ts';
-import { MatrixError } from '../../protocol/index.ts';
 import { oauthMigrations } from '../migrations.ts';
 import type { OAuthTables } from '../tables.ts';
 import { elementX, OAuthClient, postJson, TestBrowser } from '../test/oauth-client.ts';
@@ -138,32 +137,6 @@ forSelectedDatabases(import.meta.url, (open) => {
       await daysLater(66);
       await clients.deleteUnused();
       assert.equal(await clients.find(clientId), undefined);
-    });
-
-    it('refuses a session with access_denied where modules or the limit of monthly active users refuse the login', async () => {
-      const database = await open(oauthMigrations);
-      const clients = new Clients({ database, clock: manualClock() });
-      const checked: unknown[] = [];
-      const sessions = new OAuthSessions({
-        database,
-        clock: manualClock(),
-        clients,
-        providerSessions: undefined,
-        devices: {} as never,
-        sessions: {} as never,
-        login: {
-          check: async ({ userId, deviceId, ip }) => {
-            checked.push([userId, deviceId, ip]);
-            throw new MatrixError(403, 'M_RESOURCE_LIMIT_EXCEEDED', 'full');
-          },
-          open: async () => assert.fail('no session is opened'),
-        },
-      });
-      const client = await clients.get((await clients.register(elementX)).clientId);
-      const granted = { userId: '@alice:test', deviceId: 'PHONE', scope: '', providerSession: undefined };
-      const opened = sessions.open(client, granted, '::1', async () => assert.fail('no code is used'));
-      await assert.rejects(opened, { code: 'access_denied', message: 'full' });
-      assert.deepEqual(checked, [['@alice:test', 'PHONE', '::1']]);
     });
 
     it('deletes registrations without sessions above the maximum number, beginning with those that never had a session', async () => {
