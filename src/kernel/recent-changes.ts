@@ -2,7 +2,7 @@ import type { Cache, CacheRegistry } from './caches/index.ts';
 
 /**
  * Caches the newest changes of a stream. It is bounded and knows how far back it reaches, so that a reader either
- * receives all changes of a range or is notified that it must query the database.
+ * receives all changes of a range or learns that it must query the database.
  */
 export class RecentChanges<T> {
   readonly #capacity: number;
@@ -70,6 +70,9 @@ export class RecentChanges<T> {
 
 const one = () => 1;
 
+/** Estimated bytes of a key without changes. */
+const keyBytes = 200;
+
 /** The cache of `RecentChangesByKey`, and its bounds. */
 export interface RecentChangesCache {
   /** Name of the cache. */
@@ -99,7 +102,7 @@ export class RecentChangesByKey<T> {
     this.#keys = caches.create(name, {
       size: maxKeys,
       maxBytes,
-      sizeOf: ({ count }) => 200 + changeBytes * count,
+      sizeOf: ({ count }) => keyBytes + changeBytes * count,
       onRemove: (changes) => {
         this.#floor = Math.max(this.#floor, changes.newest);
       },
@@ -125,7 +128,7 @@ export class RecentChangesByKey<T> {
   }
 }
 
-/** The position of the last change of each key; for keys that are not in memory, a later position. */
+/** The position of the last change of each key; for keys that are not in memory, a position that is not before it. */
 export class LastChanges {
   readonly #positions: Cache<string, number>;
   /** Keys that are not in memory have not changed after this position. */

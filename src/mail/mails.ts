@@ -32,7 +32,7 @@ export interface Mail {
   readonly values: JsonObject;
   /** Values of the subject's placeholders, besides `app` and `server_name`. */
   readonly subjectValues?: Readonly<Record<string, string>>;
-  /** Images of the HTML part; parts of the mail. */
+  /** The images that the HTML part shows; they are sent as parts of the mail. */
   readonly images?: readonly MailImage[];
   /** Further headers of the mail. */
   readonly headers?: Readonly<Record<string, string>>;

@@ -10,9 +10,6 @@ export { type MediaSlice, type MediaSliceDeps, openMediaRepository } from './ope
 export { type MoveProgress, moveMedia } from './providers/move-media.ts';
 export { openProviders } from './providers/open-providers.ts';
 export type { FileToStore, StorageProvider } from './providers/storage-provider.ts';
-export type { MediaRequest, MediaResponse as MediaAnswer, MediaServers } from './remote/media-servers.ts';
-export {
-  remoteMediaTooLarge,
-  responseTimedOut,
-} from './remote/remote-media.ts';
+export type { MediaRequest, MediaResponse, MediaServers } from './remote/media-servers.ts';
+export { remoteMediaTooLarge, responseTimedOut } from './remote/remote-media.ts';
 export type { MediaTables } from './tables.ts';

@@ -91,13 +91,14 @@ export async function isFileStored(
   return row !== undefined;
 }
 
-export interface UploadedFile extends StoredFile, MediaDescription {
+/** A file on the disk whose row is about to be written: an upload, or a copy of remote media. */
+export interface NewMediaFile extends StoredFile, MediaDescription {
   readonly isAuthenticated: boolean;
   /** The administrator who has quarantined this content. */
   readonly quarantinedBy: string | undefined;
 }
 
-const fileValues = (file: UploadedFile) => ({
+const fileValues = (file: NewMediaFile) => ({
   file_id: file.fileId,
   content_type: file.contentType,
   file_name: file.fileName ?? null,
@@ -111,7 +112,7 @@ const fileValues = (file: UploadedFile) => ({
 export async function insertUploaded(
   writer: Writer<Tables>,
   { mediaId, userId, at }: { mediaId: string; userId: string; at: number },
-  file: UploadedFile,
+  file: NewMediaFile,
 ): Promise<void> {
   await writer
     .insertInto('local_media')
@@ -131,7 +132,7 @@ export async function insertUploaded(
 export async function insertPreviewImage(
   writer: Writer<Tables>,
   { mediaId, at, until }: { mediaId: string; at: number; until: number },
-  file: UploadedFile,
+  file: NewMediaFile,
 ): Promise<void> {
   await writer
     .insertInto('local_media')
@@ -173,6 +174,7 @@ export async function readOldestPreviewImages(
   return rows.map((row) => ({ mediaId: row.media_id, size: row.size ?? 0 }));
 }
 
+/** Sets the content type of an upload. */
 export async function setContentType(
   writer: Writer<Tables>,
   mediaId: string,
@@ -186,7 +188,7 @@ export async function setContentType(
 }
 
 /** Returns ids of expired images of URL previews, except quarantined images. */
-export async function readOldPreviewImages(
+export async function readExpiredPreviewImages(
   reader: Reader<Tables>,
   now: number,
   limit: number,
@@ -205,7 +207,7 @@ export async function readOldPreviewImages(
 export async function completePending(
   writer: Writer<Tables>,
   { mediaId, at }: { mediaId: string; at: number },
-  file: UploadedFile,
+  file: NewMediaFile,
 ): Promise<boolean> {
   const completed = await writer
     .updateTable('local_media')
@@ -274,7 +276,7 @@ export async function insertRemote(
   writer: Writer<Tables>,
   { serverName, mediaId }: MediaAddress,
   at: number,
-  file: UploadedFile,
+  file: NewMediaFile,
 ): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await writer
     .insertInto('remote_media')

@@ -10,6 +10,7 @@ const maxOffline = 50_000;
 
 /** The presence of all users in a reader process, as the main process has announced it. */
 export class FollowedPresence {
+  /** The presence of the users who are not offline. */
   readonly notOffline = new Map<string, PresenceStatus>();
   readonly #offline: Cache<string, PresenceStatus>;
 

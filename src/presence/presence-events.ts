@@ -30,7 +30,7 @@ const maxUsers = 5_000;
 
 /**
  * Maximum number of changes of presence in memory; a client whose token is older than these changes receives the
- * presence of all users.
+ * presence of all users who are not offline.
  */
 const maxRecentChanges = 50_000;
 

@@ -63,7 +63,7 @@ test('an activity makes an unavailable user online, but not a user who has set t
   assert.deepEqual(states(activity, 20), ['online, active']);
   activity.set('A', 'offline', start + 30);
   activity.recordActivity(start + 40);
-  assert.deepEqual(states(activity, 40), ['offline'], 'as the client asked for');
+  assert.deepEqual(states(activity, 40), ['offline'], 'as the client requested');
 });
 
 test('UserActivity distinguishes a bounded number of devices of a user', () => {

@@ -1,13 +1,13 @@
 import { invalidParam, type JsonObject, type JsonValue, MatrixError } from '../protocol/index.ts';
 
-/** Source: client-server API, `PUT /profile/{userId}/{keyName}`. */
+/** Names of fields. Source: client-server API, `PUT /profile/{userId}/{keyName}`. */
 const fieldGrammar = /^(avatar_url|displayname|m\.tz|[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+)$/;
 
 /** Maximum bytes of a field name. */
 const maxFieldBytes = 255;
 
 /** Number of bytes below which a profile must stay as JSON. */
-const maxProfileBytes = 65_536;
+export const maxProfileBytes = 65_536;
 
 /** Maximum characters of a display name or time zone. */
 const maxNameLength = 256;

@@ -34,7 +34,7 @@ export interface RemoteProfiles {
 
 /** Describes files in this server's media repository. */
 export interface AvatarFiles {
-  /** `undefined` when the file does not exist on this server. */
+  /** Returns the size in bytes and the content type; `undefined` when the file does not exist on this server. */
   describe(mxcUri: string): Promise<{ size: number; mimeType: string } | undefined>;
 }
 
@@ -85,7 +85,7 @@ export class Profiles implements AccountLifecycle {
 
   /**
    * Returns the profile of a local or remote user.
-   * @param field the only field to return; nothing when it is unset
+   * @param field the only field to return; an object without members when it is unset
    * @throws MatrixError M_NOT_FOUND
    */
   async get(userId: string, field?: string): Promise<JsonObject> {
@@ -163,6 +163,7 @@ export class Profiles implements AccountLifecycle {
     publish(this.profileStream, { userId, field: 'displayname' });
   }
 
+  /** Deletes the profile of a user who is erased. */
   async deactivated(
     writer: AnyWriter,
     publish: Publish,

@@ -9,6 +9,7 @@ import {
   missingParam,
 } from '../protocol/index.ts';
 import type { ProfilesConfig } from './config.ts';
+import { maxProfileBytes } from './fields.ts';
 import type { Profiles } from './profiles.ts';
 
 /** Whether two users share a room; implemented by the rooms slice. */
@@ -20,6 +21,9 @@ export type ProfileAccessOptions = Pick<
   ProfilesConfig,
   'require_auth_for_profile_requests' | 'limit_profile_requests_to_users_who_share_rooms'
 >;
+
+/** Maximum bytes of a new value, so that a value just above the size of a profile is rejected with M_PROFILE_TOO_LARGE. */
+const maxChangeBytes = 2 * maxProfileBytes;
 
 const paths = {
   all: ['/_proto/client/v3/profile/:userId', '/_proto/client/r0/profile/:userId'],
@@ -35,7 +39,7 @@ export interface ProfileRoutesDeps {
   readonly rooms: RoomSharing;
 }
 
-/** Source: client-server API, "Profiles". */
+/** Returns the routes that read and change profiles. Source: client-server API, "Profiles". */
 export function profileRoutes(deps: ProfileRoutesDeps, options: ProfileAccessOptions): Route[] {
   return [...readRoutes(deps, options), ...changeRoutes(deps.profiles)];
 }
@@ -70,7 +74,7 @@ function changeRoutes(profiles: Profiles): Route[] {
         auth: 'guest',
         refuseSuspended: true,
         body: Type.Record(Type.String(), Type.Unknown(), { maxProperties: 100 }),
-        bodyLimit: 131_072,
+        bodyLimit: maxChangeBytes,
       },
       async ({ params: { userId, keyName }, requester, body }) => {
         const value = Object.hasOwn(body, keyName) ? body[keyName] : undefined;
@@ -95,7 +99,7 @@ function changeRoutes(profiles: Profiles): Route[] {
   ];
 }
 
-/** @throws MatrixError M_MISSING_TOKEN, M_FORBIDDEN when the options hide the profile from the requester */
+/** @throws MatrixError M_INVALID_PARAM; M_MISSING_TOKEN, M_FORBIDDEN when the options hide the profile from the requester */
 async function checkMayRead(
   requester: Requester | undefined,
   userId: string,

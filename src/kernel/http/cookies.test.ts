@@ -116,7 +116,7 @@ describe('cookies and redirects over HTTP', () => {
     }
   });
 
-  it('marks cookies Secure when the proxy says that the client uses TLS', async () => {
+  it('marks cookies Secure when the proxy says that the client uses TLS, and when it does not say what the client uses', async () => {
     const isSecure = async (headers: Record<string, string>) =>
       /; Secure/.test((await get('text', { headers })).headers.getSetCookie()[0]!);
     assert.equal(await isSecure({ 'x-forwarded-for': '203.0.113.1', 'x-forwarded-proto': 'https' }), true);

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { jobFailure, jobStatus } from './job-status.ts';
 
-test('names the status of a job by its state, its attempts and whether it runs', () => {
+test('names the status of a job by its state, its attempts and whether it runs, or as the caller says', () => {
+  /** Returns the status for each state. */
   const statuses = (running: boolean, attempts: number, isActive?: boolean) =>
     (['waiting', 'done', 'cancelled', 'failed'] as const).map((state) =>
       jobStatus({ state, running, attempts }, isActive),
@@ -11,6 +12,7 @@ test('names the status of a job by its state, its attempts and whether it runs',
   assert.deepEqual(statuses(false, 0), ['scheduled', ...atEnd]);
   assert.deepEqual(statuses(true, 1), ['active', ...atEnd]);
   assert.deepEqual(statuses(false, 1), ['active', ...atEnd], 'waits for its second attempt');
+  // The last parameter overrides what the attempts say.
   assert.deepEqual(statuses(false, 1, false), ['scheduled', ...atEnd]);
   assert.deepEqual(statuses(false, 0, true), ['active', ...atEnd]);
 });

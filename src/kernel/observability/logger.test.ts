@@ -16,7 +16,7 @@ describe('createLogger', () => {
     assert.ok(time >= before && time <= Date.now(), entry.time);
   });
 
-  it('logs name, message, code, stack and causes of an error only', () => {
+  it('logs only the name, message, code, stack and causes of an error', () => {
     const lines: string[] = [];
     const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
     const cause = Object.assign(new Error('inside'), {

@@ -34,7 +34,19 @@ describe('PeriodicReading', () => {
 
   it('returns the last value while a read does not end', async () => {
     const clock = manualClock();
-    const reading = new PeriodicReading<number>(clock, 1_000, () => new Promise(() => {}));
+    let reads = 0;
+    const read = () => (reads++ === 0 ? Promise.resolve('first') : new Promise<string>(() => {}));
+    const reading = new PeriodicReading(clock, 1_000, read);
+    assert.equal(await reading.value(), 'first');
+    await clock.advance(1_000);
+    const value = reading.value();
+    await clock.advance(2_000);
+    assert.equal(await value, 'first');
+  });
+
+  it('returns undefined while the first read does not end', async () => {
+    const clock = manualClock();
+    const reading = new PeriodicReading<string>(clock, 1_000, () => new Promise(() => {}));
     const value = reading.value();
     await clock.advance(2_000);
     assert.equal(await value, undefined);

@@ -10,7 +10,7 @@ import { openTunnel } from './tunnel.ts';
 type Connector = ReturnType<typeof buildConnector>;
 type Endpoint = Pick<Target, 'host' | 'port' | 'tls' | 'tlsName'>;
 
-/** Milliseconds until a connection is established, TLS included. */
+/** Maximum milliseconds until a connection is established, TLS included. */
 const connectTimeout = 10_000;
 
 /** Milliseconds for one of several addresses of a host before the next one is tried. */
@@ -29,7 +29,7 @@ export function directConnector(
     ...protocol,
     lookup: guardedLookup(resolver, policy),
   });
-  return (_asked, callback) => {
+  return (_options, callback) => {
     if (isIP(target.host) !== 0 && !policy.allows(target.host)) callback(refusedAddress(target.host), null);
     else connect(endpointOf(target), callback);
   };
@@ -41,7 +41,7 @@ export function directConnector(
  */
 export function tunnelConnector(target: Endpoint, proxy: URL): Connector {
   const connect = buildConnector(optionsOf(target));
-  return (_asked, callback) => {
+  return (_options, callback) => {
     openTunnel(proxy, target, connectTimeout).then(
       (httpSocket) => connect({ ...endpointOf(target), httpSocket }, callback),
       (error: unknown) => callback(toOutboundError(error), null),
@@ -50,8 +50,8 @@ export function tunnelConnector(target: Endpoint, proxy: URL): Connector {
 }
 
 /**
- * Allows HTTP/1.1 only, unless the caller adds HTTP/2, which operators may want for a service: requests to one server are
- * few at a time, and a second protocol would double the attack surface.
+ * Returns the options of a connector for HTTP/1.1 alone, since requests to one server are few at a time and a second protocol
+ * would double the attack surface. `directConnector` replaces it by HTTP/2 where an operator has chosen that for a service.
  */
 function optionsOf({ tls }: Endpoint) {
   return {

@@ -195,6 +195,7 @@ export class OutboundHttp {
       },
       ...(body !== undefined && { body }),
       signal,
+      // The deadline bounds the whole exchange.
       headersTimeout: 0,
       bodyTimeout: 0,
     });

@@ -8,7 +8,7 @@ import type { Resolver } from './resolver.ts';
 import type { TlsSettings } from './tls-settings.ts';
 import { openTunnel } from './tunnel.ts';
 
-/** Milliseconds until the TLS handshake is complete. */
+/** Maximum milliseconds until the TLS handshake is complete. */
 const timeout = 10_000;
 
 /** Maximum number of addresses of a host whose certificates are read. */

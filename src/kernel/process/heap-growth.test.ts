@@ -37,7 +37,7 @@ describe('HeapGrowth', () => {
     assert.deepEqual(percentagesFor([32, 32, 32]), [100]);
   });
 
-  it('keeps a percentage that the operator has set', () => {
+  it('keeps a percentage that the operator has set, and the default of V8 where none is set', () => {
     assert.deepEqual(percentagesFor([48], ['--heap-growing-percent=20']), []);
     assert.deepEqual(percentagesFor([48], []), []);
   });

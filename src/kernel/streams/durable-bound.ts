@@ -2,7 +2,7 @@ import type { Database } from '../database/database.ts';
 import type { NumberBound, NumberBounds } from '../database/number-bounds.ts';
 import { raiseBound } from './store.ts';
 
-/** Maximum step by which the bound is raised at a time. A crash leaves a few steps of numbers unused at most. */
+/** Maximum step by which the bound is raised at a time. A crash leaves at most a few steps of numbers unused. */
 const maxStep = 1_000_000;
 
 /**

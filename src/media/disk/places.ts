@@ -31,5 +31,6 @@ export const incomingPath = (
   stage: 'part' | 'placed' | 'moving',
 ) => join(directory, incomingDirectory, `${area}.${fileId}.${stage}`);
 
+/** Returns the path of the directory with the thumbnails of a file. */
 export const thumbnailsOf = (directory: string, area: MediaArea, fileId: string) =>
   join(directory, thumbnailsDirectory, area, placeOf(fileId));

@@ -171,7 +171,7 @@ export class LocalMedia {
     userId: string,
     description: MediaDescription,
     content: AsyncIterable<Uint8Array>,
-    record: (writer: Parameters<typeof store.insertUploaded>[0], file: store.UploadedFile) => Promise<void>,
+    record: (writer: Parameters<typeof store.insertUploaded>[0], file: store.NewMediaFile) => Promise<void>,
   ): Promise<void> {
     const { database, disk, providerStorage, uploaded, options, rules = {} } = this.#deps;
     const limits = await this.#quota.limitsOf(userId);
@@ -189,7 +189,7 @@ export class LocalMedia {
       try {
         await providerStorage.storeNow(stored);
         const insert = () =>
-          database.transaction<MediaTables, store.UploadedFile>(async (writer) => {
+          database.transaction<MediaTables, store.NewMediaFile>(async (writer) => {
             await this.#quota.check(writer, limits, userId, stored.size);
             const quarantinedBy = await quarantinedHash(writer, stored.sha256);
             const uploadedFile = { ...stored, ...description, isAuthenticated, quarantinedBy };

@@ -103,7 +103,7 @@ export class PreviewImages {
     const mediaId = randomLetters(randomness, 24);
     const description = { contentType: 'application/octet-stream', fileName };
     const file = await disk.store('local', content, (stored) =>
-      database.transaction<MediaTables, store.UploadedFile>(async (writer) => {
+      database.transaction<MediaTables, store.NewMediaFile>(async (writer) => {
         const quarantinedBy = await quarantinedHash(writer, stored.sha256);
         const isAuthenticated = options.enable_authenticated_media;
         const previewImage = { ...stored, ...description, isAuthenticated, quarantinedBy };
@@ -171,7 +171,7 @@ export class PreviewImages {
     // The next call counts the images again, because administrators delete images, too.
     this.#size = undefined;
     for (;;) {
-      const ids = await store.readOldPreviewImages(database.reader(), clock.now(), idsAtOnce);
+      const ids = await store.readExpiredPreviewImages(database.reader(), clock.now(), idsAtOnce);
       await moderation.deleteLocal(ids);
       if (ids.length < idsAtOnce) return;
     }

@@ -44,7 +44,12 @@ interface Deleting {
 
 /** Maximum milliseconds between two attempts to store or delete a file: a provider may be unavailable for days. */
 const maxBackoff = 15 * 60_000;
+
+/** Returns the milliseconds to wait after a failed attempt. */
 const backoff = (attempt: number) => Math.min(1_000 * 2 ** attempt, maxBackoff);
+
+/** Number of attempts after which a file is given up: with this backoff, after ten days. */
+const maxAttempts = 1_000;
 
 /** Returns the path of a file, which is the same at all providers. */
 export const pathAtProvider = (area: MediaArea, fileId: string) => `${area}/${placeOf(fileId)}`;
@@ -59,12 +64,12 @@ export class ProviderStorage {
     jobs.register<Storing>(storing, {
       run: ({ payload }) => this.#store(payload),
       backoff,
-      maxAttempts: 1_000,
+      maxAttempts,
     });
     jobs.register<Deleting>(deleting, {
       run: ({ payload }) => this.#delete(payload),
       backoff,
-      maxAttempts: 1_000,
+      maxAttempts,
     });
   }
 

@@ -33,11 +33,9 @@ export default ({ folder }) => ({
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`media storage providers on ${database}`, () => {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-providers-'));
-    const [store, directory, ownFolder] = ['store', 'directory', 'own'].map((name) => join(folder, name)) as [
-      string,
-      string,
-      string,
-    ];
+    const store = join(folder, 'store');
+    const directory = join(folder, 'directory');
+    const ownFolder = join(folder, 'own');
     let s3: Awaited<ReturnType<typeof startS3>>;
     let several: SeveralServers;
     let server: FederatedServer;

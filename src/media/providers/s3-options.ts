@@ -48,11 +48,8 @@ export function s3Options(
     );
   const options = presentOptions as Config;
   const configuredKeyId = credential(options, 'access_key_id');
-  const keys = {
-    accessKeyId: configuredKeyId ?? environment['AWS_ACCESS_KEY_ID'],
-    secretAccessKey: credential(options, 'secret_access_key') ?? environment['AWS_SECRET_ACCESS_KEY'],
-  };
-  const { accessKeyId, secretAccessKey } = keys;
+  const accessKeyId = configuredKeyId ?? environment['AWS_ACCESS_KEY_ID'];
+  const secretAccessKey = credential(options, 'secret_access_key') ?? environment['AWS_SECRET_ACCESS_KEY'];
   if (!accessKeyId || !secretAccessKey)
     throw new Error(
       'config of the s3 storage: access_key_id and secret_access_key are needed, here, in files, or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',

@@ -15,8 +15,11 @@ export interface S3Deps {
 /** Timeout until a response begins, in milliseconds. */
 const responseTimeout = 30_000;
 
+/** Minimum speed of an upload in bytes per millisecond, about 1 Mbit/s. */
+const minUploadSpeed = 128;
+
 /** Timeout of an upload in milliseconds: sending the bytes takes time on a slow connection. */
-const transferTimeout = (bytes: number) => responseTimeout + bytes / 128;
+const uploadTimeout = (bytes: number) => responseTimeout + bytes / minUploadSpeed;
 
 /** Timeout of a download with its body, in milliseconds: clients with slow connections read the body as it arrives. */
 const downloadTimeout = 2 * 3_600_000;
@@ -45,7 +48,7 @@ export class S3Provider implements StorageProvider {
         headers: { ...headers, 'x-amz-content-sha256': sha256 },
         unsignedHeaders: { 'content-length': String(size) },
         body,
-        timeout: transferTimeout(size),
+        timeout: uploadTimeout(size),
         maxBody: maxErrorBytes,
       });
       await expectStatus(response, [200]);

@@ -51,8 +51,8 @@ function plainMedia(answer: MediaResponse): IncomingMedia {
     answer.body.destroy();
     throw answer.status === 404 ? mediaNotFound() : unknown('Failed to fetch the media', 502);
   }
-  const [type, disposition] = ['content-type', 'content-disposition'].map((name) => headerOf(answer, name));
-  return incomingMedia(answer, answer.body, type, disposition);
+  const type = headerOf(answer, 'content-type');
+  return incomingMedia(answer, answer.body, type, headerOf(answer, 'content-disposition'));
 }
 
 const incomingMedia = (

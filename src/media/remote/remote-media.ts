@@ -216,7 +216,7 @@ class AlreadyStored extends Error {}
 
 export const responseTimedOut = () => unknown('The remote server did not answer in time', 504);
 
-/** Source: client-server API, "Content repository", "Security considerations". */
+/** Returns the error for a file that exceeds `max_upload_size`. Source: client-server API, "Content repository", "Security considerations". */
 export const remoteMediaTooLarge = () =>
   new MatrixError(502, 'M_TOO_LARGE', 'This content of a remote server is too large');
 

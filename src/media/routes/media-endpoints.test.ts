@@ -46,7 +46,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(await (await download(server, anna, media)).text(), 'new');
     });
 
-    it('serves no media endpoints [option: enable_media_repo]', async () => {
+    it('serves no media endpoints when enable_media_repo is false [option: enable_media_repo]', async () => {
       const { server, user: anna } = await start({ enable_media_repo: false });
       const { status, body } = await upload(server, anna, 'x');
       assert.deepEqual([status, body['errcode']], [404, 'M_UNRECOGNIZED']);

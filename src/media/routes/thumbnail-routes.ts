@@ -42,12 +42,10 @@ function thumbnail(finder: MediaFinder, thumbnails: Thumbnails, contract: RouteC
     const file = await finder.find(address, findRequestOf(request, query, isUnauthenticated));
     const thumbnailRequest = thumbnailRequestOf(query);
     const { width, height, method, isAnimated } = thumbnailRequest;
+    const tag = `"${file.sha256}-${width}x${height}-${method}${isAnimated ? '-animated' : ''}"`;
     return serveContent(() => thumbnails.find(file, thumbnailRequest), {
       request,
-      tag: `"${file.sha256} ${width}x${height} ${method}${isAnimated ? ' animated' : ''}"`.replaceAll(
-        ' ',
-        '-',
-      ),
+      tag,
       audience: isUnauthenticated ? 'public' : 'private',
     });
   });

@@ -86,10 +86,13 @@ for (const database of selectedDatabases(import.meta.url)) {
       broken.write(Buffer.alloc(200_000));
       await eventually('the upload to begin', async () => filesBelow(store).length === before + 1);
       broken.destroy();
-      await eventually('the upload to be forgotten', async () => filesBelow(store).length === before);
+      await eventually(
+        'the file of the upload to be deleted',
+        async () => filesBelow(store).length === before,
+      );
     });
 
-    it('rejects an upload with an invalid file name with 400 M_INVALID_PARAM', async () => {
+    it('rejects an upload whose file name is too long with 400 M_INVALID_PARAM', async () => {
       const { status, body } = await upload(server, anna, 'x', { name: 'x'.repeat(3_000) });
       assert.deepEqual([status, body['errcode']], [400, 'M_INVALID_PARAM']);
     });

@@ -64,23 +64,33 @@ async function beginningOf(source: string): Promise<ImageFormat | undefined> {
   }
 }
 
+/** Bytes of the signature with which a PNG image begins. */
+const pngSignatureBytes = 8;
+
+/** Bytes of the length and the type with which a PNG chunk begins. */
+const chunkHeaderBytes = 8;
+
+/** Bytes of the checksum with which a PNG chunk ends. */
+const chunkChecksumBytes = 4;
+
 /** Maximum number of PNG chunks that are read before the pixels. */
 const maxChunks = 1_000;
 
 /**
- * Reports whether a PNG image has an `acTL` chunk (animation control) before the pixels.
+ * Reports whether a PNG image has an `acTL` chunk (animation control) before the pixels, or too many chunks there.
  * Source: Portable Network Graphics, third edition, 11.3.7.1.
  */
 async function isAnimatedPng(source: string): Promise<boolean> {
   const file = await open(source);
   try {
-    const header = Buffer.alloc(8);
-    for (let [count, at] = [0, 8]; count < maxChunks; count++) {
-      const { bytesRead } = await file.read(header, 0, 8, at);
+    const header = Buffer.alloc(chunkHeaderBytes);
+    let position = pngSignatureBytes;
+    for (let count = 0; count < maxChunks; count++) {
+      const { bytesRead } = await file.read(header, 0, chunkHeaderBytes, position);
       const type = header.toString('latin1', 4);
-      if (bytesRead < 8 || type === 'IDAT') return false;
+      if (bytesRead < chunkHeaderBytes || type === 'IDAT') return false;
       if (type === 'acTL') return true;
-      at += header.readUInt32BE(0) + 12;
+      position += chunkHeaderBytes + header.readUInt32BE(0) + chunkChecksumBytes;
     }
     return true;
   } finally {

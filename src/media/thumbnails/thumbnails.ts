@@ -271,7 +271,7 @@ function variantOf({ format, hasAlpha }: Image, target: Target, isAnimated: bool
 const nameOf = ({ target: { width, height, method }, format, isAnimated }: Variant) =>
   `${width}x${height}-${method}${isAnimated ? '-animated' : ''}.${format}`;
 
-/** Source: client-server API, "Content repository", "Security considerations". */
+/** Returns the error for an image with too many pixels. Source: client-server API, "Content repository", "Security considerations". */
 const tooLarge = ({ area }: MediaFile) =>
   new MatrixError(area === 'local' ? 413 : 502, 'M_TOO_LARGE', 'This image is too large for a thumbnail');
 

@@ -55,6 +55,12 @@ const maxPerUser = 20;
 /** Characters of the value of a cookie: about 238 bits of entropy. */
 const secretLength = 40;
 
+/** Name of the cookie of a browser session. */
+const sessionCookie = 'hearth';
+
+/** Name of the cookie that marks a browser before its user signs in. */
+const signInCookie = 'hearth_sign_in';
+
 const hashOf = (secret: string) => hash('sha256', secret, 'base64url');
 
 /** Returns the value that the forms of a browser contain. It does not reveal the value of the cookie. */
@@ -89,7 +95,7 @@ export class BrowserSessions {
       expires_at: now + lifetime,
       provider_session: providerSessionColumn(providerSession),
     };
-    const replaced = request.cookies[cookieName(request, 'hearth')];
+    const replaced = request.cookies[cookieName(request, sessionCookie)];
     await database.transaction<OAuthTables, void>(async (writer) => {
       if (replaced !== undefined) {
         await writer.deleteFrom('browser_sessions').where('hash', '=', hashOf(replaced)).execute();
@@ -105,13 +111,13 @@ export class BrowserSessions {
         await writer.deleteFrom('browser_sessions').where('hash', 'in', surplus).execute();
       await writer.insertInto('browser_sessions').values(row).execute();
     });
-    return setCookie(request, cookieName(request, 'hearth'), secret, { maxAge: lifetime / 1_000 });
+    return setCookie(request, cookieName(request, sessionCookie), secret, { maxAge: lifetime / 1_000 });
   }
 
   /** Returns the session of a browser; `undefined` when it has none, or its account is locked or deactivated. */
   async find(request: BrowserRequest): Promise<BrowserSession | undefined> {
-    const secret = request.cookies[cookieName(request, 'hearth')];
-    if (secret === undefined || secret.length > 255) return undefined;
+    const secret = request.cookies[cookieName(request, sessionCookie)];
+    if (secret?.length !== secretLength) return undefined;
     const row = await this.#deps.database
       .reader<OAuthTables>()
       .selectFrom('browser_sessions')
@@ -132,7 +138,7 @@ export class BrowserSessions {
 
   /** Signs a user out of a browser. @returns the header that deletes the cookie */
   async close(request: BrowserRequest): Promise<string> {
-    const name = cookieName(request, 'hearth');
+    const name = cookieName(request, sessionCookie);
     const secret = request.cookies[name];
     if (secret !== undefined) {
       await this.#deps.database.transaction<OAuthTables, void>(async (writer) => {
@@ -188,7 +194,7 @@ export class SignInMarks {
 
   /** @returns the value for the form, and the header that sets the cookie if the browser has none */
   mark(request: BrowserRequest): { readonly formToken: string; readonly cookie: string | undefined } {
-    const name = cookieName(request, 'hearth_sign_in');
+    const name = cookieName(request, signInCookie);
     const cookie = request.cookies[name];
     if (cookie !== undefined && cookie.length === secretLength) {
       return { formToken: formTokenOf(cookie), cookie: undefined };
@@ -199,7 +205,7 @@ export class SignInMarks {
 
   /** Whether a form was made for this browser. */
   matches(request: BrowserRequest, formToken: string): boolean {
-    const secret = request.cookies[cookieName(request, 'hearth_sign_in')];
+    const secret = request.cookies[cookieName(request, signInCookie)];
     return secret !== undefined && formToken !== '' && formTokenOf(secret) === formToken;
   }
 }

@@ -13,6 +13,7 @@ const maxPause = 30_000;
 export class ServiceBackoff {
   readonly #clock: Clock;
   #failures = 0;
+  /** End of the pause, in milliseconds of the monotonic clock. */
   #until = 0;
 
   constructor(clock: Clock) {
@@ -35,6 +36,6 @@ export class ServiceBackoff {
     this.#failures += 1;
     const excess = this.#failures - failuresBeforePause;
     if (excess < 0) return;
-    this.#until = this.#clock.monotonic() + Math.min(maxPause, firstPause * 2 ** Math.min(excess, 10));
+    this.#until = this.#clock.monotonic() + Math.min(maxPause, firstPause * 2 ** excess);
   }
 }

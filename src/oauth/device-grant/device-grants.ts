@@ -166,17 +166,15 @@ export class DeviceGrants {
   /** Records a poll of a client. @throws OAuthError slow_down when the client polls too often */
   async #poll(hash: string, polledAt: number, now: number): Promise<void> {
     // One second of tolerance for clocks and the network.
-    const isTooOften = now - polledAt < (pollInterval - 1) * 1_000;
-    if (!isTooOften) {
-      await this.#deps.database.transaction<OAuthTables, void>(async (writer) => {
-        await writer
-          .updateTable('oauth_device_grants')
-          .set({ polled_at: now })
-          .where('hash', '=', hash)
-          .execute();
-      });
-    }
-    if (isTooOften) throw new OAuthError('slow_down', `Poll at most every ${pollInterval} seconds`);
+    if (now - polledAt < (pollInterval - 1) * 1_000)
+      throw new OAuthError('slow_down', `Poll at most every ${pollInterval} seconds`);
+    await this.#deps.database.transaction<OAuthTables, void>(async (writer) => {
+      await writer
+        .updateTable('oauth_device_grants')
+        .set({ polled_at: now })
+        .where('hash', '=', hash)
+        .execute();
+    });
   }
 }
 

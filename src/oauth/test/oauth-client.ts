@@ -43,7 +43,7 @@ export class TestBrowser {
     return answer;
   }
 
-  /** Signs in on the page that the answer shows. @returns where the server redirects to */
+  /** Signs in on the page that the answer shows. @returns the response, which redirects */
   async signIn(page: WebAnswer, username: string, password = 'correct horse'): Promise<WebAnswer> {
     const fields = { ...fieldsOf(page.text), username, password };
     return this.post('/_synapse/client/oauth2/sign_in', fields);

@@ -114,7 +114,7 @@ export class Endpoint {
       const sending = sendResult(response, result, this.#gzip && acceptsGzip(exchange));
       if (sending) await sending;
     } catch (failure) {
-      const error = this.#isInvalid(failure) ? await this.#refusal(exchange, failure) : failure;
+      const error = this.#mustCheckAccess(failure) ? await this.#refusal(exchange, failure) : failure;
       const { refused } = this.#route.contract;
       if (refused && !isHandled) await refused(exchange as unknown as RouteRequest, error);
       const failing = this.#fail(exchange, error);
@@ -207,7 +207,8 @@ export class Endpoint {
     exchange.body = checker.check(parseForm(await readBody(exchange.raw, this.#bodyLimit)));
   }
 
-  #isInvalid(error: unknown): boolean {
+  /** Whether the error says that the request is invalid, which the route tells only to users with access. */
+  #mustCheckAccess(error: unknown): boolean {
     const { checkAccess } = this.#route.contract;
     return checkAccess !== undefined && error instanceof MatrixError && error.status === 400;
   }

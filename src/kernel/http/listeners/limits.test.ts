@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, it } from 'node:test';
@@ -50,9 +51,7 @@ describe('connection limits', () => {
     const port = await start();
     const socket = connect(port, '127.0.0.1');
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-    const [first] = (await new Promise((resolve) => socket.once('data', (data) => resolve([data])))) as [
-      Buffer,
-    ];
+    const [first] = (await once(socket, 'data')) as [Buffer];
     assert.match(first.toString(), /\r\nKeep-Alive: timeout=75\r\n/);
     socket.destroy();
     const { server } = listening!;

@@ -80,7 +80,7 @@ const listener = object({
   }),
   request_id_header: option(nullable(string({ minLength: 1 })), {
     description:
-      'A request header whose value becomes part of the request id in the log. Null numbers the requests.',
+      'A request header whose value becomes part of the request id in the log. With null, the id contains a number instead.',
     default: null,
     since: '1.68.0',
   }),

@@ -32,6 +32,7 @@ export class Exchange implements AuthenticationContext {
   readonly raw: IncomingMessage;
   readonly response: ServerResponse;
   readonly params: Readonly<Record<string, string>>;
+  /** The query before its conversion and its check. */
   readonly rawQuery: ParsedQuery;
   /** Start of the request, in milliseconds of the monotonic clock. */
   readonly started: number;
@@ -46,6 +47,7 @@ export class Exchange implements AuthenticationContext {
   origin: string | undefined;
   /** As in `RouteContract`. */
   allowLocked = false;
+  /** As in `RouteContract`. */
   ignoreAssertedUser = false;
   /** The unparsed body, for routes with the body mode `stream`. */
   stream: Readable | undefined;

@@ -52,8 +52,8 @@ export interface LongServerBody {
 }
 
 /**
- * Parses the body of another server, which `scan` has measured. Items that are too deep or too long, and EDUs with too many values,
- * become null.
+ * Parses the body of another server, which `scan` has measured. Items that are too deep or too long, and EDUs with too
+ * many values, become null.
  * @throws MatrixError as `parseJson`
  */
 export async function parseLongServerBody(
