@@ -33,7 +33,7 @@ const paths = {
 
 const anyObject = Type.Object({}, { additionalProperties: true });
 
-/** Source: client-server API, "Client Config". */
+/** Returns the routes that read and change account data. Source: client-server API, "Client Config". */
 export function accountDataRoutes(accountData: AccountData): Route[] {
   const set = {
     method: 'PUT',
@@ -98,7 +98,7 @@ function deletionRoutes(accountData: AccountData): Route[] {
   ];
 }
 
-/** Source: client-server API, "Room Tagging". */
+/** Returns the routes that read and change the tags of rooms. Source: client-server API, "Room Tagging". */
 export function tagRoutes(tags: Tags): Route[] {
   return [
     route(

@@ -10,7 +10,7 @@ const paths = {
 
 const anyObject = Type.Object({}, { additionalProperties: true });
 
-/** Source: client-server API, "Filtering". */
+/** Returns the routes that store and read filters. Source: client-server API, "Filtering". */
 export function filterRoutes(filters: Filters): Route[] {
   return [
     route(

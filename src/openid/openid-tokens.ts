@@ -43,7 +43,7 @@ export class OpenIdTokens {
     deps.jobs.every('openid/clean', lifetime, { run: () => this.#clean() });
   }
 
-  /** @returns a new token, and the seconds until it expires */
+  /** Issues a token. @returns it, and the seconds until it expires */
   async issue(userId: string): Promise<{ token: string; expiresIn: number }> {
     const token = `hot_${randomString(this.#randomness, tokenLength)}`;
     const row = { hash: hashOf(token), user_id: userId, expires_ts: this.#clock.now() + lifetime };
@@ -54,7 +54,7 @@ export class OpenIdTokens {
     return { token, expiresIn: lifetime / 1_000 };
   }
 
-  /** The user to whom a token belongs; `undefined` when it is unknown or has expired. */
+  /** Returns the user to whom a token belongs; `undefined` when it is unknown or has expired. */
   async userOf(token: string): Promise<string | undefined> {
     const row = await this.#database
       .reader<OpenIdTables>()

@@ -38,7 +38,10 @@ const roomEvents = Type.Object({
   ),
 });
 
-/** Source: client-server API, "Server Side Search". @param search absent when the operator has disabled it */
+/**
+ * Returns the route of searches. Source: client-server API, "Server Side Search".
+ * @param search absent when the operator has disabled it
+ */
 export function searchRoutes(search: Search | undefined): Route[] {
   return [
     route(

@@ -142,7 +142,10 @@ export class PreviewMaker {
   }
 }
 
-/** Source: client-server API, `GET /_matrix/client/v1/media/preview_url`. */
+/**
+ * Returns the members of a preview that describe its image.
+ * Source: client-server API, `GET /_matrix/client/v1/media/preview_url`.
+ */
 const propertiesOf = (image: PreviewImage | undefined): JsonObject =>
   image === undefined
     ? {}

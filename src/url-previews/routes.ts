@@ -7,7 +7,7 @@ const query = Type.Object({
   ts: Type.Optional(Type.Integer({ minimum: 0 })),
 });
 
-/** Source: client-server API, `GET /_matrix/client/v1/media/preview_url`. */
+/** Returns the routes of URL previews. Source: client-server API, `GET /_matrix/client/v1/media/preview_url`. */
 export function urlPreviewRoutes(previews: UrlPreviews): Route[] {
   const contracts = [
     ['getUrlPreviewAuthed', '/_proto/client/v1/media/preview_url'],

@@ -12,7 +12,10 @@ export interface CallOptions extends TurnOptions {
   };
 }
 
-/** Source: client-server API, "Voice over IP", and the list of transports of MSC4143 "MatrixRTC". */
+/**
+ * Returns the routes for calls: TURN credentials, and the transports of MatrixRTC.
+ * Source: client-server API, "Voice over IP"; MSC4143 "MatrixRTC".
+ */
 export function callRoutes(options: CallOptions, clock: Clock): Route[] {
   const transports = options.proto_rtc.transports.map(({ type, livekit_service_url: url }) => ({
     type,

@@ -11,7 +11,10 @@ export interface TokenValidityDeps {
   readonly limiter: Limiter;
 }
 
-/** Source: client-server API, "Token-authenticated registration": whether a token is valid. */
+/**
+ * Returns the route that reports whether a registration token is valid.
+ * Source: client-server API, "Token-authenticated registration".
+ */
 export function tokenValidityRoute(
   { registrationTokens, limiter }: TokenValidityDeps,
   options: Pick<AccountOptions, 'enable_registration'>,

@@ -10,7 +10,10 @@ const suspensionPath = '/_proto/client/v1/admin/suspend/:userId';
 const lock = Type.Object({ locked: Type.Boolean() });
 const suspension = Type.Object({ suspended: Type.Boolean() });
 
-/** Source: client-server API, "Server Administration": locks and suspends accounts. */
+/**
+ * Returns the routes by which administrators lock and suspend accounts.
+ * Source: client-server API, "Server Administration".
+ */
 export function lockingRoutes(accounts: Accounts, serverName: string): Route[] {
   return [
     ...suspensionRoutes(accounts, serverName),

@@ -11,7 +11,7 @@ const answer = ({ userId, session }: RegistrationResult) => toSessionResponse(us
 /** Maximum bytes of a registration request, which needs no authentication. */
 const bodyLimit = 65_536;
 
-/** Source: client-server API, "Account registration and management". */
+/** Returns the routes that register users. Source: client-server API, "Account registration and management". */
 export function registrationRoutes(registration: Registration): Route[] {
   return [
     route(

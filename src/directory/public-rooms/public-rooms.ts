@@ -126,7 +126,7 @@ function page(found: readonly ListedRoom[], place: ListPlace | undefined, limit:
 const tokenBeside = (room: ListedRoom, direction: ListPlace['direction']): string =>
   encodePlace({ direction, joinedMembers: room.joined_members, roomId: room.room_id });
 
-/** Source: client-server API, "PublishedRoomsChunk". */
+/** Returns a room as an entry of the list of public rooms. Source: client-server API, "PublishedRoomsChunk". */
 function listEntry(room: ListedRoom): JsonObject {
   return {
     room_id: room.room_id,

@@ -114,7 +114,7 @@ export class RemoteRooms {
   }
 }
 
-/** Source: server-server API, `GET /hierarchy/{roomId}`. Malformed values count as absent. */
+/** Reads a response to `GET /hierarchy/{roomId}` of the server-server API. Malformed values count as absent. */
 function treeFromJson(roomId: string, answer: JsonObject): RemoteTree | undefined {
   const room = isJsonObject(answer['room']) ? descriptionFromJson(answer['room']) : undefined;
   if (!room || room.roomId !== roomId) return undefined;

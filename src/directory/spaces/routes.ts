@@ -5,7 +5,10 @@ import type { RoomSummaries } from './room-summaries.ts';
 
 const via = Type.Object({ via: Type.Optional(Type.Array(Type.String(), { maxItems: 100 })) });
 
-/** Source: client-server API, "Room Summary API" and "Spaces"; with the unstable paths. */
+/**
+ * Returns the routes of summaries and hierarchies of rooms.
+ * Source: client-server API, "Room Summary API" and "Spaces"; with the unstable paths.
+ */
 export function spaceRoutes(summaries: RoomSummaries, hierarchy: SpaceHierarchy): Route[] {
   return [
     route(

@@ -4,7 +4,10 @@ import type { RoomDescription } from '../room-stats/room-description.ts';
 /** The only algorithm that the specification lets a summary name. */
 const knownEncryption = 'm.megolm.v1.aes-sha2';
 
-/** Source: client-server API, "RoomSummary" of the definitions. */
+/**
+ * Returns the summary of a room for clients and servers.
+ * Source: client-server API, "RoomSummary" of the definitions.
+ */
 export function summaryJson(room: RoomDescription): JsonObject {
   return {
     room_id: room.roomId,

@@ -39,7 +39,10 @@ function decodeFrom(token: string): string {
   return roomId;
 }
 
-/** Source: client-server API, "Mutual rooms"; with the unstable path. */
+/**
+ * Returns the route that lists the rooms that a user shares with another user.
+ * Source: client-server API, "Mutual rooms"; with the unstable path.
+ */
 export function mutualRoomRoutes(engine: RoomReader): Route[] {
   const text = Type.Optional(Type.String());
   return [

@@ -11,7 +11,7 @@ const maxResults = 50;
 /** Maximum characters of a search term: the longest user id or display name. */
 const maxTermLength = 1_000;
 
-/** Source: client-server API, "User directory". */
+/** Returns the route that searches users. Source: client-server API, "User directory". */
 export function userDirectoryRoutes(directory: UserDirectory): Route[] {
   return [
     route(

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from '../json.ts';
 
-/** Source: client-server API, "m.room.history_visibility". */
+/** The values of `history_visibility`. Source: client-server API, "m.room.history_visibility". */
 export type HistoryVisibility = 'world_readable' | 'shared' | 'invited' | 'joined';
 
 export type Membership = 'invite' | 'join' | 'knock' | 'leave' | 'ban';

@@ -58,7 +58,7 @@ function underride(
   return { kind: 'underride', ruleId, enabled: true, conditions, actions };
 }
 
-/** Source: MSC4306, "New Push Rules", under their unstable names. */
+/** A rule for messages in threads, under its unstable name. Source: MSC4306, "New Push Rules". */
 function postcontent(
   name: string,
   subscribed: boolean,

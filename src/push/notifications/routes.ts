@@ -9,7 +9,7 @@ const defaultLimit = 20;
 /** Maximum number of notifications on a page. */
 const maxNotifications = 100;
 
-/** Source: client-server API, "Listing notifications". */
+/** Returns the route that lists notifications. Source: client-server API, "Listing notifications". */
 export function notificationRoutes(notifications: Notifications): Route[] {
   return [
     route(

@@ -24,7 +24,7 @@ const actionsPath = pathOf('global/:kind/:ruleId/actions');
 /** Validated by the protocol functions, which throw the errors that the specification requires. */
 const anyObject = Type.Unsafe<JsonObject>(Type.Object({}));
 
-/** Source: client-server API, "Push Rules: API". */
+/** Returns the routes that read and change push rules. Source: client-server API, "Push Rules: API". */
 export function pushRuleRoutes(rules: PushRules): Route[] {
   return [
     ...rulesetRoutes(rules),

@@ -35,7 +35,10 @@ const removal = Type.Object({
 });
 const unbindResult = Type.Object({ id_server_unbind_result: Type.String() });
 
-/** Source: client-server API, "Adding account administrative contact information". */
+/**
+ * Returns the routes by which users list, add, publish and remove their addresses.
+ * Source: client-server API, "Adding account administrative contact information".
+ */
 export function addressRoutes(deps: AddressRoutesDeps): Route[] {
   return [listRoute(deps), ...additionRoutes(deps), publicationRoute(deps), ...removalRoutes(deps)];
 }

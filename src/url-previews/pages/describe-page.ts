@@ -61,7 +61,7 @@ function openGraph(metas: PageElements['metas']): Record<string, string> {
   );
 }
 
-/** Source: https://developer.x.com/en/docs/x-for-websites/cards/overview/markup */
+/** Returns the Twitter card of a page. Source: https://developer.x.com/en/docs/x-for-websites/cards/overview/markup */
 function twitterCard(metas: PageElements['metas']): Record<string, string> {
   return withoutEmpty({
     'og:title': metas.get('twitter:title'),
@@ -88,7 +88,7 @@ function pictureOf({ images }: PageElements, base: string): string | undefined {
 const hrefOf = ({ links }: PageElements, rel: string) =>
   links.find((link) => link.rel.split(/\s+/).includes(rel))?.href;
 
-/** Source: oEmbed specification, 4 "Discovery". */
+/** Whether a link leads to oEmbed data. Source: oEmbed specification, 4 "Discovery". */
 const isOEmbed = ({ rel, type }: PageElements['links'][number]) =>
   rel.split(/\s+/).includes('alternate') &&
   /^(application\/json|text\/xml|application\/xml)\+oembed$/.test(type);
