@@ -130,6 +130,28 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await put('/account_data/org.example.y', content)).status, 200);
     });
 
+    it('account data of a user has at most 10 MiB together with its types, and a deleted piece counts, too', async () => {
+      await start();
+      const addDeleted = (from: number, count: number) =>
+        server.database.batch([
+          {
+            sql: 'insert into account_data (user_id, room_id, type, content, position) values (?, ?, ?, ?, ?)',
+            rows: Array.from({ length: count }, (_, index) => [
+              '@alice:test',
+              '',
+              `${from + index}`.padEnd(250, 'x'),
+              '{}',
+              1,
+            ]),
+          },
+        ]);
+      await addDeleted(0, 34_000);
+      assert.equal((await put('/account_data/a', { a: 1 })).status, 200);
+      await addDeleted(34_000, 2_000);
+      assert.deepEqual(codeOf(await put('/account_data/b', { a: 1 })), [413, 'M_TOO_LARGE']);
+      assert.equal((await put('/account_data/a', { a: 2 })).status, 200);
+    });
+
     it('account data is published on its stream, and changesSince returns it only when its last change lies between the two positions', async () => {
       await start();
       const facts: unknown[] = [];

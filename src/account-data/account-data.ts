@@ -4,11 +4,13 @@ import { invalidParam, type JsonObject, MatrixError, notFound, tooLarge } from '
 import {
   type AccountDataEntry,
   type AccountDataKey,
+  bytesOf,
+  bytesOfPiece,
   readChanges,
-  readContentBytes,
   readEntries,
   readEntry,
   readGlobalTypes,
+  readStoredBytes,
   replaceEntry,
   writeEntry,
 } from './store.ts';
@@ -39,7 +41,7 @@ const isDeleted = (content: JsonObject) => Object.keys(content).length === 0;
 /** Maximum bytes of one piece of account data that a client sets. */
 export const maxPieceBytes = 1024 * 1024;
 
-/** Maximum bytes of all account data of a user: an initial sync reads all of it. */
+/** Maximum bytes of all account data of a user, as counted by `bytesOfPiece`: an initial sync reads all of it. */
 const maxTotalBytes = 10 * 1024 * 1024;
 
 /** Maximum bytes of a type. */
@@ -189,16 +191,14 @@ export class AccountData {
 /** Returns new content; `undefined` changes nothing. */
 type Change = (content: JsonObject | undefined) => JsonObject | undefined;
 
-const bytesOf = (content: JsonObject) => Buffer.byteLength(JSON.stringify(content));
-
 /** Allows content that is not longer than what it replaces. @throws MatrixError M_TOO_LARGE */
 async function requireSpace(
   writer: Writer<AccountDataTables>,
   key: AccountDataKey,
   content: JsonObject,
 ): Promise<void> {
-  const { total, ofPiece } = await readContentBytes(writer, key);
-  const added = bytesOf(content) - ofPiece;
+  const { total, ofPiece } = await readStoredBytes(writer, key);
+  const added = bytesOfPiece(key, content) - ofPiece;
   if (added > 0 && total + added > maxTotalBytes)
     throw tooLarge('All account data of a user has at most 10 MiB: delete some');
 }

@@ -121,19 +121,29 @@ export async function readChanges(
   return toEntries(rows);
 }
 
-/** Bytes of the content of account data. */
-export interface ContentBytes {
-  /** Of all account data of the user. */
+/** Bytes that each piece of account data counts besides its content, type and room id: many short pieces take space, too. */
+const pieceOverhead = 50;
+
+/** Returns how many bytes a piece of account data counts. */
+export const bytesOfPiece = ({ roomId = '', type }: AccountDataKey, content: JsonObject): number =>
+  pieceOverhead + Buffer.byteLength(roomId) + Buffer.byteLength(type) + bytesOf(content);
+
+/** Returns the bytes of content as it is stored. */
+export const bytesOf = (content: JsonObject): number => Buffer.byteLength(JSON.stringify(content));
+
+/** Bytes of stored account data, counted as by `bytesOfPiece`. */
+export interface StoredBytes {
+  /** Of all account data of the user, with deleted pieces. */
   readonly total: number;
   /** Of one piece of account data; 0 if there is none. */
   readonly ofPiece: number;
 }
 
-export async function readContentBytes(
+export async function readStoredBytes(
   reader: Reader<AccountDataTables>,
   { userId, roomId = '', type }: AccountDataKey,
-): Promise<ContentBytes> {
-  const bytes = sql<number>`octet_length(content)`;
+): Promise<StoredBytes> {
+  const bytes = sql<number>`${sql.lit(pieceOverhead)} + octet_length(room_id) + octet_length(type) + octet_length(content)`;
   const isPiece = sql`room_id = ${roomId} and type = ${type}`;
   const row = await reader
     .selectFrom('account_data')
