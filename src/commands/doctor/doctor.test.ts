@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { freePort } from '../../../test/support/network/free-port.ts';
@@ -8,6 +10,7 @@ import { checkConfigurationFiles } from './checks/configuration.ts';
 import type { Finding } from './finding.ts';
 import { jsonReport, textReport } from './report.ts';
 import { assertFound, doctorSubject, problemsIn } from './test/doctor-subject.ts';
+import { asOtherUser } from './test/other-user.ts';
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`hearth doctor on ${database}`, () => {
@@ -119,6 +122,15 @@ for (const database of selectedDatabases(import.meta.url)) {
           found.filter(({ name }) => name === 'configuration-permissions'),
           [],
         );
+      });
+
+      it('advises to run the command as the user of the server where a file of the configuration cannot be read', () => {
+        const path = join(subject.folder, 'private.yaml');
+        writeFileSync(path, 'server_name: example.org\n', { mode: 0o000 });
+        const loaded = asOtherUser(() => loadConfigurationFiles([path], { environment: {} }));
+        const asUser = /^run this command as the user of the server/;
+        const found = checkConfigurationFiles([path], loaded);
+        assertFound(found, 'configuration-error', 'error', /permission is denied/, asUser);
       });
     });
 

@@ -42,6 +42,7 @@ export {
   unfinishedRestoreOf,
 } from './open.ts';
 export { databaseOptions } from './options.ts';
+export { maxConnections } from './postgres/pool-sizes.ts';
 export { withSnapshot } from './snapshot.ts';
 export { claimFile } from './sqlite/claim.ts';
 export { compactSqliteFile } from './sqlite/compact.ts';

@@ -25,6 +25,13 @@ export function checkBackups(examination: Examination): readonly Finding[] {
   }
   if (last === undefined) return [warning('backup-none', 'No backup is known.', fix)];
   const age = clock.now() - last.createdTs;
-  const text = `The last backup (${last.target}) is ${age < 2 * day ? `${Math.max(0, Math.floor(age / hour))} hours` : `${Math.floor(age / day)} days`} old.`;
+  const text = `The last backup (${last.target}) is ${ageText(age)} old.`;
   return [age > maxDays * day ? warning('backup-old', text, fix) : ok('backup', text)];
+}
+
+/** Returns an age in hours below two days, and in days from then on. */
+function ageText(age: number): string {
+  if (age >= 2 * day) return `${Math.floor(age / day)} days`;
+  const hours = Math.max(0, Math.floor(age / hour));
+  return hours === 1 ? '1 hour' : `${hours} hours`;
 }

@@ -65,11 +65,16 @@ function timeFindings(where: string, { validFrom, validTo }: FoundCertificate, n
   return [
     warning(
       'certificate-expires',
-      `${where}: the certificate expires on ${date(validTo)}, in ${Math.floor((validTo - now) / day)} days.`,
+      `${where}: the certificate expires on ${date(validTo)}, in ${daysText(validTo - now)}.`,
       renew,
     ),
   ];
 }
+
+const daysText = (time: number) => {
+  const days = Math.floor(time / day);
+  return days === 1 ? '1 day' : `${days} days`;
+};
 
 /** Codes of OpenSSL for a chain whose intermediate certificates are missing. */
 const incomplete = new Set([

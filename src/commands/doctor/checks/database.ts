@@ -5,6 +5,7 @@ import {
   databaseOptions,
   dataStoreEntries,
   inspectDatabase,
+  maxConnections,
 } from '../../../kernel/database/index.ts';
 import { silentLogger } from '../../../kernel/observability/index.ts';
 import { migrations, stateMigrations } from '../../../slices.ts';
@@ -156,7 +157,7 @@ function postgresSettings(
       ),
     );
   }
-  const needed = (options.connections?.max ?? 10) + 3;
+  const needed = maxConnections(options);
   if (connections && connections.maximum < needed) {
     findings.push(
       error(

@@ -1,4 +1,4 @@
-import { OutboundError, type OutboundResponse } from '../../../kernel/outbound/index.ts';
+import { OutboundError, type OutboundResponse, type Target } from '../../../kernel/outbound/index.ts';
 import type { Examination } from '../examination.ts';
 
 /** Milliseconds until the public name must have answered a request. */
@@ -28,12 +28,8 @@ export async function requestUrl(
   }
 }
 
-export interface PublicEndpoint {
-  readonly host: string;
-  readonly port: number;
-  readonly tlsName: string | undefined;
-  readonly authority: string;
-}
+/** The address of a server, as another server discovers it. */
+export type PublicEndpoint = Pick<Target, 'host' | 'port' | 'tlsName' | 'authority'>;
 
 /** Requests a path of an endpoint like another server does. */
 export async function requestEndpoint(

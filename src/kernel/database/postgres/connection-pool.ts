@@ -3,26 +3,18 @@ import type { Logger } from '../../observability/logger.ts';
 import { type DatabaseTimings, type PoolUse, timed } from '../statistics.ts';
 import { Disconnected, typedError } from './errors.ts';
 import type { PostgresOptions } from './options.ts';
+import { defaultConnections, type Purpose, poolSizes } from './pool-sizes.ts';
 import { FailedWithoutEffect } from './retry.ts';
 import { Session } from './session.ts';
 import { StatementNames } from './statement-names.ts';
 import { portableTypes } from './values.ts';
 
 const defaults = {
-  connections: { min: 1, max: 10 },
   connectTimeout: 10_000,
   scanLimit: 300_000,
   /** Milliseconds after which an idle connection above the minimum is closed. */
   idleTimeout: 30_000,
 };
-/** Maximum number of concurrent scans. */
-const maxScanners = 2;
-
-/**
- * `main`: transactions and short reads; `scanning`: long reads; `claiming`: the lease, which must not wait for other work;
- * `upkeep`: `VACUUM` and `REINDEX`.
- */
-type Purpose = 'main' | 'scanning' | 'claiming' | 'upkeep';
 
 /** A pool of connections with the same settings. */
 export class ConnectionPool {
@@ -104,7 +96,7 @@ function settingsOf(purpose: Purpose, { scanLimit = defaults.scanLimit }: Postgr
 }
 
 function poolConfig(options: PostgresOptions, purpose: Purpose): PoolConfig {
-  const connections = options.connections ?? defaults.connections;
+  const connections = options.connections ?? defaultConnections;
   const config: PoolConfig = {
     pipeline: true,
     types: portableTypes,
@@ -113,7 +105,7 @@ function poolConfig(options: PostgresOptions, purpose: Purpose): PoolConfig {
     connectionTimeoutMillis: options.connectTimeout ?? defaults.connectTimeout,
     idleTimeoutMillis: defaults.idleTimeout,
     min: purpose === 'main' ? connections.min : 0,
-    max: { main: connections.max, scanning: maxScanners, claiming: 1, upkeep: 1 }[purpose],
+    max: poolSizes(options)[purpose],
   };
   const { host, port, user, password, database, ssl, transactionsPerConnection } = options;
   if (host !== undefined) config.host = host;
