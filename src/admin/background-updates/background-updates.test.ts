@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { openContents } from '../../../test/support/databases/database-contents.ts';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { TestClient } from '../../../test/support/users/test-client.ts';
+import { Jobs, jobMigrations } from '../../kernel/jobs/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
 import { Administration } from '../test/administration.ts';
+import { BackgroundUpdates } from './background-updates.ts';
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('background_updates of the admin API', () => {
@@ -111,6 +115,37 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(refused, [400, 'M_INVALID_PARAM']);
       const invalid = await admin.refused('POST', '/v1/background_updates/enabled', { enabled: 'yes' });
       assert.equal(invalid[0], 400);
+    });
+  });
+});
+
+forSelectedDatabases(import.meta.url, (open) => {
+  describe('BackgroundUpdates', () => {
+    it('calls the function that beforeUpdateBatch returns also after a batch that fails', async () => {
+      const database = await open(jobMigrations);
+      const clock = manualClock();
+      const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });
+      const steps: string[] = [];
+      const begun = Promise.withResolvers<void>();
+      const beforeUpdateBatch = async () => {
+        steps.push('before');
+        return () => void steps.push('after');
+      };
+      const update = {
+        name: 'failing',
+        count: async () => 1,
+        async next(): Promise<undefined> {
+          steps.push('batch');
+          begun.resolve();
+          throw new Error('the batch fails');
+        },
+      };
+      const updates = new BackgroundUpdates({ database, clock, jobs, beforeUpdateBatch }, [update]);
+      await jobs.start();
+      await updates.start('failing');
+      await begun.promise;
+      await jobs.stop();
+      assert.deepEqual(steps, ['before', 'batch', 'after']);
     });
   });
 });

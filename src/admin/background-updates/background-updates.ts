@@ -8,7 +8,7 @@ export interface BackgroundUpdatesDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly jobs: Jobs;
-  /** Runs before each batch; supplied by modules. @returns a function to call after the batch */
+  /** Runs before each batch; supplied by modules. @returns a function to call after the batch, also when it fails */
   readonly beforeUpdateBatch?: ((batch: RunningUpdate) => Promise<() => void>) | undefined;
   /** Chooses the number of rows of the next batch; supplied by modules. `undefined` means the default. */
   readonly updateBatchSize?: ((batch: RunningUpdate) => Promise<number | undefined>) | undefined;
@@ -109,9 +109,13 @@ export class BackgroundUpdates {
       const began = clock.monotonic();
       const before = { name: update.name, rows: state.rows, duration: state.duration };
       const ended = await beforeUpdateBatch?.(before);
-      const size = (await updateBatchSize?.(before)) ?? defaultBatchSize;
-      const batch = await update.next(state.after, size);
-      ended?.();
+      let batch: Awaited<ReturnType<BackgroundUpdate['next']>>;
+      try {
+        const size = (await updateBatchSize?.(before)) ?? defaultBatchSize;
+        batch = await update.next(state.after, size);
+      } finally {
+        ended?.();
+      }
       if (batch === undefined) return state;
       const duration = state.duration + (clock.monotonic() - began);
       state = { ...state, after: batch.last, rows: state.rows + batch.rows, duration };
