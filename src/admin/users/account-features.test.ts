@@ -46,7 +46,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const features = { msc3881: true, msc3575: true, msc4222: true };
       assert.deepEqual(await admin.do('GET', path), { features });
       assert.deepEqual(await admin.do('PUT', path, { features: { msc3881: true, msc3575: true } }), {});
-      for (const refused of [{ msc3881: false }, { msc1: true }]) {
+      for (const refused of [{ msc3881: false }, { msc1: true }, { toString: true }]) {
         assert.deepEqual(await admin.refused('PUT', path, { features: refused }), [400, 'M_INVALID_PARAM']);
       }
       assert.equal((await admin.refused('PUT', path, { features: {} }))[0], 400);

@@ -42,7 +42,8 @@ export function experimentalFeatureRoutes(users: LocalUsers): Route[] {
       async ({ params: { userId }, body }) => {
         await users.get(userId);
         for (const [name, isOn] of Object.entries(body.features)) {
-          if (!(name in features)) throw invalidParam(`'${name}' is not a known experimental feature`);
+          if (!Object.hasOwn(features, name))
+            throw invalidParam(`'${name}' is not a known experimental feature`);
           if (!isOn) throw invalidParam(`'${name}' is on for all users and cannot be turned off`);
         }
         return {};
