@@ -10,17 +10,19 @@ const quantifiers = new Set('?*+{');
  */
 export function literalPrefix(pattern: string): string {
   if (pattern.includes('|')) return '';
+  // Characters rather than UTF-16 units: a quantifier applies to a whole character.
+  const characters = Array.from(pattern);
   let text = '';
-  for (let at = pattern.startsWith('^') ? 1 : 0; at < pattern.length; at++) {
-    let character = pattern[at]!;
+  for (let at = characters[0] === '^' ? 1 : 0; at < characters.length; at++) {
+    let character = characters[at]!;
     if (character === '\\') {
-      const escaped = pattern[at + 1];
+      const escaped = characters[at + 1];
       // Letters and digits after a backslash are classes and assertions.
       if (escaped === undefined || !special.has(escaped)) return text;
       character = escaped;
       at++;
     } else if (special.has(character)) return text;
-    if (quantifiers.has(pattern[at + 1] ?? '')) return text;
+    if (quantifiers.has(characters[at + 1] ?? '')) return text;
     text += character;
   }
   return text;

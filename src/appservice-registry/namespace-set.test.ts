@@ -51,6 +51,8 @@ describe('NamespaceSet', () => {
       ['@\\w+', '@'],
       ['(?i)@irc', ''],
       ['@irc\\.?x', '@irc'],
+      ['#irc😀?_', '#irc'],
+      ['#irc😀_.*', '#irc😀_'],
     ] as const) {
       assert.equal(literalPrefix(pattern), prefix, pattern);
     }
