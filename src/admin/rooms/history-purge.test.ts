@@ -200,13 +200,6 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
     });
 
-    it('POST /join joins a user to a room of other servers through the servers in server_name', async () => {
-      const roomId = await ben.createRoom();
-      const path = `/v1/join/${enc(roomId)}`;
-      const body = { user_id: anna.id };
-      assert.deepEqual(await admin.do('POST', path, body, { server_name: 'b.test' }), { room_id: roomId });
-    });
-
     it('refuses purges of unknown rooms or up to unknown events with 404, and up to events of other rooms or without a bound with 400', async () => {
       const roomId = await anna.createRoom();
       const other = await anna.say(await anna.createRoom(), 'elsewhere');

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import { SeveralServers } from '../../../test/support/other-servers/several-servers.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { type ClientEventJson, enc, TestClient } from '../../../test/support/users/test-client.ts';
 import { Administration } from '../test/administration.ts';
@@ -68,6 +69,23 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         400,
         'M_INVALID_PARAM',
       ]);
+    });
+
+    it('POST /join joins a user to a room of other servers through the servers in server_name', async () => {
+      const { several, servers } = await SeveralServers.open(kind, ['a.test', 'b.test']);
+      try {
+        const adminOfA = await Administration.open(servers[0]);
+        const cleo = await servers[0].registerClient('cleo');
+        const roomId = await (await servers[1].registerClient('dora')).createRoom({ preset: 'public_chat' });
+        const path = `/v1/join/${enc(roomId)}`;
+        assert.deepEqual(await adminOfA.do('POST', path, { user_id: cleo.id }, { server_name: 'b.test' }), {
+          room_id: roomId,
+        });
+        const { joined_rooms: joined } = await cleo.do('GET', '/joined_rooms');
+        assert.deepEqual(joined, [roomId]);
+      } finally {
+        await several.stop();
+      }
     });
 
     it('POST /join, /make_room_admin and DELETE /rooms/{roomId} refuse deactivated users, and /make_room_admin also local users without an account', async () => {

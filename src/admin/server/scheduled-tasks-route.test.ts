@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { eventually } from '../../../test/clients/eventually.ts';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
@@ -27,7 +28,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           result: unknown;
         }[];
       const deletionTasks = () => tasks({ action_name: 'rooms/deletion', resource_id: String(delete_id) });
-      while ((await deletionTasks())[0]?.status !== 'complete') await admin.do('GET', '/v1/server_version');
+      await eventually(
+        'the deletion of the room',
+        async () => (await deletionTasks())[0]?.status === 'complete',
+      );
       assert.deepEqual(((await deletionTasks())[0]!.result as { kicked: string[] }).kicked, ['@anna:test']);
       assert.equal((await tasks({ status: 'complete' })).at(-1)?.resource_id, delete_id);
       assert.equal((await tasks({ status: 'complete', dir: 'b', limit: 1 }))[0]?.resource_id, delete_id);
