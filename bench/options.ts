@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import type { TargetKind } from './target.ts';
 
 export interface Options {
   /** Names of scenarios; an empty list selects all. */
@@ -30,6 +31,8 @@ Starts Hearth and the ceiling, runs the same load on both in alternating rounds,
   --json FILE          also writes the results as JSON
 `;
 
+const targetKinds: readonly string[] = ['hearth', 'ceiling', 'peer'] satisfies TargetKind[];
+
 /** @throws TypeError that names the wrong option */
 export function readOptions(args: readonly string[]): Options {
   const { values } = parseArgs({
@@ -47,6 +50,11 @@ export function readOptions(args: readonly string[]): Options {
       help: { type: 'boolean', default: false },
     },
   });
+  for (const kind of values.without) {
+    if (!targetKinds.includes(kind)) {
+      throw new TypeError(`--without must be one of ${targetKinds.join(', ')}, not "${kind}"`);
+    }
+  }
   return {
     scenarios: values.scenario,
     rounds: positive('rounds', values.rounds ?? (values.quick ? '1' : '3')),

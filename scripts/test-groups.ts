@@ -4,11 +4,15 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /**
- * Test files per process. Loading the sources and compiling hot code takes longer than the tests of most files. Tests of
- * whole servers, in `test/`, run first, and then those of slices, in groups that become smaller, so that
- * all processes end at about the same time.
+ * Number of test files of whole servers, in `test/`, in one process. Processes run many files, because loading the sources
+ * and compiling hot code takes longer than the tests of most files.
  */
 const filesOfServers = 40;
+
+/**
+ * Limits of the number of test files of slices, in `src/`, in one process. They run after the tests of whole servers, in
+ * groups that become smaller, so that all processes end at about the same time.
+ */
 const filesOfSlices = { max: 90, min: 32 };
 
 /** Number of groups into which the remaining tests of slices are divided to find the size of the next group. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach } from 'node:test';
 
-/** Milliseconds without the begin or the end of a test after which a process of tests is ended. */
+/** Milliseconds without the start or the end of a test after which the test process is ended. */
 const maxSilence = 10 * 60_000;
 
 /** Milliseconds between two checks. */

@@ -8,17 +8,17 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 /** Adds media to the ceiling: a stream from the request to a flushed file, and one from the file to the response. */
 export function addBareStreams(app: FastifyInstance): void {
-  const place = (id: string) => join(tmpdir(), `hearth-ceiling-${process.pid}-${id}`);
+  const pathOf = (id: string) => join(tmpdir(), `hearth-ceiling-${process.pid}-${id}`);
   app.addContentTypeParser('application/octet-stream', (_request, _body, done) => done(null));
   app.post('/_matrix/media/v3/upload', async (request: FastifyRequest) => {
     const id = randomUUID();
-    await pipeline(request.raw, createWriteStream(place(id), { flush: true }));
+    await pipeline(request.raw, createWriteStream(pathOf(id), { flush: true }));
     return { content_uri: `mxc://ceiling/${id}` };
   });
   app.get<{ Params: { id: string } }>(
     '/_matrix/client/v1/media/download/:server/:id',
     async ({ params }, reply) => {
-      const path = place(params.id);
+      const path = pathOf(params.id);
       const { size } = await stat(path);
       return reply
         .header('content-length', size)

@@ -73,13 +73,12 @@ try {
   for (const sql of schema) connection.run(sql, []);
   const best = { with: Number.POSITIVE_INFINITY, without: Number.POSITIVE_INFINITY };
   for (let round = 0; round <= rounds; round++) {
-    const [withSavepoint, withoutSavepoint] = [costOf(connection, true), costOf(connection, false)];
+    const withSavepoint = costOf(connection, true);
+    const withoutSavepoint = costOf(connection, false);
     // The first round is ignored: the database is empty.
-    if (round > 0)
-      Object.assign(best, {
-        with: Math.min(best.with, withSavepoint),
-        without: Math.min(best.without, withoutSavepoint),
-      });
+    if (round === 0) continue;
+    best.with = Math.min(best.with, withSavepoint);
+    best.without = Math.min(best.without, withoutSavepoint);
   }
   connection.close();
   const ratio = (best.with / best.without).toFixed(2);

@@ -21,9 +21,14 @@ import { OperationRunner } from '../../src/kernel/database/sqlite/operation-runn
 import type { Executor } from '../../src/kernel/database/sqlite/protocol.ts';
 import { WorkerClient } from '../../src/kernel/database/sqlite/worker-client.ts';
 import { noStatistics } from '../../src/kernel/database/statistics.ts';
+import { median } from '../load/statistics.ts';
 
+/** Milliseconds of a measurement. */
 const duration = 1_500;
+
+/** Number of measurements of each thread, of which the median is printed. */
 const rounds = 3;
+
 const { privateKey } = generateKeyPairSync('ed25519');
 const body = JSON.stringify({ type: 'm.room.message', content: { body: 'x'.repeat(400) } });
 
@@ -144,8 +149,6 @@ async function measure(
     loopDelay: delay.percentile(99) / 1e6 - 1,
   };
 }
-
-const median = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
 const parent = process.argv[2] ?? tmpdir();
 const connections = { main: mainThread, worker: workerThread };

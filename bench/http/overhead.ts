@@ -7,6 +7,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { median } from '../load/statistics.ts';
 
 const connections = 16;
 const rounds = 5;
@@ -92,8 +93,4 @@ function client(port: number, end: number): Promise<number> {
       }
     });
   });
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 }

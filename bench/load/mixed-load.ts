@@ -27,7 +27,7 @@ const typing = JSON.stringify({ typing: true, timeout: 20_000 });
 
 /**
  * Simulates a busy server: users send requests at the same time, on connections of their own, while others
- * wait for news.
+ * wait in long polls.
  */
 export class MixedLoad {
   /** Number of finished operations. */
@@ -59,9 +59,9 @@ export class MixedLoad {
     return this.#rooms[randomInt(this.#rooms.length)]!;
   }
 
-  /** Sends a request about some room. */
-  async call(user: Account, method: string, rest: string, body?: string): Promise<Buffer> {
-    const path = `/_matrix/client/v3/rooms/${encodeURIComponent(this.someRoom())}${rest}`;
+  /** Sends a request about some room. @param endpoint the part of the path after the room id, with the query */
+  async call(user: Account, method: string, endpoint: string, body?: string): Promise<Buffer> {
+    const path = `/_matrix/client/v3/rooms/${encodeURIComponent(this.someRoom())}${endpoint}`;
     return expectOk(await user.connection.request(method, path, body), path);
   }
 
@@ -87,7 +87,7 @@ export class MixedLoad {
   }
 }
 
-/** Waits for news with one long poll after the other, until `isOpen` is false. */
+/** Syncs with one long poll after the other, until `isOpen` returns false. */
 export async function poll(user: Account, isOpen: () => boolean): Promise<void> {
   let since = nextBatch(await user.sync({ timeout: '0', set_presence: 'offline' }));
   while (isOpen()) {

@@ -18,7 +18,11 @@ export const appservices: Scenario<undefined> = {
       operation: 'programs',
       runsOnce: true,
       goals: [
-        hearthGoal('CPU us per event that no service gets', { atMost: 20 }, ({ figures }) => figures['none']),
+        hearthGoal(
+          'CPU us per event that no service receives',
+          { atMost: 20 },
+          ({ figures }) => figures['none'],
+        ),
         hearthGoal(
           'CPU us per event that all 100 services receive',
           { atMost: 2_000 },

@@ -10,8 +10,11 @@ interface Setup {
 }
 
 const memberCount = 2_000;
-const concurrency = 8;
 
+/** Number of members who join at the same time. */
+const concurrentJoins = 8;
+
+/** Number of members who read the room at the same time. */
 const readers = 8;
 
 /** Members of one room who read all of its state or members again and again. */
@@ -38,7 +41,7 @@ export const roomState: Scenario<Setup> = {
   async prepare(target) {
     const members = await registerAccounts(target, memberCount);
     const room = await members[0]!.createPublicRoom();
-    await inParallel(memberCount - 1, concurrency, (index) => members[index + 1]!.join(room));
+    await inParallel(memberCount - 1, concurrentJoins, (index) => members[index + 1]!.join(room));
     for (const { connection } of members.slice(readers)) connection.close();
     return { members: members.slice(0, readers), room };
   },

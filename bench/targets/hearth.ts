@@ -13,10 +13,9 @@ const buildScript = join(import.meta.dirname, '../../scripts/build.ts');
 export async function startHearth(usePostgres: boolean): Promise<Target> {
   execFileSync(process.execPath, [buildScript, '--if-changed']);
   const postgres = usePostgres ? await postgresDatabase() : undefined;
-  // Without the cache of complete sync responses, which would be measured instead of the work.
-  const settings = { caches: { sync_response_cache_duration: '0s' } };
   const server = await HearthProcess.create({
-    ...settings,
+    // Turns off the cache of complete sync responses, which would be measured instead of the work.
+    caches: { sync_response_cache_duration: '0s' },
     ...(postgres && { database: postgres.settings }),
   });
   await server.start();
