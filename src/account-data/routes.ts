@@ -31,6 +31,9 @@ const paths = {
   ],
 } as const;
 
+/** Maximum bytes of a request that sets a tag. */
+const maxTagRequestBytes = 65_536;
+
 const anyObject = Type.Object({}, { additionalProperties: true });
 
 /** Returns the routes that read and change account data. Source: client-server API, "Client Config". */
@@ -121,7 +124,7 @@ export function tagRoutes(tags: Tags): Route[] {
         path: paths.tag,
         auth: 'user',
         body: Type.Object({ order: Type.Optional(Type.Number()) }, { additionalProperties: true }),
-        bodyLimit: 65_536,
+        bodyLimit: maxTagRequestBytes,
       },
       async ({ params: { userId, roomId, tag }, requester, body }) => {
         checkOwner(requester, userId, roomId);

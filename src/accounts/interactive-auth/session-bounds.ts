@@ -10,6 +10,9 @@ const maxPerOwner = 100;
 /** Maximum number of users and addresses whose sessions are counted. */
 const ownersInMemory = 10_000;
 
+/** Estimated bytes of the hash of a session id in memory. */
+const hashBytes = 80;
+
 /** Bounds the sessions of interactive authentication, since clients can start them without an account. */
 export class SessionBounds {
   readonly #limiter: Limiter;
@@ -21,7 +24,7 @@ export class SessionBounds {
     this.#sessions = caches.create('interactive_auth_sessions', {
       size: ownersInMemory,
       maxBytes: 4 * MiB,
-      sizeOf: (sessions) => 80 * sessions.length,
+      sizeOf: (sessions) => hashBytes * sessions.length,
       fixed: true,
     });
     this.#limiter = limiter;

@@ -24,15 +24,13 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('upgrades a guest to a full user of the same name by guest_access_token', async () => {
       await server.start();
       const guest = (await server.register({}, '?kind=guest')).body;
-      const [other, user] = [
-        (await server.register({}, '?kind=guest')).body,
-        await server.accounts.register('alice'),
-      ];
+      const otherGuest = (await server.register({}, '?kind=guest')).body;
+      const user = await server.accounts.register('alice');
       const username = /^@(\d+):/.exec(guest['user_id'] as string)?.[1] ?? '';
       const parameters = { username, password: 'password', device_id: 'PHONE', auth: dummy };
       const token = guest['access_token'] as string;
       await server.refuses(400, 'M_INVALID_USERNAME', parameters);
-      for (const wrong of ['unknown', other['access_token'], user.token]) {
+      for (const wrong of ['unknown', otherGuest['access_token'], user.token]) {
         await server.refuses(403, 'M_FORBIDDEN', { ...parameters, guest_access_token: wrong });
       }
       await server.refuses(400, 'M_BAD_JSON', { ...parameters, guest_access_token: 5 });

@@ -136,7 +136,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('requires the configured verification stages', async () => {
       const stage: Stage = {
         type: 'm.login.recaptcha',
-        params: () => ({ public_key: 'ask Bob' }),
+        params: () => ({ public_key: 'site key' }),
         verify: ({ response }) => {
           if (response !== 'right') throw new MatrixError(401, 'M_UNAUTHORIZED', 'Wrong response');
           return response;
@@ -149,7 +149,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const parameters = { username: 'alice', password: 'password' };
       const challenge = await server.register(parameters);
       assert.deepEqual(challenge.body['flows'], [{ stages: ['m.login.recaptcha', 'm.login.dummy'] }]);
-      assert.deepEqual(challenge.body['params'], { 'm.login.recaptcha': { public_key: 'ask Bob' } });
+      assert.deepEqual(challenge.body['params'], { 'm.login.recaptcha': { public_key: 'site key' } });
       const auth = { type: 'm.login.recaptcha', session: challenge.body['session'] };
       const failed = await server.register({ ...parameters, auth: { ...auth, response: 'wrong' } });
       assert.deepEqual([failed.status, failed.body['errcode']], [401, 'M_UNAUTHORIZED']);

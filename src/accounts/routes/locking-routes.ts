@@ -4,7 +4,7 @@ import { forbidden, invalidParam, notFound, serverOfUser } from '../../protocol/
 import type { Accounts } from '../accounts.ts';
 import type { User } from '../user-store.ts';
 
-const path = '/_proto/client/v1/admin/lock/:userId';
+const lockPath = '/_proto/client/v1/admin/lock/:userId';
 const suspensionPath = '/_proto/client/v1/admin/suspend/:userId';
 
 const lock = Type.Object({ locked: Type.Boolean() });
@@ -18,14 +18,21 @@ export function lockingRoutes(accounts: Accounts, serverName: string): Route[] {
   return [
     ...suspensionRoutes(accounts, serverName),
     route(
-      { operationId: 'getAdminLockUser', method: 'GET', path, auth: 'admin', response: lock },
+      { operationId: 'getAdminLockUser', method: 'GET', path: lockPath, auth: 'admin', response: lock },
       async ({ params: { userId } }) => {
         const { isLocked } = await accountToModerate(accounts, userId, serverName);
         return { locked: isLocked };
       },
     ),
     route(
-      { operationId: 'setAdminLockUser', method: 'PUT', path, auth: 'admin', body: lock, response: lock },
+      {
+        operationId: 'setAdminLockUser',
+        method: 'PUT',
+        path: lockPath,
+        auth: 'admin',
+        body: lock,
+        response: lock,
+      },
       async ({ params: { userId }, body: { locked } }) => {
         await accountToModerate(accounts, userId, serverName);
         await accounts.setLocked(userId, locked);

@@ -14,7 +14,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       const database = await open([...jobMigrations, ...accountValidityMigrations]);
       const clock = manualClock();
       const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });
-      const [ending, renewed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      /** Resolves when the validity ends: the account is read before it is locked. */
+      const ending = Promise.withResolvers<void>();
+      /** Lets the end of the validity continue. */
+      const renewed = Promise.withResolvers<void>();
       let isLocked = false;
       const validity = new AccountValidity({
         database,
@@ -35,7 +38,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await validity.renew('@ann:test', clock.now() - 1);
       await ending.promise;
       const renewal = validity.renew('@ann:test', clock.now() + 1_000);
-      // Gives the renewal time to run, if it does not wait for the end of the validity.
+      // Without the mutex, the renewal would be stored during these transactions.
       for (let done = 0; done < 10; done += 1) await database.transaction(async () => undefined);
       renewed.resolve();
       await renewal;

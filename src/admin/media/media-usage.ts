@@ -159,7 +159,6 @@ export class MediaUsage {
     const tables = this.#database.scanner<Tables>();
     if (!hasPeriod(filter)) return tables.selectFrom('media_usage as s');
     const { from, until } = filter;
-    const [mayBeLater, mayBeEarlier] = [isFrom(from, 's.last_at'), isUntil(until, 's.first_at')];
     const isWhollyInPeriod = sql<boolean>`(${isFrom(from, 's.first_at')} and ${isUntil(until, 's.last_at')})`;
     /** Returns a subquery for a value of the uploads of the user `s` in the period, without its closing parenthesis. */
     const ofUploads = (value: RawBuilder<unknown>) =>
@@ -175,8 +174,9 @@ export class MediaUsage {
         sum(sql`s.files`, sql`count(*)`).as('files'),
         sum(sql`s.bytes`, sql`cast(coalesce(sum(m.size), 0) as bigint)`).as('bytes'),
       ])
-      .where(mayBeLater)
-      .where(mayBeEarlier)
+      // Excludes users whose uploads are all before or all after the period.
+      .where(isFrom(from, 's.last_at'))
+      .where(isUntil(until, 's.first_at'))
       // The limit makes databases look up the uploads of each user; for `exists` they would read the uploads of all users.
       .where(sql<boolean>`(${isWhollyInPeriod} or ${ofUploads(sql`1`)} limit 1) is not null)`);
     return tables.selectFrom(users.as('s')) as unknown as Users;

@@ -18,6 +18,16 @@ const rowsAtOnce = 2_000;
 /** Milliseconds for which pages are taken from rows that were read ahead. */
 const maxAge = 60_000;
 
+/** Estimated bytes of a list without its rows. */
+const listBytes = 100;
+
+/** Estimated bytes of a row without its key. */
+const rowBytes = 150;
+
+/** Estimates the bytes of a list in memory: a text takes at most two bytes for each of its UTF-16 units. */
+const sizeOf = ({ rows }: RowsAhead) =>
+  rows.reduce((sum, row) => sum + rowBytes + 2 * String(row.cursor_key).length, listBytes);
+
 /**
  * Caches the keys of many rows after a page, for lists whose order is computed from many rows for each read, so that most
  * of the next pages need no such computation.
@@ -28,10 +38,7 @@ export class ReadAhead {
 
   constructor({ caches, clock }: { readonly caches: CacheRegistry; readonly clock: Clock }) {
     this.#clock = clock;
-    this.#lists = caches.create('admin_rows_ahead', {
-      maxBytes: 2 * MiB,
-      sizeOf: ({ rows }) => rows.reduce((sum, row) => sum + 150 + 2 * String(row.cursor_key).length, 100),
-    });
+    this.#lists = caches.create('admin_rows_ahead', { maxBytes: 2 * MiB, sizeOf });
   }
 
   /**

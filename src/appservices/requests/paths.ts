@@ -1,8 +1,10 @@
 import { toDeclaredSpelling, toMatrixSpelling } from '../../kernel/http/index.ts';
 
 /**
- * The paths that a service serves. The database contains these words: paths below `/_matrix` (`ecosystem`) or below
- * `/_proto` (`documents`), or the legacy paths without a prefix (application service API, "Legacy routes").
+ * The paths that a service serves, by the words that the database contains:
+ * - `ecosystem`: paths below `/_matrix`;
+ * - `documents`: paths below `/_proto`;
+ * - `legacy`: the paths without a prefix (application service API, "Legacy routes").
  */
 export type Spelling = 'ecosystem' | 'documents' | 'legacy';
 

@@ -186,7 +186,7 @@ async function untilDone(
       const status = await session.call('GET', path);
       if (status['status'] === 'complete') return status;
       if (status['status'] === 'failed')
-        throw new CommandFailure(`the server failed: ${printable(String(status['error']))}`);
+        throw new CommandFailure(`the server could not complete this: ${printable(String(status['error']))}`);
       show(status, progress);
       await stayAlive(sleep(systemClock, wait));
     }

@@ -21,7 +21,9 @@ export interface Outcome {
  * @param home the folder with the stored logins
  */
 export async function run(home: string, ...args: readonly string[]): Promise<Outcome> {
-  let [out, progress, failure] = ['', '', ''];
+  let out = '';
+  let progress = '';
+  let failure = '';
   const program = createProgram({
     stdout: { write: (text) => (out += text) },
     stderr: { isTTY: true, write: (text) => (progress += text) },
@@ -117,7 +119,7 @@ export function administeredServer(database: 'sqlite' | 'postgres'): Administere
       return adminToken;
     },
     file,
-    succeeds: succeeds,
+    succeeds,
     fails,
     json,
     request,
