@@ -31,6 +31,9 @@ const minBackoff = 1_000;
 /** Maximum milliseconds of a backoff. */
 const maxBackoff = 3_600_000;
 
+/** Returns the milliseconds of the backoff after a number of consecutive failures. */
+const backoffAfter = (failures: number): number => Math.min(minBackoff * 2 ** (failures - 1), maxBackoff);
+
 /** Maximum number of pending events for a gateway that does not answer. */
 const maxPending = 1_000;
 
@@ -50,6 +53,8 @@ export class HttpPusher {
   #hasWork = false;
   /** Whether the unread count may have changed since the gateway received it. */
   #badgeIsStale = false;
+  /** Number of consecutive steps that failed in this server; failures of the gateway are counted in the database. */
+  #failedSteps = 0;
   #timer: Timer | undefined;
   /**
    * Position of the event that the gateway may have received already, because its request timed out. After a restart, this
@@ -108,13 +113,15 @@ export class HttpPusher {
       let step: Step;
       try {
         step = await this.#step();
+        this.#failedSteps = 0;
       } catch (error) {
         if (this.#deps.stopping.aborted) return;
         this.#deps.log.error(
           { err: error, pusher: this.#id },
           'A notification could not be prepared, or its outcome could not be stored',
         );
-        step = this.#wait(minBackoff);
+        this.#failedSteps += 1;
+        step = this.#wait(backoffAfter(this.#failedSteps));
       }
       // Work that was added during the step may end the wait: a client that sets its pusher again ends the backoff.
       if (step !== 'go on' && !this.#hasWork) return;
@@ -206,7 +213,7 @@ export class HttpPusher {
     const { clock, log, metrics } = this.#deps;
     metrics.countOutcome('failed');
     const failures = pusher.failures + 1;
-    const backoff = Math.min(minBackoff * 2 ** (failures - 1), maxBackoff);
+    const backoff = backoffAfter(failures);
     const now = clock.now();
     const { userId, appId, failingSince = now } = pusher;
     log.warn(

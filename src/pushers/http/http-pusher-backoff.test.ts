@@ -10,11 +10,15 @@ import { readPushers, writePusher } from '../store.ts';
 import type { PusherTables } from '../tables.ts';
 import { HttpPusher, type HttpPusherDeps } from './http-pusher.ts';
 
-const hour = 3_600_000;
+const minute = 60_000;
+const hour = 60 * minute;
 const day = 24 * hour;
 
 forSelectedDatabases(import.meta.url, (open) => {
-  /** Opens a pusher whose gateway fails each request while `gateway.isDown`. */
+  /**
+   * Opens a pusher whose gateway fails each request while `gateway.isDown`, and whose notifications cannot be prepared
+   * while `preparation.isBroken`.
+   */
   const openPusher = async () => {
     const database = await open(pusherMigrations);
     const clock = manualClock();
@@ -34,6 +38,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const reader = database.reader<PusherTables>();
     const pusherId = (await readPushers(reader, [owner.userId]))[0]!.id;
     const gateway = { isDown: true, attempts: 0, received: [] as number[] };
+    const preparation = { isBroken: false, attempts: 0 };
     const outcomes = new Map<PushOutcomeName, number>();
     const pusher = new HttpPusher(
       pusherId,
@@ -50,7 +55,11 @@ forSelectedDatabases(import.meta.url, (open) => {
           },
         },
         notifications: {
-          event: async () => ({}),
+          event: async () => {
+            preparation.attempts += 1;
+            if (preparation.isBroken) throw new Error('The event cannot be read');
+            return {};
+          },
           ofEvent: async (_: unknown, { stream }: { stream: number }) => stream,
         },
         unread: { of: async () => 1 },
@@ -71,13 +80,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       await pusher.paused();
     };
     const passTime = async (time: number) => {
-      for (let passed = 0; passed < time; passed += hour) {
-        clock.advance(hour);
+      for (let passed = 0; passed < time; passed += minute) {
+        clock.advance(minute);
         await pusher.paused();
       }
     };
     const pendingStreams = async () => (await readPending(reader, pusherId, 100)).map(({ stream }) => stream);
-    return { gateway, addPendingEvent, passTime, pendingStreams, outcomes };
+    return { gateway, preparation, addPendingEvent, passTime, pendingStreams, outcomes };
   };
 
   describe('HttpPusher during an outage of its gateway', () => {
@@ -103,6 +112,20 @@ forSelectedDatabases(import.meta.url, (open) => {
       gateway.isDown = false;
       await passTime(hour);
       assert.deepEqual(gateway.received, [2]);
+    });
+  });
+
+  describe('HttpPusher while its notifications cannot be prepared', () => {
+    it('tries again about once an hour, and sends the pending events afterwards', async () => {
+      const { gateway, preparation, addPendingEvent, passTime } = await openPusher();
+      gateway.isDown = false;
+      preparation.isBroken = true;
+      await addPendingEvent(1);
+      await passTime(day);
+      assert.ok(preparation.attempts > 12 && preparation.attempts < 40, `${preparation.attempts} attempts`);
+      preparation.isBroken = false;
+      await passTime(hour);
+      assert.deepEqual(gateway.received, [1]);
     });
   });
 });
