@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../json.ts';
-import { duplicateAnnotation } from './annotations.ts';
 import { relationOf } from './relation.ts';
 
 const relatesTo = (value: JsonValue): JsonObject => ({ body: 'x', 'm.relates_to': value });
@@ -48,12 +47,5 @@ describe('relationOf', () => {
         relationOf(relatesTo(value as JsonValue));
       }),
     );
-  });
-});
-
-describe('duplicateAnnotation', () => {
-  it('returns the error M_DUPLICATE_ANNOTATION with status 400', () => {
-    const { status, errcode } = duplicateAnnotation();
-    assert.deepEqual([status, errcode], [400, 'M_DUPLICATE_ANNOTATION']);
   });
 });

@@ -3,39 +3,14 @@ import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
-import { mentions, UnreliableDatabase } from '../../../test/support/databases/unreliable-database.ts';
+import { mentions } from '../../../test/support/databases/unreliable-database.ts';
 import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
+import { textsIn, timelineOf } from '../../../test/support/rooms/timeline.ts';
+import { openUnreliableRooms } from '../../../test/support/rooms/unreliable-rooms.ts';
 import { jsonFacts, Stream } from '../../kernel/streams/index.ts';
 import { roomVersions } from '../../protocol/index.ts';
-import type { RoomFact } from '../stored-event.ts';
-
-const allEvents = { limit: 1_000, direction: 'forward' } as const;
-
-async function timelineOf({ engine }: RoomsUnderTest, roomId: string) {
-  const head = await engine.heads.get(roomId);
-  return head ? engine.events.timeline(head.roomNid, allEvents) : [];
-}
-
-/** Returns the texts of the messages in a room, as they are on disk. */
-async function textsIn(fixture: RoomsUnderTest, roomId: string): Promise<unknown[]> {
-  const events = await timelineOf(fixture, roomId);
-  return events.map(({ event }) => event.content['body']).filter((body) => body !== undefined);
-}
 
 forSelectedDatabases(import.meta.url, (open) => {
-  /** Opens rooms on a database whose writes fail when `fails` returns true. */
-  const openUnreliable = async () => {
-    let database: UnreliableDatabase | undefined;
-    const fixture = await RoomsUnderTest.open(open, [], {
-      wrapDatabase: (inner) => {
-        database = new UnreliableDatabase(inner);
-        return database;
-      },
-    });
-    assert.ok(database);
-    return { fixture, database };
-  };
-
   describe('sending an event of a local user (EventAppender.append)', () => {
     it('resolves when the event can be read from memory and from disk', async () => {
       const fixture = await RoomsUnderTest.open(open);
@@ -53,7 +28,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.engine.settled();
       await turn();
       assert.equal(isAnswered, false);
-      slowerWrite.complete('now');
+      slowerWrite.complete('the slower write');
       await join;
       assert.deepEqual(await userRooms.withMembership(bob, 'join'), [roomId]);
     });
@@ -89,7 +64,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('publishes no event that is not on disk yet', async () => {
-      const { fixture, database } = await openUnreliable();
+      const { fixture, database } = await openUnreliableRooms(open);
       const roomId = await fixture.room(alice);
       const writing = Promise.withResolvers<void>();
       database.delay = () => writing.promise;
@@ -122,7 +97,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('signs and writes many events before a long turn of the event loop is over', async () => {
-      const { fixture, database } = await openUnreliable();
+      const { fixture, database } = await openUnreliableRooms(open);
       const roomId = await fixture.room(alice);
       await Promise.all(['these', 'start', 'the signer'].map((text) => fixture.say(alice, roomId, text)));
       let turnIsOver = false;
@@ -148,7 +123,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('commits an event without waiting for other rooms, but after earlier events of its own room', async () => {
-      const { fixture, database } = await openUnreliable();
+      const { fixture, database } = await openUnreliableRooms(open);
       const [aliceRoom, bobRoom] = [await fixture.room(alice), await fixture.room(bob)];
       const written: string[] = [];
       const isWriting = Promise.withResolvers<void>();
@@ -237,7 +212,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('rejects when the equal event that is being sent could not be stored', async () => {
-      const { fixture, database } = await openUnreliable();
+      const { fixture, database } = await openUnreliableRooms(open);
       const roomId = await fixture.room(alice);
       database.fails = (statements) => mentions(statements, 'doomed');
       const set = () => fixture.rooms.sending.state(sender, roomId, topic, { topic: 'doomed' });
@@ -246,116 +221,6 @@ forSelectedDatabases(import.meta.url, (open) => {
         results.map(({ status }) => status),
         ['rejected', 'rejected'],
       );
-    });
-  });
-
-  describe('events whose commit fails (EventWriter)', () => {
-    it('removes the events from memory and continues from the events on disk', async () => {
-      const { fixture, database } = await openUnreliable();
-      const facts: RoomFact[] = [];
-      const roomId = await fixture.room(alice, bob);
-      const kept = await fixture.say(alice, roomId, 'kept');
-      fixture.engine.stream.subscribe((fact) => facts.push(fact));
-      database.fails = () => true;
-      const failedSends = await Promise.allSettled([
-        fixture.say(bob, roomId, 'lost'),
-        fixture.leave(bob, roomId),
-        fixture.redact(alice, roomId, kept),
-      ]);
-      assert.ok(failedSends.every(({ status }) => status === 'rejected'));
-      database.fails = () => false;
-      assert.equal(facts.length, 0);
-      assert.equal((await fixture.engine.heads.get(roomId))?.membership(bob), 'join');
-      assert.equal((await fixture.engine.events.getById(kept))?.redactedBy, undefined);
-      await fixture.say(bob, roomId, 'again');
-      assert.deepEqual(await textsIn(fixture, roomId), ['kept', 'again']);
-      assert.equal(facts.length, 1);
-      assert.equal(fixture.streams.current, facts[0]?.stored.stream);
-      const restarted = await fixture.restart(open);
-      assert.deepEqual(await textsIn(restarted, roomId), ['kept', 'again']);
-      await restarted.say(bob, roomId, 'and again');
-    });
-
-    it('rejects later events of the room with the reason why the earlier event could not be stored', async () => {
-      const { fixture, database } = await openUnreliable();
-      const roomId = await fixture.room(alice);
-      const writeBegun = Promise.withResolvers<void>();
-      const { promise, resolve } = Promise.withResolvers<void>();
-      database.delay = (statements) => {
-        if (!mentions(statements, 'doomed')) return undefined;
-        writeBegun.resolve();
-        return promise;
-      };
-      database.fails = (statements) => mentions(statements, 'doomed');
-      const first = assert.rejects(fixture.say(alice, roomId, 'doomed'), /the disk is full/);
-      await writeBegun.promise;
-      const second = assert.rejects(fixture.say(alice, roomId, 'behind it'), (error: Error) => {
-        assert.equal(error.message, 'an earlier event of the room could not be stored');
-        assert.equal((error.cause as Error).message, 'the disk is full');
-        return true;
-      });
-      await fixture.database.transaction(async () => undefined);
-      resolve();
-      await Promise.all([first, second]);
-    });
-
-    it('commits the events of other rooms that shared the batch', async () => {
-      const { fixture, database } = await openUnreliable();
-      const [aliceRoom, bobRoom] = [await fixture.room(alice), await fixture.room(bob)];
-      database.fails = (statements) => mentions(statements, 'poison');
-      const [goodResult, badResult, later] = await Promise.allSettled([
-        fixture.say(alice, aliceRoom, 'good'),
-        fixture.say(bob, bobRoom, 'poison'),
-        fixture.say(bob, bobRoom, 'built on poison'),
-      ]);
-      assert.deepEqual(
-        [goodResult.status, badResult.status, later.status],
-        ['fulfilled', 'rejected', 'rejected'],
-      );
-      await fixture.say(bob, bobRoom, 'healthy');
-      assert.deepEqual(await textsIn(fixture, aliceRoom), ['good']);
-      assert.deepEqual(await textsIn(fixture, bobRoom), ['healthy']);
-    });
-
-    it('sends an event that could not be stored when the client repeats its transaction id', async () => {
-      const { fixture, database } = await openUnreliable();
-      const roomId = await fixture.room(alice);
-      const sender = { userId: alice, deviceId: 'DEVICE' };
-      const send = () =>
-        fixture.rooms.sending.message(sender, roomId, { type: 'm', content: { body: 'once' } }, 'txn');
-      database.fails = () => true;
-      await assert.rejects(send());
-      database.fails = () => false;
-      const eventId = await send();
-      assert.equal(await send(), eventId);
-      assert.deepEqual(await textsIn(fixture, roomId), ['once']);
-    });
-  });
-
-  describe('repeated transaction ids (TransactionIds)', () => {
-    it('deduplicates events by device, path, room and transaction id, also concurrently and after a restart', async () => {
-      const first = await RoomsUnderTest.open(open);
-      const [aliceRoom, bobRoom] = [await first.room(alice), await first.room(alice)];
-      const device = { userId: alice, deviceId: 'ONE' };
-      const send = (
-        fixture: RoomsUnderTest,
-        roomId = aliceRoom,
-        type = 'm',
-        sender = device,
-        txnId = 'txn',
-      ) => fixture.rooms.sending.message(sender, roomId, { type, content: {} }, txnId);
-      const [eventId, repeatedId] = await Promise.all([send(first), send(first)]);
-      assert.equal(repeatedId, eventId);
-      const otherIds = [
-        await send(first, bobRoom),
-        await send(first, aliceRoom, 'n'),
-        await send(first, aliceRoom, 'm', { userId: alice, deviceId: 'TWO' }),
-        await send(first, aliceRoom, 'm', device, 'other txn'),
-      ];
-      assert.equal(new Set([eventId, ...otherIds]).size, 5);
-      const second = await first.restart(open);
-      assert.equal(await send(second), eventId);
-      assert.equal(await send(second, bobRoom), otherIds[0]);
     });
   });
 });

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
-import { UnreliableDatabase } from '../../../test/support/databases/unreliable-database.ts';
 import { isThorough } from '../../../test/support/inputs/thoroughness.ts';
 import { ann, ben, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
-import type { Database } from '../../kernel/database/index.ts';
+import { openUnreliableRooms } from '../../../test/support/rooms/unreliable-rooms.ts';
 import { BackgroundSigner } from '../../kernel/signing/index.ts';
 import { LocalStreams, type Reserve, Sequence } from '../../kernel/streams/index.ts';
 import { PreparedCurrentState } from '../placement/states/prepared-current-state.ts';
@@ -256,7 +255,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('a write that fails between the reservation of a position and the commit', () => {
     for (const [name, prepare] of Object.entries(operations)) {
       for (const when of ['before', 'after'] as const) {
-        it(`delays no stream and leaves the room in memory as it is on disk: ${name}, ${when} the step`, async () => {
+        it(`delays no stream and leaves the room in memory as it is on disk: ${name}, a step fails ${when} its work`, async () => {
           const fixture = await RoomsUnderTest.open(open);
           const attempt = async (failing?: FailingCall) => {
             const operation = await prepare(fixture);
@@ -302,17 +301,15 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('loads the head of the room again only after its committing events have settled', async () => {
       const [writeBegun, writeReleased] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      let slowDatabase: UnreliableDatabase | undefined;
-      const wrapDatabase = (database: Database) => (slowDatabase = new UnreliableDatabase(database));
-      const fixture = await RoomsUnderTest.open(open, [], { wrapDatabase });
+      const { fixture, database } = await openUnreliableRooms(open);
       const roomId = await fixture.room(alice);
-      slowDatabase!.delay = () => {
+      database.delay = () => {
         writeBegun.resolve();
         return writeReleased.promise;
       };
       const first = fixture.say(alice, roomId, 'on its way');
       await writeBegun.promise;
-      slowDatabase!.delay = () => undefined;
+      database.delay = () => undefined;
       const fault = new Fault(fixture, { step: staging, number: 1, when: 'before' });
       await assert.rejects(fixture.say(alice, roomId, 'fails'), /fails/);
       fault.end();

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ManualClock, manualClock } from '../../../../test/support/clocks/manual-clock.ts';
 import { forSelectedDatabases, type OpenDatabase } from '../../../../test/support/databases/databases.ts';
-import { UnreliableDatabase } from '../../../../test/support/databases/unreliable-database.ts';
 import { joinWithoutMembers } from '../../../../test/support/rooms/partial-room.ts';
-import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import { alice, type RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import { openUnreliableRooms } from '../../../../test/support/rooms/unreliable-rooms.ts';
 import type { Reserve, StreamWriter } from '../../../kernel/streams/index.ts';
 import { splitStateMapKey } from '../../../protocol/index.ts';
 import type { RoomReader } from '../../room-reader.ts';
@@ -25,11 +25,7 @@ function fastClock(): ManualClock & { readonly reads: number } {
 /** Opens a room that alice has joined with omit_members, and sends events to it. */
 async function joinWithPartialState(open: OpenDatabase, messageCount: number) {
   const clock = fastClock();
-  let unreliable: UnreliableDatabase | undefined;
-  const fixture = await RoomsUnderTest.open(open, [], {
-    clock,
-    wrapDatabase: (database) => (unreliable = new UnreliableDatabase(database)),
-  });
+  const { fixture, database: unreliable } = await openUnreliableRooms(open, { clock });
   const { timeline } = fixture.engine;
   const { room, complete } = await joinWithoutMembers(fixture, alice);
   const sent: string[] = [];
@@ -45,7 +41,7 @@ async function joinWithPartialState(open: OpenDatabase, messageCount: number) {
           };
     sent.push((await timeline.append(room.roomId, draft)).event.eventId);
   }
-  return { fixture, clock, room, sent, complete, unreliable: unreliable! };
+  return { fixture, clock, room, sent, complete, unreliable };
 }
 
 /** Returns the largest number of positions that were reserved in one turn of the event loop during `work`. */
