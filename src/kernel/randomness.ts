@@ -27,6 +27,9 @@ export function randomString(
   return text;
 }
 
+/** Number of letters in the opaque part of room ids and event ids that this server chooses: no two are equal in practice. */
+export const opaqueIdLength = 18;
+
 /** Returns `length` letters, for room ids, device ids and similar identifiers. */
 export const randomLetters = (randomness: Randomness, length: number) =>
   randomString(randomness, length, letters);

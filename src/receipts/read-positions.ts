@@ -7,6 +7,12 @@ import type { Receipt } from './receipt.ts';
 /** Maximum number of pairs of a user and a room whose read positions are cached. */
 const maxCached = 100_000;
 
+/** Estimated bytes of the cached read positions of a user in a room, besides their threads. */
+const entryBytes = 120;
+
+/** Estimated bytes of a read position in a thread. */
+const threadBytes = 80;
+
 /** A user in a room. */
 interface UserInRoom {
   readonly userId: string;
@@ -27,7 +33,7 @@ export class ReadPositions {
     this.#cached = caches.create('read_positions', {
       size: maxCached,
       maxBytes: 8 * MiB,
-      sizeOf: ({ size }) => 120 + 80 * size,
+      sizeOf: ({ size }) => entryBytes + threadBytes * size,
     });
     this.#receipts = new LoadTogether((readers) => loadReceipts(readers, load));
   }

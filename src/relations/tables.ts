@@ -17,6 +17,7 @@ export interface RelationTables {
     ts: number;
     /** Depth of the child. */
     depth: number;
+    /** Position of the child on the timeline; negative for backfilled events. */
     stream: number;
   };
   /** One row per thread, to list threads by their latest replies. */

@@ -104,6 +104,7 @@ function factOf(
     stored,
     end: end && {
       group: end.group,
+      // JSON leaves out an undefined `stateGroup`.
       extremities: end.extremities.map((extremity) => ({ ...extremity, stateGroup: extremity.stateGroup })),
     },
     stateChanges: stateChanges.map(({ nid, ...change }) => ({

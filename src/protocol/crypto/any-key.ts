@@ -3,8 +3,8 @@ import { VerifyKey } from './ed25519.ts';
 import { signaturesOf, signingInput } from './signed-json.ts';
 
 /**
- * Maximum pairs of key and signature to try, so that one event cannot cost seconds. Honest invites need one
- * or two.
+ * Maximum number of pairs of key and signature to try, so that checking one event cannot take seconds. Honest
+ * invites need one or two.
  */
 const MAX_ATTEMPTS = 256;
 

@@ -76,7 +76,8 @@ export function buildEvent(draft: EventDraft, version: RoomVersion, signer: Even
 }
 
 /**
- * Stands for the signature of a new event that is not signed yet, because the size limit includes the signature.
+ * Stands for the signature (64 bytes in unpadded base64) while a new event is measured, because the size limit
+ * includes the signature.
  */
 const signaturePlaceholder = 'A'.repeat(86);
 

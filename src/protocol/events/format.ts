@@ -6,7 +6,7 @@ import { isHashRoomId } from '../identifiers/room-ids.ts';
 import { isRawNumber, numberOf } from '../json/raw-number.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
-import { MAX_AUTH_EVENTS, MAX_PREV_EVENTS } from './limits.ts';
+import { MAX_AUTH_EVENTS, MAX_FIELD_LENGTH, MAX_PREV_EVENTS } from './limits.ts';
 
 /**
  * Whether the number of auth and previous events of an event is limited. Old events may reference more events
@@ -101,7 +101,7 @@ function checkReferences(
 }
 
 function isId(value: unknown): boolean {
-  return typeof value === 'string' && value.startsWith('$') && fitsCodePoints(value, 255);
+  return typeof value === 'string' && value.startsWith('$') && fitsCodePoints(value, MAX_FIELD_LENGTH);
 }
 
 function isPair(value: unknown): boolean {

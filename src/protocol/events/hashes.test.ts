@@ -59,9 +59,9 @@ suite('content hash and signature: examples of the specification', () => {
   for (const { name, event, hash, signature } of examples) {
     test(`hashes and signs ${name}`, () => {
       assert.equal(contentHash(new CanonicalEvent(event, version)), hash);
-      const text = new CanonicalEvent(event, version);
-      text.hashes = { sha256: hash };
-      assert.equal(key.sign(text.signingInput), signature);
+      const canonical = new CanonicalEvent(event, version);
+      canonical.hashes = { sha256: hash };
+      assert.equal(key.sign(canonical.signingInput), signature);
     });
   }
 });

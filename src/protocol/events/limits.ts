@@ -8,8 +8,8 @@ import type { RoomVersion } from '../room-versions.ts';
  */
 export const MAX_EVENT_BYTES = 65_536;
 
-/** Maximum size of each of `limitedFields`, in the unit of the room version. */
-const MAX_FIELD = 255;
+/** Maximum length of each of `limitedFields`, in bytes or code points as the room version counts them. */
+export const MAX_FIELD_LENGTH = 255;
 
 /** Maximum number of auth events of an event. Source: "Event format" of each room version. */
 export const MAX_AUTH_EVENTS = 10;
@@ -29,8 +29,8 @@ export function checkSize(pdu: Pdu, json: string, version: RoomVersion): void {
   const fits = version.fieldLimits === 'bytes' ? fitsBytes : fitsCodePoints;
   for (const field of limitedFields) {
     const value = pdu[field];
-    if (typeof value === 'string' && !fits(value, MAX_FIELD)) {
-      throw tooLarge(`The ${field} of an event may have at most ${MAX_FIELD} ${version.fieldLimits}`);
+    if (typeof value === 'string' && !fits(value, MAX_FIELD_LENGTH)) {
+      throw tooLarge(`The ${field} of an event may have at most ${MAX_FIELD_LENGTH} ${version.fieldLimits}`);
     }
   }
 }

@@ -35,8 +35,8 @@ for (const [id, version] of roomVersions) {
       assert.throws(() => parsePdu({ ...pdu, ...changes }, version), error, JSON.stringify(changes));
     const accepts = (changes: JsonObject) => parsePdu({ ...pdu, ...changes }, version);
 
-    test('requires all mandatory members', () => {
-      const needed = [
+    test('requires all mandatory fields', () => {
+      const mandatory = [
         'type',
         'sender',
         'content',
@@ -45,12 +45,14 @@ for (const [id, version] of roomVersions) {
         'room_id',
         'hashes',
         'signatures',
+        'auth_events',
+        'prev_events',
       ];
-      for (const key of [...needed, 'auth_events', 'prev_events']) refuses({ [key]: undefined });
+      for (const key of mandatory) refuses({ [key]: undefined });
       if (version.eventId === 'origin') refuses({ event_id: undefined });
     });
 
-    test('requires the right types of members', () => {
+    test('requires the right types of fields', () => {
       for (const key of ['content', 'hashes', 'signatures']) {
         for (const value of [null, [], 'text', 1, written('1.0')]) refuses({ [key]: value });
       }
@@ -159,7 +161,7 @@ test('receivePdu takes the room id of a version 12 create event from its event i
 });
 
 suite('receivePdu: hostile events', () => {
-  /** Valid events with up to three members replaced by other values. */
+  /** Valid events with up to three fields replaced by other values. */
   const mutated = anyRoomVersion.chain((version) => {
     const pdu = pduOf(version);
     const hostile = fc.oneof(

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { anyRoomVersion, canonicalValue } from '../../../test/protocol/arbitrary.ts';
 import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
-import { roomVersions } from '../room-versions.ts';
+import { type RoomVersion, roomVersions } from '../room-versions.ts';
 import { buildEvent } from './build.ts';
 import { redactEvent } from './integrity.ts';
 import {
@@ -18,7 +18,7 @@ const key = newSigningKey('policy_server');
 const policy = { serverName: 'policy.test', key: key.publicKey };
 const origin = { serverName: 'a.test', key: newSigningKey('a') };
 
-function message(version: NonNullable<ReturnType<typeof roomVersions.get>>, body: string) {
+function message(version: RoomVersion, body: string) {
   return buildEvent(
     {
       type: 'm.room.message',

@@ -8,6 +8,7 @@ interface KeptFields {
 }
 
 interface Rules {
+  /** The top-level keys of an event that a redaction keeps. */
   readonly event: ReadonlySet<string>;
   /** The fields of `content` that a redaction keeps, by event type; none for other types. */
   readonly content: Readonly<Record<string, true | KeptFields>>;

@@ -58,8 +58,8 @@ function decode(bytes: Uint8Array): string {
 }
 
 // Matches a number (or a part of a string that looks like one, which only costs time) with a fraction, an
-// exponent, a negative zero or more digits than every double holds. Linear, because it backtracks over one
-// run of digits at most.
+// exponent, a negative zero or 16 digits, because a double holds each number of up to 15 digits. Linear, because it
+// backtracks over one run of digits at most.
 const nonCanonicalNumber = /(?:^|[:,[\s])(?:-?(?:\d+[.eE]|\d{16})|-0)/;
 
 function mayHoldLoneSurrogate(text: string): boolean {

@@ -42,6 +42,7 @@ const NO_MEMBER = { userId: '' };
 
 /**
  * Compiles a default rule. Conditions that are the same for all members are evaluated once for each event.
+ * @param slot the rule's index among the default rules, under which an event keeps the shared result
  */
 function compileDefault(rule: DefaultRule, slot: number): PushMatcher {
   const test = allOf((rule.conditions ?? []).map(compileCondition)) ?? never;
@@ -51,12 +52,13 @@ function compileDefault(rule: DefaultRule, slot: number): PushMatcher {
   return (event, member) => event.sharedResult(slot, shared) && matchesMember(event, member);
 }
 
-const DEFAULT_TESTS: ReadonlyMap<string, PushMatcher> = new Map(
+const DEFAULT_MATCHERS: ReadonlyMap<string, PushMatcher> = new Map(
   DEFAULT_RULES.map((rule, slot) => [defaultRuleKey(rule.kind, rule.ruleId), compileDefault(rule, slot)]),
 );
 
-function compileTest(kind: RuleKind, rule: JsonObject): PushMatcher | undefined {
-  const known = rule['default'] === true && DEFAULT_TESTS.get(`${kind}/${String(rule['rule_id'])}`);
+function compileMatcher(kind: RuleKind, rule: JsonObject): PushMatcher | undefined {
+  const known =
+    rule['default'] === true && DEFAULT_MATCHERS.get(defaultRuleKey(kind, String(rule['rule_id'])));
   if (known) return known;
   if (kind === 'content') return compileBodyMatch(rule['pattern']);
   if (kind === 'room' || kind === 'sender') return always;
@@ -71,7 +73,7 @@ function compileKind(kind: RuleKind, ruleset: JsonObject): [ruleId: string, Comp
   return rules.filter(isJsonObject).flatMap((rule): [string, CompiledRule][] => {
     const { rule_id: ruleId, enabled, actions } = rule;
     if (typeof ruleId !== 'string' || enabled !== true || !Array.isArray(actions)) return [];
-    const matches = compileTest(kind, rule);
+    const matches = compileMatcher(kind, rule);
     return matches === undefined ? [] : [[ruleId, { matches, outcome: outcomeOf(ruleId, actions) }]];
   });
 }

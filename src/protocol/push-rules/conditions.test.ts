@@ -53,7 +53,7 @@ describe('push condition event_match', () => {
     });
   }
 
-  it('matches an empty state key and the redacted event', () => {
+  it('matches an empty state_key, and the event id in redacts', () => {
     assert.equal(holds({ kind: 'event_match', key: 'state_key', pattern: '' }, { stateKey: '' }), true);
     assert.equal(holds({ kind: 'event_match', key: 'redacts', pattern: '$x' }, { redacts: '$x' }), true);
   });

@@ -61,8 +61,7 @@ function underride(
 /** A rule for messages in threads, under its unstable name. Source: MSC4306, "New Push Rules". */
 function postcontent(
   name: string,
-  subscribed: boolean,
-  enabled: boolean,
+  { subscribed, enabled }: { readonly subscribed: boolean; readonly enabled: boolean },
   actions: readonly PushAction[],
 ): DefaultRule {
   const memberPart: MemberPart = {
@@ -148,8 +147,8 @@ export const DEFAULT_RULES: readonly DefaultRule[] = [
   },
   // Disabled, because it would silence all threads for users whose clients do not follow threads (decision
   // 0104).
-  postcontent('unsubscribed_thread', false, false, []),
-  postcontent('subscribed_thread', true, true, ['notify', sound('default')]),
+  postcontent('unsubscribed_thread', { subscribed: false, enabled: false }, []),
+  postcontent('subscribed_thread', { subscribed: true, enabled: true }, ['notify', sound('default')]),
   underride('.m.rule.call', [typeIs('m.call.invite')], ['notify', sound('ring')]),
   underride(
     '.m.rule.encrypted_room_one_to_one',

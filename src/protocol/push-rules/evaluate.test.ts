@@ -269,8 +269,8 @@ describe('evaluateRules with hostile rules', () => {
       ...rule(i),
       conditions: [{ kind: 'event_match', key: 'content.body', pattern: rule(i).pattern }],
     }));
-    const spent = compileRuleset(json({ ...defaults, override: [...slow, ...defaults.override] }));
-    assert.equal(evaluateRules(spent, event, ALICE).ruleId, '.m.rule.roomnotif');
+    const slowRules = compileRuleset(json({ ...defaults, override: [...slow, ...defaults.override] }));
+    assert.equal(evaluateRules(slowRules, event, ALICE).ruleId, '.m.rule.roomnotif');
     assert.equal(evaluateRules(compileRuleset(defaults), event, ALICE).ruleId, '.m.rule.roomnotif');
   });
 });

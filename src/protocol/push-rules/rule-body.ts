@@ -6,6 +6,9 @@ import type { PushAction, PushCondition, RuleKind } from './push-rule.ts';
 /** Maximum number of conditions in one rule, more than any real rule needs. */
 const MAX_CONDITIONS = 100;
 
+/** Maximum number of characters of an unknown action that an error quotes. */
+const MAX_QUOTED_LENGTH = 255;
+
 /** The part of a rule that clients send. */
 export interface RuleBody {
   readonly actions: readonly PushAction[];
@@ -38,7 +41,7 @@ export function parseActions({ actions }: JsonObject): PushAction[] {
   if (!Array.isArray(actions)) throw badJson('actions must be an array');
   return actions.map((action: JsonValue) => {
     if (!isKnownAction(action)) {
-      throw badJson(`Unknown push rule action: ${JSON.stringify(action).slice(0, 255)}`);
+      throw badJson(`Unknown push rule action: ${JSON.stringify(action).slice(0, MAX_QUOTED_LENGTH)}`);
     }
     return action;
   });

@@ -139,12 +139,12 @@ class ConversationRun {
       this.#add(id, userId, { kind: 'reaction', thread: target.thread });
     } else if (action === 'edit') {
       const relation = { 'm.relates_to': { rel_type: 'm.replace', event_id: target.id } };
-      const members = {
+      const fields = {
         ...relation,
         ...(isSecondForm && mentions),
         'm.new_content': { msgtype: 'm.text', body },
       };
-      const id = await fixture.say(userId, roomId, `* ${body}`, members);
+      const id = await fixture.say(userId, roomId, `* ${body}`, fields);
       const thread = target.thread;
       this.#add(id, userId, { kind: 'edit', thread, ...(isSecondForm && { mentions: mentioned }) });
     } else if (action === 'redact' && target.kind !== 'redaction') {
@@ -192,7 +192,7 @@ function isForbidden(error: unknown): boolean {
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('push rules in generated conversations', () => {
+  describe('push in generated conversations', () => {
     it('agrees with a model on notified users, unread counts, pending notifications and the list of notifications, whenever clients request them', async () => {
       const services = await openServices(open);
       const { counts, notified, notifications, badge } = services;

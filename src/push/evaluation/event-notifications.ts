@@ -4,7 +4,7 @@ import { whenReady } from '../../kernel/when-ready.ts';
 import type { PushOutcome } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { InvitePolicy } from '../../rooms/index.ts';
-import { AnsweredEvents } from './answers.ts';
+import { AnsweredEvents } from './answered-events.ts';
 import { isReadOnMainTimeline, type NotifiedMember } from './member.ts';
 import { outcomeFor } from './outcome.ts';
 import type { PushEvaluation } from './push-evaluation.ts';

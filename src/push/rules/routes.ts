@@ -38,7 +38,7 @@ export function pushRuleRoutes(rules: PushRules): Route[] {
 /**
  * Answers paths below `/pushrules/` that name no rule, for instance with an unknown scope, or a list without its
  * trailing slash.
- * @throws MatrixError M_UNRECOGNIZED with status 400, as widely used servers do
+ * @throws MatrixError M_UNRECOGNIZED with status 400, as the reference server does
  */
 function malformedRoutes(): Route[] {
   return (['GET', 'PUT', 'DELETE'] as const).map((method) =>

@@ -8,7 +8,7 @@ export interface UnreadCount {
   readonly highlight_count: number;
 }
 
-/** The unread events of a user in a room: the members of `UnreadCount` are about the main timeline only. */
+/** The unread events of a user in a room: the fields of `UnreadCount` are about the main timeline only. */
 export interface UnreadCounts extends UnreadCount {
   /** The counts of threads by the id of their root; threads without unread events are left out. */
   readonly threads: ReadonlyMap<string, UnreadCount>;

@@ -22,7 +22,7 @@ export interface ReceivedNotification extends Record<string, unknown> {
 /** How the gateway answers requests. */
 export type GatewayBehaviour = 'accept' | 'fail' | 'never answer';
 
-/** A push gateway on the loopback address, written from the push gateway API. */
+/** A push gateway on the loopback address, as the push gateway API describes it. */
 export class PushGateway {
   /** Accepted notifications in the order in which they arrived. */
   readonly received: ReceivedNotification[] = [];

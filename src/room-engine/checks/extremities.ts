@@ -4,6 +4,9 @@ import type { RoomTables } from '../tables.ts';
 /** Number of rooms that are read at a time. */
 const roomsAtOnce = 500;
 
+/** Number of events that are looked up at a time. */
+const eventsAtOnce = 2_000;
+
 /**
  * A room with forward extremities whose events are not stored: the nids of its stored and of its missing extremities.
  */
@@ -56,11 +59,11 @@ function parseNids(text: string): number[] {
 /** Returns the nids that belong to stored events. */
 async function storedEvents(reader: Reader<RoomTables>, nids: readonly number[]): Promise<Set<number>> {
   const stored = new Set<number>();
-  for (let start = 0; start < nids.length; start += 2_000) {
+  for (let start = 0; start < nids.length; start += eventsAtOnce) {
     const rows = await reader
       .selectFrom('events')
       .select('nid')
-      .where('nid', 'in', nids.slice(start, start + 2_000))
+      .where('nid', 'in', nids.slice(start, start + eventsAtOnce))
       .execute();
     for (const { nid } of rows) stored.add(nid);
   }

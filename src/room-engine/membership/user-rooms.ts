@@ -26,6 +26,9 @@ interface Loading {
 /** Maximum number of users whose rooms are cached. */
 const maxCachedUsers = 20_000;
 
+/** Estimated bytes of a cached room of a user. */
+const roomBytes = 200;
+
 /** The methods that read the rooms of users. */
 export type UserRoomsReader = Omit<UserRooms, 'forget' | 'onForget'>;
 
@@ -47,7 +50,7 @@ export class UserRooms {
     this.#users = caches.create('rooms_of_users', {
       size: maxCachedUsers,
       maxBytes: 16 * MiB,
-      sizeOf: (rooms) => 200 * rooms.size,
+      sizeOf: (rooms) => roomBytes * rooms.size,
     });
     this.#database = database;
     this.#reader = database.reader<RoomTables>();
@@ -91,7 +94,10 @@ export class UserRooms {
       .map(({ roomId }) => roomId);
   }
 
-  /** Returns the nids of the rooms that each user is joined to, for users who need not be active on this server. */
+  /**
+   * Returns the nids of the rooms that each user is joined to, for users who need not be active on this server. At most
+   * 30,000 users.
+   */
   async joinedNids(userIds: readonly string[]): Promise<Map<string, number[]>> {
     if (userIds.length === 0) return new Map();
     const rows = await this.#reader

@@ -118,7 +118,7 @@ class DifferenceWalk {
  */
 export async function conflictedSubgraph(edges: AuthEdges, conflicted: Iterable<number>): Promise<number[]> {
   const targets = new Set(conflicted);
-  const lowest = Math.min(...extremesInChunks(targets, Math.min));
+  const lowest = targets.values().reduce((low, nid) => Math.min(low, nid), Number.POSITIVE_INFINITY);
   const auth = new Map<number, readonly number[]>();
   for (let pending = [...targets]; pending.length > 0; ) {
     const edgesRead = await edges.of(pending);
@@ -176,15 +176,6 @@ export async function authChain(
     }
   }
   return chain.reverse();
-}
-
-/** Yields the lowest or highest number of each thousand, because the arguments of one call are limited. */
-function* extremesInChunks(
-  numbers: Iterable<number>,
-  pick: (...values: number[]) => number,
-): Generator<number> {
-  const list = [...numbers];
-  for (let start = 0; start < list.length; start += 1_000) yield pick(...list.slice(start, start + 1_000));
 }
 
 /** A binary heap with the highest number on top. */

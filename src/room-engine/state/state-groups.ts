@@ -20,6 +20,15 @@ const maxKeys = 2_000;
 /** Maximum number of keys that are read with `reader` instead of `scanner`. */
 const fewKeys = 50;
 
+/** Maximum number of groups in one query. */
+const maxGroups = 200;
+
+/** Maximum number of cached chains. */
+const maxChains = 2_000;
+
+/** Estimated bytes of a link of a cached chain. */
+const linkBytes = 16;
+
 /** Estimated bytes of an entry of a cached delta. */
 const deltaEntryBytes = 60;
 
@@ -66,9 +75,9 @@ export class StateGroups {
     this.#slices = slices;
     this.#entries = caches.create('state_group_entries', { size, maxBytes: 8 * MiB });
     this.#chains = caches.create('state_group_chains', {
-      size: 2_000,
+      size: maxChains,
       maxBytes: 3 * MiB,
-      sizeOf: (links) => 16 * links.length,
+      sizeOf: (links) => linkBytes * links.length,
     });
     this.#deltas = caches.create('state_group_deltas', {
       maxBytes: 8 * MiB,
@@ -177,8 +186,8 @@ export class StateGroups {
         else missing.push(id);
       }
     }
-    for (let start = 0; start < missing.length; start += 200) {
-      const groupIds = missing.slice(start, start + 200);
+    for (let start = 0; start < missing.length; start += maxGroups) {
+      const groupIds = missing.slice(start, start + maxGroups);
       const rows = await this.#scanner
         .selectFrom('state_groups_state')
         .selectAll()
@@ -251,9 +260,9 @@ export class StateGroups {
     const keys = [
       ...new Set([...lookups.values()].flatMap((all) => all.flatMap((lookup) => [...lookup.keys]))),
     ];
-    for (let start = 0; start < groups.length; start += 200) {
+    for (let start = 0; start < groups.length; start += maxGroups) {
       for (let first = 0; first < keys.length; first += maxKeys) {
-        const groupChunk = groups.slice(start, start + 200);
+        const groupChunk = groups.slice(start, start + maxGroups);
         const keyChunk = keys.slice(first, first + maxKeys);
         const values = await this.#fetchEntries(groupChunk, keyChunk);
         for (const saved of groupChunk) {
@@ -340,14 +349,14 @@ export class StateGroups {
     const ids = await this.#savedLinkIds(saved);
     const wantedLinks = withRoot ? ids : ids.filter(({ ordinal }) => ordinal > 0);
     const deltas = new Map<number, Map<number, number>>(ids.map(({ id }) => [id, new Map()]));
-    for (let start = 0; start < wantedLinks.length; start += 200) {
+    for (let start = 0; start < wantedLinks.length; start += maxGroups) {
       const rows = await this.#scanner
         .selectFrom('state_groups_state')
         .selectAll()
         .where(
           'group_id',
           'in',
-          wantedLinks.slice(start, start + 200).map(({ id }) => id),
+          wantedLinks.slice(start, start + maxGroups).map(({ id }) => id),
         )
         .execute();
       await this.#slices.each(rows, (row) => deltas.get(row.group_id)?.set(row.key_nid, row.event_nid));

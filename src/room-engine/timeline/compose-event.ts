@@ -1,5 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
-import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
+import { opaqueIdLength, type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import {
   type EventSigner,
   prepareEvent,
@@ -114,7 +114,7 @@ function serverChosenId(
   context: Pick<SendContext, 'byId'> | undefined,
 ) {
   return {
-    eventId: `$${randomLetters(randomness, 18)}:${signer.serverName}`,
+    eventId: `$${randomLetters(randomness, opaqueIdLength)}:${signer.serverName}`,
     referenceHash: (eventId: string) => {
       const event = context?.byId(eventId);
       if (!event) throw new Error(`event ${eventId} is not in memory`);

@@ -355,9 +355,9 @@ export class EventWriter {
   }
 
   /** Drops the groups and auth edges of a settled write from the unsaved groups and edges. */
-  #settled({ stored, groups, rowAction: row }: PreparedWrite): void {
+  #settled({ stored, groups, rowAction }: PreparedWrite): void {
     for (const group of groups) this.#groups.settled(group);
-    if (row === 'new') this.#authEdges.settled(stored.nid);
+    if (rowAction === 'new') this.#authEdges.settled(stored.nid);
   }
 
   #fail({ write, attempt, reject }: Pending, error: unknown): void {

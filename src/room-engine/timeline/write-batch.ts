@@ -65,6 +65,7 @@ export class WriteBatch {
   readonly #rooms = new Map<number, SqlValue[]>();
   /** The newest of the rows that replace each other, by table and key. */
   readonly #replaceableRows = new Map<string, { kind: RowKind; row: SqlValue[] }>();
+  /** The newest row of each membership that has changed, by room and user. */
   readonly #memberships = new Map<string, { kind: RowKind; row: SqlValue[] }>();
   readonly #newKeys = new Set<string>();
 
@@ -138,19 +139,19 @@ export class WriteBatch {
     return this.#newKeys;
   }
 
-  #addEvent({ head, stored, rowAction: row, auth, redacts, remote }: EventWrite, json: string): void {
-    if (row === 'untouched') return;
+  #addEvent({ head, stored, rowAction, auth, redacts, remote }: EventWrite, json: string): void {
+    if (rowAction === 'untouched') return;
     const { event } = stored;
-    if (row === 'outside') {
+    if (rowAction === 'outside') {
       const { eventId, stateKey = '', version } = event;
       const server = remote?.server ?? '';
       this.#push('outside', [stored.nid, head.roomNid, eventId, stateKey, server, version.id, json]);
       return;
     }
-    const state = [...columnsOf(stored), stored.redactedBy ?? null];
-    if (row === 'new')
-      this.#push('event', [stored.nid, event.eventId, head.roomNid, event.depth, ...state, json]);
-    else this.#push('eventUpdate', [...state, stored.nid]);
+    const changeable = [...columnsOf(stored), stored.redactedBy ?? null];
+    if (rowAction === 'new')
+      this.#push('event', [stored.nid, event.eventId, head.roomNid, event.depth, ...changeable, json]);
+    else this.#push('eventUpdate', [...changeable, stored.nid]);
     for (const nid of auth) this.#push('auth', [stored.nid, nid]);
     if (stored.stream === undefined || stored.withheld) return;
     this.#push('time', [head.roomNid, event.originServerTs, stored.nid]);
@@ -227,6 +228,7 @@ export class WriteBatch {
       const row = [userId, roomNid, to, eventNid, fact.position];
       this.#memberships.set(key, { kind: 'membership', row });
     } else if (previous?.kind === 'membership') {
+      // The user joined in this batch: only the nid of the membership event changes.
       const [user = userId, room = roomNid, membership = to, , stream = fact.position] = previous.row;
       previous.row = [user, room, membership, eventNid, stream];
     } else this.#memberships.set(key, { kind: 'renewal', row: [eventNid, userId, roomNid] });

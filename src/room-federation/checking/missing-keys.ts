@@ -2,7 +2,8 @@ import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
 /**
- * Milliseconds after the first failed look-up for which events with signatures of a key are fetched again: two hours.
+ * Milliseconds after the first failed look-up of a key during which events with its signatures are fetched again: two
+ * hours.
  */
 export const keyWait = 2 * 60 * 60_000;
 

@@ -28,29 +28,24 @@ const maxStates = 5;
 /** Maximum number of requested events in the cache. */
 const maxRemembered = 10_000;
 
+export interface BackfillerDeps {
+  readonly heads: HeadReader;
+  readonly older: OlderEventFetcher;
+  readonly servers: RoomServers;
+  readonly queries: ServerQueries;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly caches: CacheRegistry;
+}
+
 /** Backfills older history while a client waits for it. */
 export class Backfiller {
-  readonly #deps: {
-    readonly heads: HeadReader;
-    readonly older: OlderEventFetcher;
-    readonly servers: RoomServers;
-    readonly queries: ServerQueries;
-    readonly clock: Clock;
-    readonly log: Logger;
-  };
+  readonly #deps: BackfillerDeps;
   readonly #running = new LoadOnce<string, boolean>();
   /** Time until which an event is not requested again, in milliseconds since the epoch, by event id. */
   readonly #retryAt: Cache<string, number>;
 
-  constructor(deps: {
-    readonly heads: HeadReader;
-    readonly older: OlderEventFetcher;
-    readonly servers: RoomServers;
-    readonly queries: ServerQueries;
-    readonly clock: Clock;
-    readonly log: Logger;
-    readonly caches: CacheRegistry;
-  }) {
+  constructor(deps: BackfillerDeps) {
     this.#deps = deps;
     this.#retryAt = deps.caches.create('backfill_pauses', {
       size: maxRemembered,

@@ -40,6 +40,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const joined = await joinedRoom(open, { prepare: (room) => void room.say(creator, 'before') });
       const messages = addUnreceived(joined, 520);
       await joined.send('b.example', messages.at(-1)!);
+      // The sent event and 200 events before it, which get_missing_events returns, are placed.
       assert.equal((await joined.statuses(...messages)).filter((status) => status !== 'placed').length, 319);
       await untilFilled(joined);
       const statuses = await joined.statuses(...messages);

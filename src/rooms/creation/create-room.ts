@@ -1,5 +1,5 @@
 import { mapConcurrently } from '../../kernel/map-concurrently.ts';
-import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
+import { opaqueIdLength, type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import {
   getRoomVersion,
   invalidParam,
@@ -164,7 +164,7 @@ export class RoomCreation {
     const { engine, randomness, serverName } = this.#deps;
     const { version, transaction } = plan;
     const roomId =
-      version.roomId === 'origin' ? `!${randomLetters(randomness, 18)}:${serverName}` : undefined;
+      version.roomId === 'origin' ? `!${randomLetters(randomness, opaqueIdLength)}:${serverName}` : undefined;
     const createEvent = stateEvent(creator, 'm.room.create', creationContent(creator, request, plan));
     const laterEvents = await this.#firstEvents(creator, request, plan);
     try {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
-import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
+import { opaqueIdLength, type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import {
   type BuiltEvent,
   type EventSigner,
@@ -91,7 +91,7 @@ export class RoomUpgrade {
 
   /** Returns a room id that no room has, for shadow-banned users. */
   #unusedRoomId(): string {
-    return `!${randomLetters(this.#deps.randomness, 18)}:${this.#deps.serverName}`;
+    return `!${randomLetters(this.#deps.randomness, opaqueIdLength)}:${this.#deps.serverName}`;
   }
 
   async #oldRoom(userId: string, roomId: string): Promise<OldRoom> {
@@ -133,7 +133,7 @@ export class RoomUpgrade {
       await this.#send(roomId, userId, 'm.room.tombstone', tombstoneContent(newRoomId));
       return newRoomId;
     }
-    const newRoomId = `!${randomLetters(randomness, 18)}:${serverName}`;
+    const newRoomId = `!${randomLetters(randomness, opaqueIdLength)}:${serverName}`;
     const tombstone = await this.#buildTombstone(userId, oldRoom.head, newRoomId);
     await this.#createRoom(userId, oldRoom, version, {
       creators,

@@ -29,11 +29,13 @@ const readAtOnce = 100;
  */
 export class StateRevision {
   readonly #deps: PlacementDeps;
-  readonly #before: BeforeStates;
+  readonly #beforeStates: BeforeStates;
   readonly #head: WritableHead;
   /** Revised copies of the events, by nid, in the order in which the events were placed. */
   readonly events = new Map<number, StoredEvent>();
+  /** The state groups that the revision has created. */
   readonly groups: GroupRows[];
+  /** `stateMapKey` of the entries in `groups`. */
   readonly stateKeys: Set<string>;
   readonly join: StoredEvent;
   /** The state before the join. */
@@ -49,7 +51,7 @@ export class StateRevision {
     { join, before, position, chain }: RevisionStart,
   ) {
     this.#deps = deps;
-    this.#before = states;
+    this.#beforeStates = states;
     this.#head = head;
     this.groups = [...before.newGroups];
     this.stateKeys = new Set(before.newGroupKeys);
@@ -154,13 +156,14 @@ export class StateRevision {
     const groups = [...prev.values()].map((event) => (this.events.get(event.nid) ?? event).stateGroup);
     const knownGroups = groups.filter((group) => group !== undefined);
     if (knownGroups.length < groups.length) return undefined;
-    const before = await this.#before.afterGroups(this.#head.version, knownGroups, undefined);
+    const before = await this.#beforeStates.afterGroups(this.#head.version, knownGroups, undefined);
     if (before.resolvedFrom.length > 0) this.#deps.states.resolver.remember(before.resolvedFrom, before.id);
     return before;
   }
 
   /**
-   * Returns the forward extremities with their revised groups. A rejected extremity is replaced by its previous events.
+   * Returns the forward extremities with their revised groups. A rejected or soft-failed extremity is replaced by its
+   * previous events.
    */
   async extremities(): Promise<Extremity[]> {
     const extremities = new Map<number, Extremity>();
@@ -173,7 +176,7 @@ export class StateRevision {
       if (!stored) continue;
       if (stored.rejected || stored.softFailed) {
         const prev = await this.#deps.events.getManyById(stored.event.prevEventIds);
-        pending.push(...prev.keys().map((eventId) => prev.get(eventId)?.nid ?? 0));
+        pending.push(...prev.values().map((event) => event.nid));
       } else {
         const { eventId, depth } = stored.event;
         extremities.set(nid, { nid, eventId, depth, stateGroup: stored.stateGroup });

@@ -260,7 +260,7 @@ export function requireSameRoom(
 
 function throwIfRefused({ rejected, softFailed }: EventExamination, { refuse }: PlaceOptions): void {
   const reason = rejected ?? softFailed;
-  if (refuse && reason !== undefined) throw forbidden(reason);
+  if (refuse && reason !== undefined) throw forbidden(`The event is not allowed: ${reason}`);
 }
 
 /** The state keys of the groups that are written with the event. */

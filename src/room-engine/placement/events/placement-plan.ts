@@ -11,8 +11,8 @@ import { type CurrentStateChange, resolveCurrentState } from '../states/current-
 import type { EventExamination } from './examine-event.ts';
 
 /**
- * An event also replaces the forward extremities that its rejected and soft-failed ancestors refer to. Maximum number
- * of such ancestors whose previous events are read.
+ * Maximum number of rejected and soft-failed ancestors of an event whose previous events are read. The event replaces
+ * the forward extremities that these ancestors refer to, as it replaces those to which it refers itself.
  */
 const maxHiddenEvents = 100;
 

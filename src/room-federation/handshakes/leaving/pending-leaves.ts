@@ -37,10 +37,7 @@ const minBackoff = 60_000;
 /** Maximum milliseconds before a retry. */
 const maxBackoff = 4 * 3_600_000;
 
-/**
- * Milliseconds for which servers are retried. A server that is unreachable for longer receives the leave in the
- * response to its next request.
- */
+/** Milliseconds for which servers are retried. A server that is unreachable for longer does not receive the leave. */
 const maxAge = 26 * 3_600_000;
 
 /** Maximum number of attempts. `maxAge` ends the attempts earlier. */
@@ -66,7 +63,7 @@ const maxJobsRead = 100;
 
 /**
  * Retries leaves (rejected invites and retracted knocks) that servers did not receive: otherwise the
- * invite would stay in the room for ever. Survives restarts. A leave is given up after a day, or when the user's
+ * invite would stay in the room for ever. Survives restarts. A leave is given up after `maxAge`, or when the user's
  * membership in the room has changed again.
  */
 export class PendingLeaves {
@@ -77,7 +74,7 @@ export class PendingLeaves {
     deps.jobs.register<PendingLeave>(sendLeaveJob, {
       run: (attempt) => this.#attempt(attempt),
       parallel: 2,
-      maxAttempts: maxAttempts,
+      maxAttempts,
       backoff: (attempts) => Math.min(minBackoff * 2 ** attempts, maxBackoff),
     });
   }

@@ -1,4 +1,4 @@
-import { randomLetters } from '../../../kernel/randomness.ts';
+import { opaqueIdLength, randomLetters } from '../../../kernel/randomness.ts';
 import { type BuiltEvent, buildEvent, type JsonObject, referenceHash } from '../../../protocol/index.ts';
 import type { Placement, StoredEvent } from '../../../room-engine/index.ts';
 import type { HandshakeDeps } from '../handshake.ts';
@@ -81,7 +81,7 @@ function buildLocalLeave({ present, userId, content }: LeaveRequest, deps: Hands
       prevEventIds: [eventId],
       authEventIds: [eventId],
       ...(version.eventId === 'origin' && {
-        eventId: `$${randomLetters(randomness, 18)}:${signer.serverName}`,
+        eventId: `$${randomLetters(randomness, opaqueIdLength)}:${signer.serverName}`,
         referenceHash: () => referenceHash(pdu, version),
       }),
     },

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../kernel/clock.ts';
-import { type Randomness, randomLetters } from '../../../kernel/randomness.ts';
+import { opaqueIdLength, type Randomness, randomLetters } from '../../../kernel/randomness.ts';
 import {
   type BuiltEvent,
   badJson,
@@ -73,7 +73,7 @@ export function buildFromTemplate(
       prevEventIds: [...prev.keys()],
       authEventIds: [...auth.keys()],
       ...(version.eventId === 'origin' && {
-        eventId: `$${randomLetters(randomness, 18)}:${signer.serverName}`,
+        eventId: `$${randomLetters(randomness, opaqueIdLength)}:${signer.serverName}`,
         referenceHash: (eventId: string) => prev.get(eventId) ?? auth.get(eventId),
       }),
     },
