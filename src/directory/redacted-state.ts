@@ -7,11 +7,16 @@ import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
  */
 export class RedactedState {
   readonly #engine: RoomReader;
+  /** Ids of the events that were redacted since the last call of `take`. */
   #redacted = new Set<string>();
 
   constructor(engine: RoomReader) {
     this.#engine = engine;
-    engine.stream.subscribe(({ stored: { event } }) => {
+  }
+
+  /** Starts to collect. From this call on, `take` must be called again and again: it frees the memory. */
+  start(): void {
+    this.#engine.stream.subscribe(({ stored: { event } }) => {
       if (event.type === 'm.room.redaction' && event.redacts !== undefined) this.#redacted.add(event.redacts);
     });
   }

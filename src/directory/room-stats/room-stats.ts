@@ -45,10 +45,10 @@ export class RoomStats {
   readonly #deps: RoomStatsDeps;
   readonly #follower: Follower;
   /**
-   * A position on the stream: later facts are collected in `#changed`, earlier ones must be read from the
-   * database.
+   * Position on the stream at which `start` was called: changes of rooms after it are collected in `#changed`, and earlier
+   * changes must be read from the database.
    */
-  readonly #notedFrom: number;
+  #collectedAfter = 0;
   readonly #redacted: RedactedState;
   /** Writes the rows of one batch of rooms at a time; all tasks have one key. */
   readonly #writing = new KeyedMutex();
@@ -57,11 +57,7 @@ export class RoomStats {
 
   constructor(deps: RoomStatsDeps) {
     this.#deps = deps;
-    this.#notedFrom = deps.streams.current;
     this.#redacted = new RedactedState(deps.engine);
-    deps.engine.stream.subscribe(({ roomId, stateChanges }) => {
-      if (stateChanges.some(({ type }) => isDescriptive(type))) this.#add(roomId, changeOf(stateChanges));
-    });
     this.#follower = new Follower(deps, {
       name: 'directory/room-stats',
       startAt: 0,
@@ -69,7 +65,14 @@ export class RoomStats {
     });
   }
 
+  /** Starts to collect the changes of rooms, and to write their rows. */
   start(): Promise<void> {
+    const { engine, streams } = this.#deps;
+    this.#collectedAfter = streams.current;
+    this.#redacted.start();
+    engine.stream.subscribe(({ roomId, stateChanges }) => {
+      if (stateChanges.some(({ type }) => isDescriptive(type))) this.#add(roomId, changeOf(stateChanges));
+    });
     return this.#follower.start();
   }
 
@@ -86,9 +89,9 @@ export class RoomStats {
     const changed = this.#changed;
     this.#changed = new Map();
     try {
-      if (after < this.#notedFrom) {
+      if (after < this.#collectedAfter) {
         const { events } = this.#deps.engine;
-        for (const roomId of await events.roomsChangedBetween(after, this.#notedFrom))
+        for (const roomId of await events.roomsChangedBetween(after, this.#collectedAfter))
           changed.set(roomId, anyChange);
       }
       for (const { event } of await this.#redacted.take()) {

@@ -28,23 +28,20 @@ export class RemoteUsers {
   readonly #texts: FullText;
   readonly #follower: Follower;
   /**
-   * A position on the stream: later facts are collected in `#changed`, earlier ones must be read from the
-   * database.
+   * Position on the stream at which `start` was called: memberships after it are collected in `#changed`, and earlier
+   * memberships must be read from the database.
    */
-  readonly #notedFrom: number;
+  #collectedAfter = 0;
   readonly #redacted: RedactedState;
   /** Writes one batch of changed users at a time; all tasks have one key. */
   readonly #writing = new KeyedMutex();
+  /** The users whose entries are not written again yet, by user id. */
   #changed = new Map<string, DirectoryUser>();
 
   constructor(deps: RemoteUsersDeps) {
     this.#deps = deps;
     this.#texts = deps.database.fullText(userTexts);
-    this.#notedFrom = deps.streams.current;
     this.#redacted = new RedactedState(deps.engine);
-    deps.engine.stream.subscribe(({ stateChanges }) => {
-      for (const { type, event } of stateChanges) if (type === 'm.room.member') this.#note(event);
-    });
     this.#follower = new Follower(deps, {
       name: 'directory/remote-users',
       startAt: 0,
@@ -52,7 +49,14 @@ export class RemoteUsers {
     });
   }
 
+  /** Starts to collect the memberships of remote users, and to write their entries. */
   start(): Promise<void> {
+    const { engine, streams } = this.#deps;
+    this.#collectedAfter = streams.current;
+    this.#redacted.start();
+    engine.stream.subscribe(({ stateChanges }) => {
+      for (const { type, event } of stateChanges) if (type === 'm.room.member') this.#note(event);
+    });
     return this.#follower.start();
   }
 
@@ -85,7 +89,7 @@ export class RemoteUsers {
   }
 
   async #follow(after: number): Promise<void> {
-    if (after < this.#notedFrom) await this.#lookUp(after);
+    if (after < this.#collectedAfter) await this.#lookUp(after);
     for (const stored of await this.#redacted.take()) {
       if (stored.event.type === 'm.room.member') this.#note(stored);
     }
@@ -113,10 +117,10 @@ export class RemoteUsers {
     }
   }
 
-  /** Collects the members of rooms that changed while the follower was stopped. */
+  /** Collects the members of the rooms that changed before `start` was called. */
   async #lookUp(after: number): Promise<void> {
     const { engine } = this.#deps;
-    for (const roomId of await engine.events.roomsChangedBetween(after, this.#notedFrom)) {
+    for (const roomId of await engine.events.roomsChangedBetween(after, this.#collectedAfter)) {
       await this.#noteMembers(roomId);
     }
   }
