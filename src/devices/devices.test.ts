@@ -123,7 +123,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await whoami(newSession.token)).status, 200, 'a new device with the same id stays');
     });
 
-    it('responds with the same challenge to the deletion of a device of another user and of an unknown device, and only then 403 M_FORBIDDEN', async () => {
+    it('challenges the deletion of a device of another user like that of an unknown device, and responds 403 M_FORBIDDEN to the former only after the confirmation', async () => {
       await start();
       const alice = await server.register('alice', { device_id: 'PHONE' });
       const bob = await server.register('bob', { device_id: 'LAPTOP' });
@@ -147,6 +147,14 @@ forSelectedDatabases(import.meta.url, (open) => {
         }
       }
       assert.equal((await whoami(bob.token)).status, 200);
+    });
+
+    it('deletes a device also when another user has a device with the same id, which stays', async () => {
+      await start();
+      const alice = await server.register('alice', { device_id: 'PHONE' });
+      const bob = await server.register('bob', { device_id: 'PHONE' });
+      assert.equal((await server.callWithPassword(alice, 'DELETE', '/devices/PHONE')).status, 200);
+      assert.deepEqual([(await whoami(alice.token)).status, (await whoami(bob.token)).status], [401, 200]);
     });
 
     it('rejects the deletion of a device with the password of another user with 403 M_FORBIDDEN', async () => {

@@ -95,13 +95,23 @@ export async function hasDeviceOfOthersOnly(
   deviceIds: readonly string[],
 ): Promise<boolean> {
   if (deviceIds.length === 0) return false;
-  const rows = await reader
+  const ownDevices = await reader
     .selectFrom('devices')
-    .select(['device_id', 'user_id'])
+    .select('device_id')
+    .where('user_id', '=', userId)
     .where('device_id', 'in', deviceIds)
     .execute();
-  const own = new Set(rows.filter((row) => row.user_id === userId).map((row) => row.device_id));
-  return rows.some((row) => !own.has(row.device_id));
+  const ownIds = new Set(ownDevices.map((row) => row.device_id));
+  const otherIds = deviceIds.filter((deviceId) => !ownIds.has(deviceId));
+  if (otherIds.length === 0) return false;
+  // Reads one row: many users may have devices with the same id.
+  const deviceOfOther = await reader
+    .selectFrom('devices')
+    .select('device_id')
+    .where('device_id', 'in', otherIds)
+    .limit(1)
+    .executeTakeFirst();
+  return deviceOfOther !== undefined;
 }
 
 /** @returns whether the device is new; an existing one keeps its name */

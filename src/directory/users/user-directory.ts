@@ -68,12 +68,14 @@ export class UserDirectory {
 
   /** Returns the users that the searcher may find, best match first. */
   async search({ userId, term, limit }: UserSearch): Promise<UserSearchResult> {
-    const query = new TextQuery(term.slice(0, maxTermLength));
+    const searched = term.slice(0, maxTermLength);
+    const query = new TextQuery(searched);
     if (!this.#options.enabled || query.isEmpty) return { results: [], limited: false };
     await Promise.all(this.#deps.indexes.map((index) => index.caughtUp()));
     const found = await this.#visible(userId, query);
+    const wanted = foldText(searched.trim());
     const ranked = found
-      .map((user) => ({ user, rank: this.#rank(user, term) }))
+      .map((user) => ({ user, rank: this.#rank(user, wanted) }))
       .sort((a, b) => a.rank - b.rank || (a.user.userId < b.user.userId ? -1 : 1));
     const results: DirectoryEntry[] = [];
     const { mayShow } = this.#deps;
@@ -131,17 +133,17 @@ export class UserDirectory {
   }
 
   /**
-   * Returns the rank of a match. Lower is better: local users first if configured, then the match of the
+   * Returns the rank of a match, from 0 to 11. Lower is better: local users first if configured, then the match of the
    * name, then users with a profile.
+   * @param wanted the folded search term
    */
-  #rank(user: DirectoryEntry, term: string): number {
+  #rank(user: DirectoryEntry, wanted: string): number {
     const { userId, displayName, avatarUrl } = user;
-    const wanted = foldText(term.trim());
     const names = [foldText(displayName ?? ''), localpartOf(userId), userId].filter((name) => name !== '');
-    const fit = names.includes(wanted) ? 0 : names.some((name) => name.startsWith(wanted)) ? 1 : 2;
-    const bare = displayName === undefined && avatarUrl === undefined ? 1 : 0;
-    const distant = this.#options.prefer_local_users && !this.#isLocal(userId) ? 6 : 0;
-    return distant + fit * 2 + bare;
+    const difference = names.includes(wanted) ? 0 : names.some((name) => name.startsWith(wanted)) ? 1 : 2;
+    const withoutProfile = displayName === undefined && avatarUrl === undefined ? 1 : 0;
+    const behindLocalUsers = this.#options.prefer_local_users && !this.#isLocal(userId) ? 6 : 0;
+    return behindLocalUsers + difference * 2 + withoutProfile;
   }
 
   /** Whether the account of a local user is active; remote users are always shown. */
