@@ -93,32 +93,43 @@ export interface UserSources {
 }
 
 /** Opens accounts, and the slices that store data of users. */
-export function startUsers(
+export function startUsers(kernel: Kernel, opened: OpenedSlices, sources: UserSources = {}): Users {
+  const data = openUserData(kernel, opened, sources);
+  const keyChanges = new DeviceKeyChanges();
+  const { accounts, sso } = openUserAccounts(kernel, data, keyChanges, sources);
+  const { activeUsers, addresses, oauth } = sources;
+  if (activeUsers) accounts.lastSeen.subscribe((activity) => activeUsers.limit.record(activity));
+  if (addresses) {
+    const { thirdPartyIds, routesDeps } = addresses;
+    opened.add('third-party ids', {
+      routes: thirdPartyIdRoutes(thirdPartyIds, routesDeps, accounts.reauthenticator),
+    });
+  }
+  if (sso) opened.add('single sign-on', { routes: sso.routes });
+  opened.add('capabilities', { routes: routesOfCapabilities(kernel, oauth) });
+  opened.add('rate limits of users', {
+    routes: limitOverrideRoutes(accounts.accounts, kernel.limitOverrides, kernel.serverName),
+  });
+  const streams = [data.slices.erasedUsers.stream, keyChanges.keyStream];
+  opened.add('erased users and changes of keys', { streams });
+  opened.add('accounts', accounts);
+  return { ...data.slices, accounts, keyChanges, sso };
+}
+
+type UserData = ReturnType<typeof openUserData>;
+
+/** Opens the slices that store data of users, with the jobs that update copies of their profiles. */
+function openUserData(
   kernel: Kernel,
   opened: OpenedSlices,
-  {
-    remoteProfiles,
-    avatarFiles,
-    addresses,
-    pushers,
-    oauth,
-    http,
-    providerHttp,
-    appservices,
-    browsers,
-    modules,
-    activeUsers,
-  }: UserSources = {},
-): Users {
+  { remoteProfiles, avatarFiles, appservices }: UserSources,
+) {
   const { configuration, serverName } = kernel;
   const membershipJobs = new MembershipJobs(kernel);
-  const autoJoinJobs = new AutoJoinJobs({ ...kernel, options: configuration.rooms, isFirst: isFirstAccount });
   const userIndexJobs = new UserIndexJobs(kernel);
-  const keyChanges = new DeviceKeyChanges();
+  const accountReader = new AccountReader(kernel.database);
   const { pushRules } = opened.add('push rules', openPushRules(kernel));
   const notices = noticesUserOf(kernel);
-  const reader = new AccountReader(kernel.database);
-  const registry = appservices?.registry;
   const isNoticesUser = (userId: string) => userId === notices?.userId;
   const computed = new Map([['m.push_rules', (userId: string) => pushRules.content(userId)]]);
   const { accountData, tags, ignoredUsers, invitePermissions } = opened.add(
@@ -129,7 +140,7 @@ export function startUsers(
   const openedProfiles = openProfiles(
     {
       ...kernel,
-      accounts: reader,
+      accounts: accountReader,
       remote: remoteProfiles,
       serverUserProfile: (userId) => (isNoticesUser(userId) ? notices?.profile : undefined),
       avatarFiles,
@@ -144,14 +155,40 @@ export function startUsers(
   );
   const { profiles } = opened.add('profiles', openedProfiles);
   const erasedUsers = new ErasedUsers(kernel.database);
-  const ownedRows = new OwnedRows(slices);
+  return {
+    slices: {
+      profiles,
+      accountData,
+      tags,
+      ignoredUsers,
+      invitePermissions,
+      filters,
+      pushRules,
+      erasedUsers,
+    },
+    membershipJobs,
+    userIndexJobs,
+    accountReader,
+    isNoticesUser,
+  };
+}
+
+/** Opens accounts with the slices that extend them, and single sign-on where browsers can log in. */
+function openUserAccounts(
+  kernel: Kernel,
+  data: UserData,
+  keyChanges: DeviceKeyChanges,
+  sources: UserSources,
+): { readonly accounts: AccountsSlice; readonly sso: SsoSlice | undefined } {
+  const { configuration, serverName } = kernel;
+  const { addresses, http, providerHttp, browsers } = sources;
   const sso =
     http && providerHttp && browsers && addresses
       ? startSso(kernel, {
           ...browsers,
           http: providerHttp,
           guardedHttp: http,
-          profiles,
+          profiles: data.slices.profiles,
           thirdPartyIds: addresses.thirdPartyIds.addresses,
           accounts: () => accounts,
         })
@@ -170,72 +207,58 @@ export function startUsers(
       server_name: serverName,
       public_baseurl: configuration.server.public_baseurl,
     },
-    {
-      deviceCleanups: [keyChanges, accountData, ownedRows, ...(modules?.deviceCleanups ?? [])],
-      lifecycleHooks: [
-        profiles,
-        ownedRows,
-        membershipJobs,
-        erasedUsers,
-        userIndexJobs,
-        autoJoinJobs,
-        new NoticeRoomJobs(kernel),
-        ...(activeUsers?.lifecycleHooks ?? []),
-      ],
-      reservations: {
-        isReservedFrom: (userId, appservice) =>
-          isNoticesUser(userId) || registry?.isUserReservedFrom(userId, appservice) === true,
-        isSender: (userId) => registry?.bySender(userId) !== undefined,
-        managesDevices: (id) => registry?.byId(id)?.registration.managesDevices === true,
-      },
-      ...(addresses && {
-        thirdPartyIds: identifiersOf(kernel, addresses, pushers),
-      }),
-      oauth: oauth && { ...oauth, introspection: oauth.service },
-      ...sso?.extensions,
-      beforeReopening: [
-        ...(oauth?.beforeReopening ? [oauth.beforeReopening] : []),
-        ...(sso?.extensions.beforeReopening ?? []),
-      ],
-      loginTypes: [
-        ...(registry ? [new ServiceLogin({ registry, accounts: reader, serverName })] : []),
-        ...(sso?.extensions.loginTypes ?? []),
-        ...(modules?.loginTypes ?? []),
-      ],
-      passwordAuthority: modules?.passwordAuthority,
-      names: modules?.names,
-      loggedIn: modules?.loggedIn,
-      checks: combinedChecks([activeUsers?.checks, modules?.checks]),
-      stages: [...(addresses?.thirdPartyIds.stages ?? []), ...(sso?.extensions.stages ?? [])],
-      wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
-    },
+    accountExtensions(kernel, data, keyChanges, sources, sso),
   );
-  if (activeUsers) accounts.lastSeen.subscribe((activity) => activeUsers.limit.record(activity));
-  if (addresses) {
-    const { thirdPartyIds, routesDeps } = addresses;
-    opened.add('third-party ids', {
-      routes: thirdPartyIdRoutes(thirdPartyIds, routesDeps, accounts.reauthenticator),
-    });
-  }
-  if (sso) opened.add('single sign-on', { routes: sso.routes });
-  opened.add('capabilities', { routes: routesOfCapabilities(kernel, oauth) });
-  opened.add('rate limits of users', {
-    routes: limitOverrideRoutes(accounts.accounts, kernel.limitOverrides, serverName),
-  });
-  opened.add('erased users and changes of keys', { streams: [erasedUsers.stream, keyChanges.keyStream] });
-  opened.add('accounts', accounts);
+  return { accounts, sso };
+}
+
+/** Returns what the other slices, application services and modules add to accounts. */
+function accountExtensions(
+  kernel: Kernel,
+  { slices: { profiles, accountData, erasedUsers }, ...data }: UserData,
+  keyChanges: DeviceKeyChanges,
+  { addresses, pushers, appservices, oauth, modules, activeUsers }: UserSources,
+  sso: SsoSlice | undefined,
+): AccountExtensions {
+  const { configuration, serverName } = kernel;
+  const registry = appservices?.registry;
+  const ownedRows = new OwnedRows(slices);
   return {
-    accounts,
-    profiles,
-    accountData,
-    tags,
-    ignoredUsers,
-    invitePermissions,
-    filters,
-    pushRules,
-    erasedUsers,
-    keyChanges,
-    sso,
+    deviceCleanups: [keyChanges, accountData, ownedRows, ...(modules?.deviceCleanups ?? [])],
+    lifecycleHooks: [
+      profiles,
+      ownedRows,
+      data.membershipJobs,
+      erasedUsers,
+      data.userIndexJobs,
+      new AutoJoinJobs({ ...kernel, options: configuration.rooms, isFirst: isFirstAccount }),
+      new NoticeRoomJobs(kernel),
+      ...(activeUsers?.lifecycleHooks ?? []),
+    ],
+    reservations: {
+      isReservedFrom: (userId, appservice) =>
+        data.isNoticesUser(userId) || registry?.isUserReservedFrom(userId, appservice) === true,
+      isSender: (userId) => registry?.bySender(userId) !== undefined,
+      managesDevices: (id) => registry?.byId(id)?.registration.managesDevices === true,
+    },
+    ...(addresses && { thirdPartyIds: identifiersOf(kernel, addresses, pushers) }),
+    oauth: oauth && { ...oauth, introspection: oauth.service },
+    ...sso?.extensions,
+    beforeReopening: [
+      ...(oauth?.beforeReopening ? [oauth.beforeReopening] : []),
+      ...(sso?.extensions.beforeReopening ?? []),
+    ],
+    loginTypes: [
+      ...(registry ? [new ServiceLogin({ registry, accounts: data.accountReader, serverName })] : []),
+      ...(sso?.extensions.loginTypes ?? []),
+      ...(modules?.loginTypes ?? []),
+    ],
+    passwordAuthority: modules?.passwordAuthority,
+    names: modules?.names,
+    loggedIn: modules?.loggedIn,
+    checks: combinedChecks([activeUsers?.checks, modules?.checks]),
+    stages: [...(addresses?.thirdPartyIds.stages ?? []), ...(sso?.extensions.stages ?? [])],
+    wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
   };
 }
 
