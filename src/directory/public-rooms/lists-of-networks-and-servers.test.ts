@@ -9,10 +9,12 @@ import { type ListRequest, PublicRooms } from './public-rooms.ts';
 import { instanceId, Publication } from './publication.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('PublicRooms', () => {
+  describe('lists of public rooms of networks and servers', () => {
     const opened = async () => {
-      const fixture = await RoomsUnderTest.open(open, directoryMigrations);
-      const { engine, database, streams, clock, rooms } = fixture;
+      const { engine, database, streams, clock, rooms } = await RoomsUnderTest.open(
+        open,
+        directoryMigrations,
+      );
       const stats = new RoomStats({
         engine,
         database,
@@ -40,10 +42,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         return (chunk as { name: string }[]).map(({ name }) => name);
       };
       return {
-        fixture,
         stats,
         lists,
-        remoteRequests: remoteRequests,
+        remoteRequests,
         make,
         names,
         publication: new Publication(engine, rooms.published),
@@ -83,39 +84,6 @@ forSelectedDatabases(import.meta.url, (open) => {
       const request = { limit: 5, filter: { generic_search_term: 'tea' } };
       assert.deepEqual(await lists.list('far.example', request), { chunk: [] });
       assert.deepEqual(remoteRequests, [['far.example', request]]);
-      await stats.stop();
-    });
-
-    it('lists after a restart the rooms whose rows were not written before it', async () => {
-      const { fixture, stats, make } = await opened();
-      await stats.stop();
-      const roomId = await make('Late', { visibility: 'public' });
-      const again = await fixture.restart(open);
-      const { engine, database, streams, clock, rooms } = again;
-      const deps = { engine, database, streams, clock, log: silentLogger, serverName: 'test' };
-      const restarted = new RoomStats(deps);
-      await restarted.start();
-      const options = { enable_room_list_search: true };
-      const parts = { database, published: rooms.published, stats: restarted, serverName: 'test' };
-      const { chunk } = await new PublicRooms(parts, options).listOwn({});
-      assert.deepEqual(
-        (chunk as { room_id: string }[]).map(({ room_id }) => room_id),
-        [roomId],
-      );
-      await restarted.stop();
-    });
-
-    it('writes the row of a room once for many changes at the same time', async () => {
-      const { fixture, stats, make } = await opened();
-      const roomId = await make('Busy', { visibility: 'public' });
-      await stats.caughtUp();
-      const before = fixture.database.statistics.transactions;
-      await Promise.all(
-        Array.from({ length: 200 }, (_, index) => fixture.join(`@user${index}:test`, roomId)),
-      );
-      await stats.caughtUp();
-      const { transactions } = fixture.database.statistics;
-      assert.ok(transactions - before < 50, `${transactions - before} transactions for 200 joins`);
       await stats.stop();
     });
   });
