@@ -121,7 +121,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await talk.state(alice, 'org.example.call'), { all: 'left' });
     });
 
-    it('lets any user with the id of a delayed event restart, cancel or send it', async () => {
+    it('restarts, cancels or sends a delayed event for any client that knows its id, also without an access token', async () => {
       const delayId = await schedule(10_000);
       clock.advance(9_000);
       assert.deepEqual(await act(delayId, 'restart'), { status: 200, body: {} });
@@ -157,11 +157,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
       clock.advance(5_000);
       const path = `${unstable}/delayed_events?status=finalised&delay_id=${delayId}`;
-      let failed: { error?: { errcode: string }; reason: string; outcome: string } | undefined;
-      while (!failed) {
+      type Failed = { error?: { errcode: string }; reason: string; outcome: string };
+      const failed = await eventually('end of the delayed event', async () => {
         const { body } = await call(server, bob, 'GET', path);
-        [failed] = body['finalised'] as (typeof failed)[];
-      }
+        return (body['finalised'] as Failed[])[0];
+      });
       assert.deepEqual(
         [failed.error?.errcode, failed.reason, failed.outcome],
         ['M_FORBIDDEN', 'error', 'cancel'],
@@ -171,7 +171,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('lists the delayed events of a user', async () => {
-      const [laterId, soonerId] = [await schedule(9_000), await schedule(8_000)];
+      const laterId = await schedule(9_000);
+      const soonerId = await schedule(8_000);
       const list = async (user: TestUser, query = '') => {
         const { body } = await call(server, user, 'GET', `${unstable}/delayed_events${query}`);
         return body as {
@@ -199,7 +200,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok((await list(alice)).finalised!.length >= 2);
     });
 
-    it('schedules an event once per transaction id, also with the later form of the endpoint', async () => {
+    it('schedules an event once per transaction id, also by the endpoint of later revisions of MSC4140', async () => {
       const path = (version: string) =>
         `${version}/rooms/${encodeURIComponent(talk.roomId)}/delayed_event/m.room.message/once`;
       const body = { delay_ms: 1_000, content: hello };
@@ -305,6 +306,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const second = await fill();
       for (const id of second) await act(id, 'cancel', bob);
       const { body } = await call(server, bob, 'GET', `${unstable}/delayed_events?status=finalised`);
+      // Seventeen events of 60,000 bytes are smaller than 1 MiB.
       assert.equal((body['finalised'] as unknown[]).length, 18);
     });
   });

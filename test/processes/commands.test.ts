@@ -171,7 +171,9 @@ describe('hearth doctor', () => {
     const directory = join(folder, 'doctor');
     assert.equal((await run(['init', '-n', 'localhost', '-d', directory])).code, 0);
     const overrideFile = join(directory, 'more.yaml');
-    writeFileSync(overrideFile, 'trusted_key_servers: []\n');
+    // Another server may run on the default port.
+    const listener = `{ port: ${await freePort()}, type: http, bind_addresses: ["127.0.0.1"], resources: [{ names: [client] }] }`;
+    writeFileSync(overrideFile, `trusted_key_servers: []\nlisteners: [${listener}]\n`);
     const files = ['-c', join(directory, 'homeserver.yaml'), '-c', overrideFile];
     const [plain, strict] = await Promise.all([
       run(['doctor', ...files]),

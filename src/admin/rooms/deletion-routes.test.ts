@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { eventually } from '../../../test/clients/eventually.ts';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
@@ -76,8 +77,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await admin.do('GET', `/v1/rooms/${enc(roomId)}/block`))['block'], false);
       await server.restart();
       const status = () => admin.do('GET', `/v2/rooms/delete_status/${delete_id}`);
-      let found = await status();
-      while (found['status'] === 'scheduled' || found['status'] === 'active') found = await status();
+      const found = await eventually('end of the deletion', async () => {
+        const current = await status();
+        return current['status'] !== 'scheduled' && current['status'] !== 'active' && current;
+      });
       const { shutdown_room, ...rest } = found;
       assert.deepEqual(rest, { delete_id, room_id: roomId, status: 'complete' });
       const shutdown = shutdown_room as { kicked_users: string[]; new_room_id: string | null };
@@ -112,8 +115,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           (await admin.do('GET', '/v1/scheduled_tasks', undefined, query))['scheduled_tasks'] as {
             progress: { done: number; total: number };
           }[];
-        let [task] = await tasks();
-        while (!task) [task] = await tasks();
+        const task = await eventually('end of the deletion', async () => (await tasks())[0]);
         const { done, total } = task.progress;
         assert.equal(done, total);
         if (purge) assert.ok(total >= 2 + events, `${total} of ${2 + events}`);
