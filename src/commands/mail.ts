@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { randomString, systemRandomness } from '../kernel/randomness.ts';
 import { Templates } from '../kernel/templates/index.ts';
 import { type EmailOptions, mailTemplateFolders, mailTemplates, Smtp } from '../mail/index.ts';
@@ -24,7 +23,7 @@ export async function testMail(address: string, flags: ConfigFlags): Promise<voi
   );
   const folders = mailTemplateFolders(templates.custom_template_directory, email, [mailTemplates]);
   const values = { app_name: email.app_name, server_name: server.server_name };
-  const rendering = new Templates({ folders: folders.map((folder) => resolve(folder)) });
+  const rendering = new Templates({ folders });
   try {
     await smtp.send({
       to: address,

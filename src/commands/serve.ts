@@ -22,6 +22,7 @@ import { logsToConsole, openLogs, reloadLogs } from './logging.ts';
 export interface ServeOptions extends ConfigFlags {
   readonly daemonize?: boolean;
   readonly printPidfile?: boolean;
+  /** The port of the debugging console; replaces the option `manhole`. */
   readonly manhole?: number;
 }
 

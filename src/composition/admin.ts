@@ -39,7 +39,7 @@ interface Deps {
   readonly sender: FederationSender;
   /** Absent where another process runs the media repository. */
   readonly media: MediaSlice | undefined;
-  /** Rules of modules. */
+  /** What modules decide: which rooms may be deleted, and the pace of background updates. */
   readonly modules: ModulesSlice['administration'] | undefined;
 }
 

@@ -36,7 +36,7 @@ type EduDeps = Deps<EduSources>;
 export async function startFederationTraffic(deps: Deps, opened: OpenedSlices): Promise<FederationSender> {
   const { kernel, federation, rooms } = deps;
   const log = kernel.namedLog('federation');
-  const metrics = kernel.metrics && openMetrics(kernel);
+  const metrics = openMetrics(kernel);
   const sender = new FederationSender({
     ...kernel,
     ...federation,
@@ -65,6 +65,7 @@ export async function startFederationTraffic(deps: Deps, opened: OpenedSlices): 
   return sender;
 }
 
+/** Returns `undefined` where metrics are disabled. */
 function openMetrics({ metrics, clock, configuration, database, serverName }: Kernel) {
   if (!metrics) return undefined;
   const { federation_metrics_domains: domains } = configuration.federation;

@@ -8,9 +8,9 @@ import {
 import type { Users } from './users.ts';
 
 /**
- * Copies a user's tags and push rules from the room `from` to the room `to`, and marks `to` as direct chat if `from` is
- * one. When one of these changes is refused, for instance because there are too many rules, the other changes are still
- * made.
+ * Copies a user's push rules from the room `from` to the room `to`, and the tags unless `to` has tags already, and marks
+ * `to` as direct chat if `from` is one. When one of these changes is refused, for instance because there are too many
+ * rules, the other changes are still made.
  * @throws MatrixError the first refusal
  */
 export async function transferSettings(
@@ -46,14 +46,14 @@ export async function transferSettings(
   if (refusal) throw refusal;
 }
 
-/** Returns `m.direct` with the new room; `undefined` when the old room is not a direct chat. */
+/** Returns `m.direct` with the room `to` beside the room `from`; `undefined` when nothing changes. */
 function withDirectRoom(content: JsonObject, from: string, to: string): JsonObject | undefined {
-  const concerns = (rooms: JsonValue | undefined): rooms is JsonValue[] =>
+  const lacksRoom = (rooms: JsonValue | undefined): rooms is JsonValue[] =>
     Array.isArray(rooms) && rooms.includes(from) && !rooms.includes(to);
-  if (!Object.values(content).some(concerns)) return undefined;
+  if (!Object.values(content).some(lacksRoom)) return undefined;
   const entries = Object.entries(content).map(([other, rooms]) => [
     other,
-    concerns(rooms) ? [...rooms, to] : rooms,
+    lacksRoom(rooms) ? [...rooms, to] : rooms,
   ]);
   return Object.fromEntries(entries);
 }

@@ -125,7 +125,7 @@ export async function startRoomUpkeep(
   return opened.add('upkeep of rooms', upkeep);
 }
 
-/** Event types of the stripped state of invites and knocks, by default. Source: "room_prejoin_state". */
+/** Event types of the stripped state of invites and knocks, by default. Source: the description of `room_prejoin_state`. */
 const defaultPrejoinTypes = [
   'm.room.join_rules',
   'm.room.canonical_alias',

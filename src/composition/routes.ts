@@ -54,7 +54,7 @@ export async function startRoutes(kernel: Kernel, deps: Deps, opened: OpenedSlic
   });
 }
 
-/** The welcome page, static files, the health check and the metrics. */
+/** Returns the routes of the welcome page, the checks of health and readiness, static files, the console and the metrics. */
 function ownRoutes(
   { configuration, metrics, serverName, database, stateDatabase, clock }: Kernel,
   { pages, readiness }: Deps,

@@ -77,7 +77,7 @@ export const features: readonly Feature[] = [
   {
     name: 'tracking of puppeted users',
     options: ['track_puppeted_user_ips'],
-    consequence: 'addresses of administrators who act as other users are not recorded',
+    consequence: 'IP addresses of administrators who act as other users are not recorded',
   },
   {
     name: 'message retention',

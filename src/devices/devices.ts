@@ -87,6 +87,9 @@ const maxIdLength = 255;
 /** Maximum number of listed addresses of a user. */
 const maxConnections = 1000;
 
+/** Number of letters in a device id that this server generates. */
+const generatedIdLength = 10;
+
 /** Maximum number of devices that are created in one transaction. */
 const createdAtOnce = 1_000;
 
@@ -151,7 +154,8 @@ export class Devices {
     request: DeviceRequest,
   ): Promise<{ deviceId: string; created: boolean }> {
     const { userId, displayName, dehydrated = false } = request;
-    const deviceId = request.deviceId ?? randomLetters(this.#deps.randomness, 10).toUpperCase();
+    const deviceId =
+      request.deviceId ?? randomLetters(this.#deps.randomness, generatedIdLength).toUpperCase();
     const devices = writerFor<DeviceTables>(writer);
     const createdAt = this.#deps.clock.now();
     const created = await insertDevice(devices, { userId, deviceId, displayName, createdAt, dehydrated });

@@ -22,6 +22,7 @@ const maxPending = 10_000;
 /** Milliseconds between two deletions of old addresses. */
 const purgeInterval = 3_600_000;
 
+/** Maximum characters of a stored user agent; the rest is cut off. */
 const maxUserAgentLength = 512;
 
 const upsertIp = `INSERT INTO user_ips (user_id, device_id, ip, user_agent, last_seen_at) VALUES (?, ?, ?, ?, ?)
@@ -41,6 +42,7 @@ const eraseActivity = 'UPDATE user_activity SET last_seen_at = 0 WHERE user_id =
 /** The last activity of a device at an address. */
 interface PendingActivity extends DeviceActivity {
   userAgent: string | undefined;
+  /** Milliseconds since the epoch. */
   at: number;
 }
 

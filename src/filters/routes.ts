@@ -8,6 +8,9 @@ const paths = {
   get: ['/_proto/client/v3/user/:userId/filter/:filterId', '/_proto/client/r0/user/:userId/filter/:filterId'],
 } as const;
 
+/** UTF-8 bytes of a request body. */
+const bodyLimit = 256 * 1024;
+
 const anyObject = Type.Object({}, { additionalProperties: true });
 
 /** Returns the routes that store and read filters. Source: client-server API, "Filtering". */
@@ -20,7 +23,7 @@ export function filterRoutes(filters: Filters): Route[] {
         path: paths.define,
         auth: 'user',
         body: anyObject,
-        bodyLimit: 262_144,
+        bodyLimit,
         response: Type.Object({ filter_id: Type.String() }),
       },
       async ({ params: { userId }, requester, body }) => {

@@ -28,7 +28,7 @@ export async function insertFilter(
     .execute();
 }
 
-/** Deletes all filters of a user except the newest `kept`. */
+/** Deletes filters of a user except the newest `kept`, at most 1,000 in a call. */
 export async function deleteOldest(
   writer: Writer<FilterTables>,
   userId: string,

@@ -26,7 +26,8 @@ describe('BriefMap', () => {
   });
 
   it('has the same entries as a Map after many changes', () => {
-    const [map, expected] = [new BriefMap<number, number>(), new Map<number, number>()];
+    const map = new BriefMap<number, number>();
+    const expected = new Map<number, number>();
     for (let step = 0; step < 5_000; step++) {
       const key = (step * 7_919) % 211;
       if (step % 3 === 0) {
@@ -44,7 +45,7 @@ describe('BriefMap', () => {
   it('lets a garbage collection of the young generation free deleted entries', () => {
     setFlagsFromString('--expose-gc');
     const gc = runInNewContext('gc') as (options?: { type: 'minor' }) => void;
-    /** Bytes that stay after 20,000 short-lived entries of about 1 kB, without a collection of the old generation. */
+    /** Returns the bytes that stay after 20,000 short-lived entries of about 1 kB, without a collection of the old generation. */
     const remaining = (map: Pick<BriefMap<number, object>, 'set' | 'delete'>) => {
       for (let key = 0; key < 100; key++) map.set(key, new Array(128).fill(key));
       gc();
@@ -58,8 +59,9 @@ describe('BriefMap', () => {
       gc({ type: 'minor' });
       return process.memoryUsage().heapUsed - before;
     };
-    const [map, plain] = [remaining(new BriefMap()), remaining(new Map())];
-    assert.ok(plain > 10_000_000, `a Map keeps ${plain} bytes, which BriefMap avoids`);
-    assert.ok(map < 3_000_000, `${map} bytes remain`);
+    const inBriefMap = remaining(new BriefMap());
+    const inMap = remaining(new Map());
+    assert.ok(inMap > 10_000_000, `${inMap} bytes remain in a Map, which BriefMap avoids`);
+    assert.ok(inBriefMap < 3_000_000, `${inBriefMap} bytes remain`);
   });
 });

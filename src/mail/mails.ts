@@ -158,12 +158,16 @@ export class Mails {
 /** The domain of message ids: the server name without its port. */
 const messageIdDomain = (serverName: string) => serverName.replace(/:\d+$/, '');
 
-/** Returns the folders of templates of mails, in the order in which they are searched. */
+/**
+ * Returns the folders of templates of mails as absolute paths, in the order in which they are searched: those of the
+ * operator first.
+ * @param custom `custom_template_directory`
+ */
 export function mailTemplateFolders(
   custom: string | null,
   email: EmailOptions | null,
   builtIn: readonly string[],
 ): string[] {
-  const own = [custom, email?.template_dir ?? null].filter((folder) => folder !== null);
-  return [...own.map((folder) => resolve(folder)), ...builtIn];
+  const ofOperator = [custom, email?.template_dir ?? null].filter((folder) => folder !== null);
+  return [...ofOperator.map((folder) => resolve(folder)), ...builtIn];
 }

@@ -203,7 +203,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(await isListed(), false, 'it has no members');
     });
 
-    it('lets users with the power level for aliases publish a room', async () => {
+    it('rejects a change of the visibility of a room by users without the power level for aliases, and in a network by users instead of its application service', async () => {
       const roomId = rooms.get('Rainbow')!;
       const refused = await lists.setVisibility(bob, roomId, { visibility: 'private' });
       assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
@@ -230,7 +230,7 @@ for (const database of selectedDatabases(import.meta.url)) {
 }
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
-  describe('options for the public room list', () => {
+  describe('options for the public room list and for aliases', () => {
     const withLists = async (
       directory: Partial<DirectoryConfig>,
       use: (lists: Lists, alice: TestUser) => Promise<void>,

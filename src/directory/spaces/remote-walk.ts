@@ -22,8 +22,8 @@ export class RemoteWalk {
   }
 
   /**
-   * Returns a room with its children; sends no request for a room without children that its parent's response
-   * describes.
+   * Returns a room with its children; `undefined` when no server shows the room. Sends no request for a room that the
+   * response about its parent has described, unless it is a space, and none after `maxRequests` requests.
    */
   async room(
     roomId: string,
@@ -31,12 +31,12 @@ export class RemoteWalk {
   ): Promise<{ room: RoomDescription; children: readonly SpaceChild[] } | undefined> {
     if (this.#inaccessible.has(roomId)) return undefined;
     const summary = this.#summaries.get(roomId);
-    const known = summary && { room: summary, children: [] };
-    if ((summary && summary.roomType !== 'm.space') || this.#requests >= maxRequests) return known;
+    const described = summary && { room: summary, children: [] };
+    if ((summary && summary.roomType !== 'm.space') || this.#requests >= maxRequests) return described;
     this.#requests++;
     const request = { suggestedOnly: this.#suggestedOnly, page: this.#page, budget: this.#budget };
     const tree = await this.#rooms.tree(roomId, via, request);
-    if (!tree) return known;
+    if (!tree) return described;
     for (const [child, description] of tree.summaries) this.#summaries.set(child, description);
     for (const child of tree.inaccessible) this.#inaccessible.add(child);
     return tree;

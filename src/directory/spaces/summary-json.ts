@@ -6,7 +6,7 @@ const knownEncryption = 'm.megolm.v1.aes-sha2';
 
 /**
  * Returns the summary of a room for clients and servers.
- * Source: client-server API, "RoomSummary" of the definitions.
+ * Source: client-server API, `GET /room_summary/{roomIdOrAlias}`.
  */
 export function summaryJson(room: RoomDescription): JsonObject {
   return {

@@ -163,7 +163,8 @@ export class SignatureUpload {
     if (!entry) return;
     const [keyId, signature] = entry;
     const userSigning = (await readCrossSigningKeys(writer, userId)).get('user_signing');
-    if (keyId !== `ed25519:${userSigning?.publicKey}`) return; // the key was replaced in the meantime
+    // The key may have been replaced after the signature was checked.
+    if (keyId !== `ed25519:${userSigning?.publicKey}`) return;
     const [stored] = await readUserSignatures(writer, userId, [targetUserId]);
     if (stored?.targetKey === targetKey && stored.signature === signature) return;
     const position = publish(this.#deps.signatureStream, { userId, targetUserId });

@@ -34,10 +34,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(facts, [alice.deviceId, alice.deviceId]);
     });
 
-    it('caches the counts of many invented algorithms by their size', async () => {
+    it('removes the counts of a device with many invented algorithms from the cache when those of other devices need the space', async () => {
       await start();
       const { database, clock } = server.server;
       const { keyStream } = server.keyChanges;
+      // With this cache factor, the cache is smaller than the counts of two of the devices.
       const counts = new KeyCounts(database, plainCaches(clock, 0.05), keyStream);
       const devices = [
         await server.user('alice'),
@@ -57,7 +58,8 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('deletes one-time and fallback keys together with their device', async () => {
       await start();
-      const [alice, second] = [await server.user('alice'), await server.device('alice')];
+      const alice = await server.user('alice');
+      const second = await server.device('alice');
       const fallback_keys = second.client.oneTimeKeys(1, 5);
       await upload(second, { one_time_keys: second.client.oneTimeKeys(2), fallback_keys });
       await claim(alice, second);

@@ -80,7 +80,8 @@ export class LocalKeyClaims {
 
   async #run(): Promise<void> {
     this.#running = true;
-    await Promise.resolve(); // waits for further claims of the same request
+    // Waits for further claims of the same request.
+    await Promise.resolve();
     while (this.#waiting.length > 0) {
       const claims = this.#waiting.splice(0, maxClaims);
       try {

@@ -3,10 +3,13 @@ import type { FederationClient } from '../requests/federation-client.ts';
 import { type FederationRequest, federationPath } from '../requests/request.ts';
 import type { ApiRequest } from './api-request.ts';
 
-/** Maximum bytes of a response: with the keys of many users, with one-time keys, with the devices of one user. */
+/** Maximum bytes of a response. */
 const maxBody = {
+  /** The device keys and cross-signing keys of many users. */
   query: 8 * 1024 * 1024,
+  /** One-time keys of many devices. */
   claim: 4 * 1024 * 1024,
+  /** The devices of one user. */
   devices: 4 * 1024 * 1024,
 } as const;
 

@@ -125,6 +125,7 @@ class RequestSignatures implements RequestSignature {
   }
 }
 
+/** Matches ids of Ed25519 keys. Longer ids are not requested from other servers. */
 const keyIdPattern = /^ed25519:[^\s\p{Cc}]{1,200}$/u;
 
 const unauthorized = (message: string) => new MatrixError(401, 'M_UNAUTHORIZED', message);

@@ -130,7 +130,10 @@ export class Destinations {
     if (before.spelling !== spelling) await this.#set(serverName, { ...before, spelling });
   }
 
-  /** Returns the next backoff, with jitter, so that servers that failed together are not retried together. */
+  /**
+   * Returns the next backoff in milliseconds: 0.8 to 1.4 times the multiplied one, so that servers that failed together are
+   * not retried together.
+   */
   #nextInterval(interval: number): number {
     const spread = 0.8 + 0.6 * randomFraction(this.#deps.randomness);
     return Math.round(interval * this.#deps.options.destination_retry_multiplier * spread);

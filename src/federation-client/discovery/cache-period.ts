@@ -10,7 +10,10 @@ export const periods = { default: 24 * hour, max: 48 * hour, min: 5 * minute, er
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Returns for how many milliseconds a response may be cached. Source: RFC 9111, section 5. */
+/**
+ * Returns for how many milliseconds a response may be cached. Source: RFC 9111, section 5.
+ * @param now milliseconds since the epoch
+ */
 export function cachePeriod(headers: Headers, now: number): number {
   const period =
     fromCacheControl(headers['cache-control']) ?? fromExpires(headers['expires'], now) ?? periods.default;

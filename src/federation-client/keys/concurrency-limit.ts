@@ -5,6 +5,10 @@ export class ConcurrencyLimit {
   readonly #waiting: (() => void)[] = [];
   #running = 0;
 
+  /**
+   * @param maxRunning maximum number of tasks that run at the same time
+   * @param maxWaiting maximum number of tasks that wait
+   */
   constructor(maxRunning: number, maxWaiting: number) {
     this.#maxRunning = maxRunning;
     this.#maxWaiting = maxWaiting;

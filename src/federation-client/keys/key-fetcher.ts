@@ -66,6 +66,7 @@ export class KeyFetcher {
   readonly #pauses: Cache<string, Pause>;
   /** When a key may be requested from notaries again, in milliseconds since the epoch, by server and key id. */
   readonly #missing: Cache<string, number>;
+  /** By purpose: the maximum number of running requests, and of servers whose requests wait. */
   readonly #limits: Readonly<Record<KeyPurpose, ConcurrencyLimit>> = {
     request: new ConcurrencyLimit(64, 512),
     events: new ConcurrencyLimit(32, 20_000),
@@ -165,7 +166,8 @@ export class KeyFetcher {
     const now = this.#deps.clock.now();
     const before = this.#pauses.get(serverName);
     const isWithinPause = before !== undefined && now < before.since + minPause;
-    const [since, helpful] = isWithinPause ? [before.since, before.helpful + 1] : [now, 1];
+    const since = isWithinPause ? before.since : now;
+    const helpful = isWithinPause ? before.helpful + 1 : 1;
     const until = helpful >= maxHelpful ? since + minPause : now;
     this.#pauses.set(serverName, { until, length: minPause, since, helpful });
   }

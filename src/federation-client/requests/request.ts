@@ -22,7 +22,7 @@ export interface FederationRequest {
   readonly maxValues?: number;
   /** What all responses together may cost that one request of a client causes. */
   readonly budget?: ResponseBudget;
-  /** Send the request although the server is in backoff, and do not record a failure. */
+  /** Sends the request although the server is in backoff, and does not record a failure. */
   readonly ignoreBackoff?: boolean;
   readonly signal?: AbortSignal;
   /** Wraps each delay before a retry, so that the caller can release its send slot for that time. */

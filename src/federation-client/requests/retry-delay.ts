@@ -20,7 +20,7 @@ const delays = { short: { first: 500, factor: 2 }, long: { first: 4_000, factor:
 /**
  * Returns the milliseconds before a retry.
  * @param retry 0 for the first retry
- * @param chance in [0, 1), for jitter
+ * @param chance in [0, 1), chooses a delay that is up to 20 % shorter or longer
  * @param wanted delay that the server requests; the result is `undefined` when it exceeds the maximum delay
  */
 export function retryDelay(

@@ -41,7 +41,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('does not verify the certificates of exempt hosts [option: federation_certificate_verification_whitelist]', async () => {
-      const server = await serve(ok, makeSelfSigned());
+      const server = await serve(ok, issueByUnknownAuthority());
       const requestWith = async (pattern: string) => {
         const { requests } = await client({ federation_certificate_verification_whitelist: [pattern] });
         return requests.request(once(server.name));
@@ -79,7 +79,8 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 });
 
-function makeSelfSigned() {
+/** Returns a certificate of an authority that the requesting server does not trust. */
+function issueByUnknownAuthority() {
   const stranger = makeTestAuthority();
   try {
     return stranger.issue('a.example');

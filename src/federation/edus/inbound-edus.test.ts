@@ -66,7 +66,8 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('records read receipts of users of the sending server who are in the room', async () => {
       const { fixture, handle, receipts, roomId, clock } = await startEdus(open);
-      const [first, second] = [await fixture.say(alice, roomId, '1'), await fixture.say(alice, roomId, '2')];
+      const first = await fixture.say(alice, roomId, '1');
+      const second = await fixture.say(alice, roomId, '2');
       const other = await fixture.say(alice, await fixture.room(alice), 'elsewhere');
       const read = (
         userId: string,

@@ -71,7 +71,6 @@ export class PresenceEduSender {
     }
   }
 
-  /** A server that joins a room receives the presence of the local members. */
   #roomFact({ roomId, membershipChanges }: RoomFact): void {
     for (const { userId, from, to } of membershipChanges) {
       const server = serverOfUser(userId);
@@ -80,6 +79,7 @@ export class PresenceEduSender {
     }
   }
 
+  /** Sends the presence of the local members of a room to a server that has exactly one user in it, who has just joined. */
   async #sendPresentUsers(roomId: string, server: string): Promise<void> {
     const { engine, presence, serverName } = this.#deps;
     const head = await engine.heads.get(roomId);

@@ -64,7 +64,10 @@ export class SubmittedEvents {
     return this.#place(head, verified);
   }
 
-  /** @throws MatrixError M_FORBIDDEN when the user has left the room since then, or was removed */
+  /**
+   * Returns a join that was accepted before; `undefined` for a new one.
+   * @throws MatrixError M_FORBIDDEN when the user has left the room since then, or was removed
+   */
   async #joinedBefore(head: RoomHead, { eventId, sender }: RoomEvent): Promise<AcceptedEvent | undefined> {
     const { engine } = this.#deps;
     const stored = (await engine.placement.find([eventId])).get(eventId);

@@ -87,6 +87,7 @@ export class FederationSender {
     const { streams, clock, randomness, observer = silentObserver } = deps;
     this.#progress = new DeliveryProgress(deps);
     this.#fannedOut = this.#settled = streams.current;
+    // Distinguishes the transaction ids of this run from those of earlier runs.
     const run = randomLetters(randomness, 10);
     let transactions = 0;
     this.#queueDeps = {
@@ -162,7 +163,9 @@ export class FederationSender {
   /** State of all queues. */
   get status(): SenderStatus {
     const destinations = { idle: 0, sending: 0, 'catching up': 0, 'waiting to retry': 0 };
-    let [pendingPdus, pendingEdus, longestWait] = [0, 0, 0];
+    let pendingPdus = 0;
+    let pendingEdus = 0;
+    let longestWait = 0;
     for (const queue of this.#queues.values()) {
       destinations[queue.state]++;
       pendingPdus += queue.pending.pdus;

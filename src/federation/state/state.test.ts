@@ -32,7 +32,8 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     async function stateAt(room: ReferenceRoom, eventId: string) {
       const query = `${enc(room.roomId)}?event_id=${enc(eventId)}`;
-      const [state, ids] = [await get(`/state/${query}`), await get(`/state_ids/${query}`)];
+      const state = await get(`/state/${query}`);
+      const ids = await get(`/state_ids/${query}`);
       assert.deepEqual([state.status, ids.status], [200, 200]);
       const [pdus, chain] = (['pdus', 'auth_chain'] as const).map((list) =>
         idsIn(state, list, room.version.id),
@@ -104,17 +105,17 @@ forSelectedDatabases(import.meta.url, (open) => {
       await send(after);
       const { pdus, chain } = await stateAt(room, after);
       assert.ok(!pdus.includes(takeover) && !chain.includes(takeover));
-      const room_ = enc(room.roomId);
+      const encodedRoomId = enc(room.roomId);
       for (const path of [
         `/event/${enc(takeover)}`,
-        `/state/${room_}?event_id=${enc(takeover)}`,
-        `/state_ids/${room_}?event_id=${enc(takeover)}`,
-        `/event_auth/${room_}/${enc(takeover)}`,
+        `/state/${encodedRoomId}?event_id=${enc(takeover)}`,
+        `/state_ids/${encodedRoomId}?event_id=${enc(takeover)}`,
+        `/event_auth/${encodedRoomId}/${enc(takeover)}`,
       ]) {
         const { status, body } = await get(path);
         assert.deepEqual([status, body['errcode']], [404, 'M_NOT_FOUND'], path);
       }
-      const page = await get(`/backfill/${room_}?v=${enc(after)}&limit=2`);
+      const page = await get(`/backfill/${encodedRoomId}?v=${enc(after)}&limit=2`);
       assert.deepEqual(
         idsIn(page, 'pdus'),
         [after, ...room.get(takeover).event.prevEventIds],
@@ -131,14 +132,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       const after = room.say(ann, [softFailedId]);
       await send(after);
       assert.deepEqual(idsIn(await get(`/event/${enc(softFailedId)}`), 'pdus'), [softFailedId]);
-      const gap = { earliest_events: before, latest_events: [after] };
       const missing = await served.http.request(
         requestingServer,
         'POST',
         `/get_missing_events/${enc(room.roomId)}`,
-        {
-          ...gap,
-        },
+        { earliest_events: before, latest_events: [after] },
       );
       assert.deepEqual(idsIn(missing, 'events'), [softFailedId]);
       assert.deepEqual(
@@ -201,11 +199,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         requestingServer,
         'POST',
         `/get_missing_events/${enc(room.roomId)}`,
-        {
-          earliest_events: start,
-          latest_events: [merge],
-          limit: 3,
-        },
+        { earliest_events: start, latest_events: [merge], limit: 3 },
       );
       assert.deepEqual(new Set(idsIn(missing, 'events')), new Set([long[3], short, long[2]]));
     });

@@ -23,6 +23,7 @@ export type Execute = (sql: string, parameters: readonly unknown[]) => Promise<O
 /** The parts of a Kysely dialect that define how SQL is written, without the driver that runs it. */
 export type Grammar = Omit<Dialect, 'createDriver'>;
 
+/** Kinds of queries that write. */
 const writing = ['InsertQueryNode', 'UpdateQueryNode', 'DeleteQueryNode', 'MergeQueryNode'];
 
 /** Returns query builders whose statements run separately in `execute` and must not write. */

@@ -23,7 +23,7 @@ export interface PublicNetwork {
   readonly resolver: FakeResolver;
   /** For the option `https_proxy`. */
   readonly proxy: string;
-  /** Replaces answers of the reverse proxy by path. */
+  /** Replaces responses of the reverse proxy, by path; `*` stands for all paths that are not given. */
   readonly answers: Map<string, FrontAnswer>;
   /** Changes the path that the reverse proxy passes on. */
   passedPath: (path: string) => string;
@@ -35,6 +35,9 @@ export interface PublicNetwork {
   present(name: string, certificate: Certificate | undefined): void;
   close(): Promise<void>;
 }
+
+/** A public address: the option `ip_range_blacklist` refuses private ones. */
+const publicAddress = '198.41.0.4';
 
 const names = ['example.org', 'matrix.example.org', 'keys.example'] as const;
 
@@ -53,9 +56,9 @@ export async function openPublicNetwork(port: number, authority: TestAuthority):
         response.writeHead(200, { date }).end('{}');
         return;
       }
-      const own = answers.get(path) ?? answers.get('*');
-      if (own === undefined) return passOn(request, response, port, state.passedPath(path));
-      response.writeHead(own.status ?? 200, { ...own.headers }).end(own.body ?? '');
+      const replacement = answers.get(path) ?? answers.get('*');
+      if (replacement === undefined) return passOn(request, response, port, state.passedPath(path));
+      response.writeHead(replacement.status ?? 200, { ...replacement.headers }).end(replacement.body ?? '');
     },
     {
       ...usual,
@@ -64,7 +67,7 @@ export async function openPublicNetwork(port: number, authority: TestAuthority):
   );
   const tunnel = await openTunnels(front.port, closed);
   const resolver = new FakeResolver();
-  for (const name of names) resolver.hosts.set(name, ['198.41.0.4']);
+  for (const name of names) resolver.hosts.set(name, [publicAddress]);
   return Object.assign(state, {
     resolver,
     proxy: `http://127.0.0.1:${tunnel.port}`,

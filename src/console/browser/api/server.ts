@@ -92,6 +92,7 @@ export async function readDays(
   return (await api.admin<{ days: DayFigures[] }>('GET', '/v1/statistics/days', { query, signal })).days;
 }
 
+/** Returns the rooms that take most space in the database, with estimated bytes. */
 export async function largestRooms(
   api: Api,
   signal: AbortSignal,

@@ -104,6 +104,7 @@ async function signIn(login: object): Promise<Session> {
   return session;
 }
 
+/** Sends a request that only administrators may send and whose response is short. @throws ApiError */
 async function requireAdministrator(token: string): Promise<void> {
   try {
     await send('GET', `${adminPath}/v1/background_updates/enabled`, { token });

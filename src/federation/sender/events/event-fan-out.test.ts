@@ -42,14 +42,13 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('sends a leave from before the state was complete to all servers in the completed state', async () => {
       const { fixture, room, delivered, fanOut, complete } = await partialRoom();
-      const { append } = fixture.engine.timeline;
       const leave = {
         type: 'm.room.member',
         sender: alice,
         stateKey: alice,
         content: { membership: 'leave' },
       };
-      await append.call(fixture.engine.timeline, room.roomId, leave);
+      await fixture.engine.timeline.append(room.roomId, leave);
       await complete();
       await fanOut();
       const servers = [ben, cat].map((userId) => userId.split(':')[1]);

@@ -67,7 +67,7 @@ export class PendingEvents {
     if (this.#pending.length > maxPending) this.fallBehind();
   }
 
-  /** From this call on events are only recorded as missed. */
+  /** Records the pending events as missed and drops them from memory, as `add` does with further events until the server has caught up. */
   fallBehind(): void {
     this.recordMissed();
     this.#behind = true;

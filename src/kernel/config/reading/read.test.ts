@@ -162,7 +162,7 @@ describe('readValue', () => {
   });
 });
 
-describe('readValue', () => {
+describe('messages of readValue', () => {
   it('quotes the found value in its messages up to a maximum length, but no secrets and nothing that may contain them', () => {
     const message = (type: TSchema, text: string, notes: object = {}) =>
       read(type, text, notes).messages[0] ?? '';

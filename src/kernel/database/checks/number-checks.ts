@@ -10,8 +10,8 @@ export interface AssignedNumbers {
 
 /** Makes a check for each bound: numbers above the bound would be assigned a second time. Raising the bound mends it. */
 export const numberChecks = (columns: readonly AssignedNumbers[]): DatabaseCheck[] =>
-  [...Map.groupBy(columns, ({ bound }) => bound)].map(([bound, own]) => {
-    const numbers = own
+  [...Map.groupBy(columns, ({ bound }) => bound)].map(([bound, columnsOfBound]) => {
+    const numbers = columnsOfBound
       .map(
         ({ table, column }) =>
           `select '${table}.${column}' as subject, coalesce(max(${column}), 0) as highest from ${table}`,

@@ -4,6 +4,9 @@ import { StartFailure } from '../../start-failure.ts';
 import { claimFile } from '../sqlite/claim.ts';
 import type { DatabaseFacts } from './database-facts.ts';
 
+/** Milliseconds to wait while another process locks the file. */
+const busyTimeout = 2_000;
+
 /**
  * Reads the facts of a SQLite file; a server may be running on it.
  * @returns `undefined` when there is no file
@@ -11,7 +14,7 @@ import type { DatabaseFacts } from './database-facts.ts';
  */
 export function inspectSqlite(path: string): DatabaseFacts | undefined {
   if (!existsSync(path)) return undefined;
-  const database = new DatabaseSync(path, { readOnly: true, timeout: 2_000 });
+  const database = new DatabaseSync(path, { readOnly: true, timeout: busyTimeout });
   try {
     const one = (sql: string) => Object.values(database.prepare(sql).get() ?? {})[0];
     const hasMigrations = one("select 1 from sqlite_master where name = 'schema_migrations'") !== undefined;

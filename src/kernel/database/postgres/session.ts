@@ -5,6 +5,7 @@ import { typedError } from './errors.ts';
 import type { StatementNames } from './statement-names.ts';
 import { bindable } from './values.ts';
 
+/** Commands whose outcome has the number of written rows. */
 const writing = ['INSERT', 'UPDATE', 'DELETE', 'MERGE'];
 
 /**

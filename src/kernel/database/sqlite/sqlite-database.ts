@@ -46,7 +46,10 @@ export interface SqliteOptions {
   readonly claimTimeout?: number;
 }
 
+/** Default limits of groups of commits. */
 const defaultGroup: GroupLimits = { entries: 1_000, duration: 50, waiting: 100_000 };
+
+/** Default maximum milliseconds between two statements of a transaction. */
 const defaultIdleLimit = 10_000;
 
 /**
