@@ -10,12 +10,12 @@ const stepsPerCheck = 50;
  * Cuts long computations into slices, so that other work of the event loop waits a few milliseconds at most.
  */
 export class TimeSlices {
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #lengthMs: number;
   #startedAt: number;
 
   /** @param lengthMs milliseconds of work per slice */
-  constructor(clock: Clock, lengthMs = defaultSliceMs) {
+  constructor(clock: Pick<Clock, 'monotonic'>, lengthMs = defaultSliceMs) {
     this.#clock = clock;
     this.#lengthMs = lengthMs;
     this.#startedAt = clock.monotonic();

@@ -26,9 +26,15 @@ const chunkCharacters = 65_536;
 export class TextBuilder {
   #chunks: Uint8Array[] | undefined;
   #end = '';
+  #bytes = 0;
 
   get isEmpty(): boolean {
     return this.#end === '' && this.#chunks === undefined;
+  }
+
+  /** Number of bytes of the chunks: of all text but the last few characters. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   add(text: string): void {
@@ -41,6 +47,7 @@ export class TextBuilder {
     if (other.#chunks) {
       if (this.#end !== '') this.#addChunk();
       this.#chunks = this.#chunks ? [...this.#chunks, ...other.#chunks] : other.#chunks;
+      this.#bytes += other.#bytes;
     }
     this.add(other.#end);
   }
@@ -54,7 +61,9 @@ export class TextBuilder {
 
   #addChunk(): void {
     this.#chunks ??= [];
-    this.#chunks.push(Buffer.from(this.#end));
+    const chunk = Buffer.from(this.#end);
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
     this.#end = '';
   }
 }

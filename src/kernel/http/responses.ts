@@ -3,6 +3,8 @@ import { pipeline, Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { MatrixError } from '../../protocol/index.ts';
+import type { TimeSlices } from '../time-slices.ts';
+import { hasManyEntries, jsonInSlices } from './json-text.ts';
 import { LongText } from './long-text.ts';
 import { FilePart } from './open-file.ts';
 import { Reply } from './routing/route.ts';
@@ -28,14 +30,16 @@ const corsHeaders = [
 /**
  * Sends the result of a handler: a value as JSON with status 200, or a `Reply`.
  * @param allowGzip whether the body is compressed if it is large enough
+ * @param slices pauses while a long value is written as JSON
  */
 export function sendResult(
   response: ServerResponse,
   result: unknown,
   allowGzip: boolean,
+  slices: TimeSlices,
 ): void | Promise<void> {
-  if (result instanceof Reply) return sendReply(response, result, allowGzip);
-  return sendText(response, 200, undefined, JSON.stringify(result ?? {}), allowGzip);
+  if (result instanceof Reply) return sendReply(response, result, allowGzip, slices);
+  return sendJson(response, new Reply(200, (result ?? {}) as object), allowGzip, slices);
 }
 
 /** Closes the file or the stream of a result that is not sent. */
@@ -55,7 +59,12 @@ export function sendError(response: ServerResponse, error: MatrixError): void {
   sendText(response, error.status, error.headers, JSON.stringify(error), false);
 }
 
-function sendReply(response: ServerResponse, reply: Reply, allowGzip: boolean): void | Promise<void> {
+function sendReply(
+  response: ServerResponse,
+  reply: Reply,
+  allowGzip: boolean,
+  slices: TimeSlices,
+): void | Promise<void> {
   const { status, body, headers } = reply;
   if (body === undefined) {
     const head = [...corsHeaders];
@@ -73,7 +82,19 @@ function sendReply(response: ServerResponse, reply: Reply, allowGzip: boolean): 
       ? body.file.send(response, body.start, body.length)
       : sendStream(response, body);
   }
-  return sendText(response, status, headers, JSON.stringify(body), allowGzip);
+  return sendJson(response, reply, allowGzip, slices);
+}
+
+function sendJson(
+  response: ServerResponse,
+  { status, headers, body }: Reply,
+  allowGzip: boolean,
+  slices: TimeSlices,
+): void | Promise<void> {
+  if (!hasManyEntries(body)) return sendText(response, status, headers, JSON.stringify(body), allowGzip);
+  return jsonInSlices(body, slices).then((text) => {
+    if (!response.destroyed) return sendText(response, status, headers, text, allowGzip);
+  });
 }
 
 type Headers = Reply['headers'];

@@ -1,5 +1,6 @@
 import { MatrixError, suspended, unknown } from '../../../protocol/index.ts';
 import { redactUrl } from '../../observability/index.ts';
+import { TimeSlices } from '../../time-slices.ts';
 import type { Authenticator, Requester, ServerAdmission, ServerAuthenticator } from '../requester.ts';
 import { accessTokenOf, authenticate, type ClientAuth, requireAccess } from '../requests/authentication.ts';
 import type { BodyReader, UnparsedBody } from '../requests/body-reader.ts';
@@ -67,12 +68,14 @@ export class Endpoint {
   readonly #body: BodyChecker | undefined;
   readonly #form: ParameterChecker | undefined;
   readonly #bodyLimit: number;
+  readonly #slices: TimeSlices;
 
   constructor(route: Route, gzip: boolean, deps: EndpointDeps) {
     const { contract } = route;
     this.#route = route;
     this.#deps = deps;
     this.#gzip = gzip;
+    this.#slices = new TimeSlices({ monotonic: deps.monotonic });
     this.#query = contract.query && new ParameterChecker(contract.query, 'Query parameter');
     if (contract.body) {
       if (contract.bodyMode === 'form') this.#form = new ParameterChecker(contract.body, 'Form field');
@@ -111,7 +114,7 @@ export class Endpoint {
       const handling = this.#handle(exchange);
       const result = handling instanceof Promise ? await handling : handling;
       if (response.destroyed) return discardResult(result);
-      const sending = sendResult(response, result, this.#gzip && acceptsGzip(exchange));
+      const sending = sendResult(response, result, this.#gzip && acceptsGzip(exchange), this.#slices);
       if (sending) await sending;
     } catch (failure) {
       const error = this.#mustCheckAccess(failure) ? await this.#refusal(exchange, failure) : failure;
@@ -249,14 +252,19 @@ export class Endpoint {
       sendError(exchange.response, error);
       return;
     }
-    return sendErrorPage(exchange, error, errorPage);
+    return sendErrorPage(exchange, error, errorPage, this.#slices);
   }
 }
 
 /** Sends the page of an error, or JSON if the page cannot be rendered. */
-async function sendErrorPage(exchange: Exchange, error: MatrixError, errorPage: ErrorPage): Promise<void> {
+async function sendErrorPage(
+  exchange: Exchange,
+  error: MatrixError,
+  errorPage: ErrorPage,
+  slices: TimeSlices,
+): Promise<void> {
   try {
-    await sendResult(exchange.response, await errorPage(error, exchange.id), false);
+    await sendResult(exchange.response, await errorPage(error, exchange.id), false, slices);
   } catch (failure) {
     exchange.log.error({ err: failure }, 'The page of an error could not be rendered');
     sendError(exchange.response, error);
