@@ -14,6 +14,14 @@ export interface EventCacheOptions {
   readonly freezesEvents: boolean;
 }
 
+/** Changes of stored events since the rows of a read were requested: the rows may be older. */
+export interface PendingRead {
+  /** The nids of redactions by the nid of the redacted event. */
+  readonly redactions: Map<number, number>;
+  /** Whether events were deleted meanwhile, so that the events of the read must not be cached. */
+  isOutdated: boolean;
+}
+
 /** The events in memory: events that are about to be written, and cached events of the database. */
 export class EventCache {
   protected readonly slices: TimeSlices;
@@ -26,6 +34,7 @@ export class EventCache {
   readonly #unsavedIds = new BriefMap<string, number>();
   /** Revised copies that replace cached events, until all of them are in the cache. */
   readonly #revisions = new Set<ReadonlyMap<number, StoredEvent>>();
+  readonly #pendingReads = new Set<PendingRead>();
 
   constructor(caches: CacheRegistry, { size, slices, freezesEvents }: EventCacheOptions) {
     this.slices = slices;
@@ -73,6 +82,7 @@ export class EventCache {
   markRedacted(nid: number, by: number): void {
     const stored = this.peek(nid);
     if (stored) stored.redactedBy = by;
+    for (const { redactions } of this.#pendingReads) redactions.set(nid, by);
   }
 
   /**
@@ -87,6 +97,8 @@ export class EventCache {
 
   /** Drops cached events that were deleted, or whose original contents were deleted. */
   followRemoval(removal: RoomRemoval): void {
+    if (removal.kind === 'purged' || removal.kind === 'pruned')
+      for (const read of this.#pendingReads) read.isOutdated = true;
     if (removal.kind === 'purged') this.#byNid.deleteWhere(({ roomNid }) => roomNid === removal.roomNid);
     if (removal.kind !== 'pruned') return;
     for (const nid of removal.eventNids) {
@@ -115,6 +127,23 @@ export class EventCache {
   peekById(eventId: string): StoredEvent | undefined {
     const nid = this.#nids.get(eventId) ?? this.#unsavedIds.get(eventId);
     return nid === undefined ? undefined : this.peek(nid);
+  }
+
+  /** Begins a read of rows, which `endRead` must end. Call before the query. */
+  protected beginRead(): PendingRead {
+    const read: PendingRead = { redactions: new Map(), isOutdated: false };
+    this.#pendingReads.add(read);
+    return read;
+  }
+
+  protected endRead(read: PendingRead): void {
+    this.#pendingReads.delete(read);
+  }
+
+  /** Caches an event of a read, with what has changed since its row was read. */
+  protected cacheRead(stored: StoredEvent, { redactions, isOutdated }: PendingRead): StoredEvent {
+    stored.redactedBy ??= redactions.get(stored.nid);
+    return isOutdated ? stored : this.cacheSaved(stored);
   }
 
   /** Caches an event that is on disk. */

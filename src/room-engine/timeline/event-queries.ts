@@ -46,6 +46,14 @@ export async function readStoredIds(
   return rows.map(({ event_id: eventId }) => eventId);
 }
 
+/** Returns the event ids of events by nid; events that are not stored are absent. */
+export async function readIdsByNid(
+  reader: Reader<RoomTables>,
+  nids: readonly number[],
+): Promise<{ nid: number; event_id: string }[]> {
+  return reader.selectFrom('events').select(['nid', 'event_id']).where('nid', 'in', nids).execute();
+}
+
 /** Reads a page of a room's timeline in stream order, without backfilled events. */
 export function readTimeline(
   reader: Reader<RoomTables>,

@@ -12,6 +12,7 @@ import {
   readEventsPlacedLater,
   readEventsPlacedOnArrival,
   readHistory,
+  readIdsByNid,
   readStoredIds,
   readTimeline,
   type TimelineRange,
@@ -42,6 +43,9 @@ const maxReadTogether = 100;
 
 /** Maximum number of cached events that are returned without turns of the event loop in between. */
 const maxListedAtOnce = 1_000;
+
+/** Characters of JSON that are parsed between two checks of the clock: a large event. */
+const charactersPerCheck = 65_536;
 
 /** Maximum number of ids in a query that returns only ids. */
 const maxIds = 2_000;
@@ -125,8 +129,9 @@ export class EventStore extends EventCache {
     const result = new Map<number, StoredEvent>();
     for (let start = 0; start < nids.length; start += maxRead) {
       if (start > 0) await this.slices.pauseIfDue();
-      const rows = await readEvents(this.#reader, nids.slice(start, start + maxRead));
-      for (const row of rows) result.set(row.nid, this.#restore(row));
+      const chunk = nids.slice(start, start + maxRead);
+      for (const stored of await this.#restore(() => readEvents(this.#reader, chunk)))
+        result.set(stored.nid, stored);
     }
     return result;
   }
@@ -166,8 +171,9 @@ export class EventStore extends EventCache {
     });
     for (let start = 0; start < missing.length; start += maxRead) {
       if (start > 0) await this.slices.pauseIfDue();
-      const rows = await readEventsById(this.#reader, missing.slice(start, start + maxRead));
-      for (const row of rows) result.set(row.event_id, this.#restore(row));
+      const chunk = missing.slice(start, start + maxRead);
+      for (const stored of await this.#restore(() => readEventsById(this.#reader, chunk)))
+        result.set(stored.event.eventId, stored);
     }
     return result;
   }
@@ -184,10 +190,25 @@ export class EventStore extends EventCache {
     return stored;
   }
 
+  /** Returns the event ids of events by nid, without reading the events; events that are not stored are absent. */
+  async idsOf(nids: Iterable<number>): Promise<Map<number, string>> {
+    const ids = new Map<number, string>();
+    const missing: number[] = [];
+    for (const nid of new Set(nids)) {
+      const cached = this.peek(nid);
+      if (cached) ids.set(nid, cached.event.eventId);
+      else missing.push(nid);
+    }
+    for (let start = 0; start < missing.length; start += maxIds) {
+      const rows = await readIdsByNid(this.#reader, missing.slice(start, start + maxIds));
+      for (const { nid, event_id: eventId } of rows) ids.set(nid, eventId);
+    }
+    return ids;
+  }
+
   /** Reads a page of a room's timeline in stream order, without backfilled events. */
-  async timeline(roomNid: number, range: TimelineRange): Promise<StoredEvent[]> {
-    const rows = await readTimeline(this.#reader, roomNid, range);
-    return rows.map((row) => this.#restore(row));
+  timeline(roomNid: number, range: TimelineRange): Promise<StoredEvent[]> {
+    return this.#restore(() => readTimeline(this.#reader, roomNid, range));
   }
 
   /**
@@ -196,7 +217,7 @@ export class EventStore extends EventCache {
    */
   async timelineUncached(roomNid: number, range: TimelineRange): Promise<StoredEvent[]> {
     const rows = await readTimeline(this.#reader, roomNid, range);
-    return rows.map((row) => this.peek(row.nid) ?? storedEventOf(row));
+    return this.#parse(rows, (row) => this.peek(row.nid) ?? storedEventOf(row));
   }
 
   /**
@@ -204,13 +225,8 @@ export class EventStore extends EventCache {
    * @param from where the page begins: after the event with this depth and position; absent: at the end (backward) or
    * at the beginning (forward) of the history
    */
-  async history(
-    roomNid: number,
-    from: HistoryPlace | undefined,
-    range: HistoryRange,
-  ): Promise<StoredEvent[]> {
-    const rows = await readHistory(this.#reader, roomNid, from, range);
-    return rows.map((row) => this.#restore(row));
+  history(roomNid: number, from: HistoryPlace | undefined, range: HistoryRange): Promise<StoredEvent[]> {
+    return this.#restore(() => readHistory(this.#reader, roomNid, from, range));
   }
 
   /**
@@ -253,16 +269,42 @@ export class EventStore extends EventCache {
     limit: number,
     options: { backfilled: boolean },
   ): Promise<PositionedEvent[]> {
-    const rows = await readEventsPlacedOnArrival(this.#reader, after, upTo, limit);
-    const result = rows.map((row) => ({ position: row.nid, stored: this.#restore(row) }));
-    for (const row of await readEventsPlacedLater(this.#reader, after, upTo, limit, options)) {
-      result.push({ position: row.position, stored: this.#restore(row) });
-    }
+    const onArrival = await this.#restore(() => readEventsPlacedOnArrival(this.#reader, after, upTo, limit));
+    const result = onArrival.map((stored) => ({ position: stored.nid, stored }));
+    const positions = new Map<number, number>();
+    const later = await this.#restore(async () => {
+      const rows = await readEventsPlacedLater(this.#reader, after, upTo, limit, options);
+      for (const { nid, position } of rows) positions.set(nid, position);
+      return rows;
+    });
+    for (const stored of later) result.push({ position: positions.get(stored.nid) ?? 0, stored });
     return result.sort((a, b) => a.position - b.position).slice(0, limit);
   }
 
-  #restore(row: EventRow): StoredEvent {
-    return this.peek(row.nid) ?? this.cacheSaved(storedEventOf(row));
+  /** Reads rows of events and caches the events, in the order of the rows. */
+  async #restore(query: () => Promise<EventRow[]>): Promise<StoredEvent[]> {
+    const read = this.beginRead();
+    try {
+      const rows = await query();
+      return await this.#parse(rows, (row) => this.peek(row.nid) ?? this.cacheRead(storedEventOf(row), read));
+    } finally {
+      this.endRead(read);
+    }
+  }
+
+  /** Calls `parse` for each row, with pauses where due: 200 events may have 12 MB of JSON. */
+  async #parse(rows: readonly EventRow[], parse: (row: EventRow) => StoredEvent): Promise<StoredEvent[]> {
+    const events: StoredEvent[] = [];
+    let unchecked = 0;
+    for (const row of rows) {
+      events.push(parse(row));
+      unchecked += row.json.length;
+      if (unchecked < charactersPerCheck) continue;
+      unchecked = 0;
+      const pause = this.slices.pauseIfDue();
+      if (pause) await pause;
+    }
+    return events;
   }
 
   #restoreOutOfBand(row: OutOfBandRow): StoredEvent {

@@ -1,21 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type ManualClock, manualClock } from '../../../../test/support/clocks/manual-clock.ts';
+import { clockReadsDuring, fastClock } from '../../../../test/support/clocks/fast-clock.ts';
 import { forSelectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { ann, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
-
-/** A clock that advances by a second whenever it is read, so that every time slice is over. */
-function fastClock(): ManualClock & { readonly reads: number } {
-  let reads = 0;
-  return {
-    ...manualClock(),
-    monotonic: () => ++reads * 1_000,
-    get reads() {
-      return reads;
-    },
-  };
-}
 
 /** A room with many members, of several servers. */
 function largeRoom(members: number): ReferenceRoom {
@@ -30,13 +18,6 @@ forSelectedDatabases(import.meta.url, (open) => {
   const openFixture = async () => {
     const clock = fastClock();
     return { clock, fixture: await RoomsUnderTest.open(open, [], { clock }) };
-  };
-
-  /** Returns how often the clock was read during `work`: other work could run each time. */
-  const clockReadsDuring = async (clock: { readonly reads: number }, work: () => Promise<unknown>) => {
-    const before = clock.reads;
-    await work();
-    return clock.reads - before;
   };
 
   const joinWithPartialState = async (fixture: RoomsUnderTest, room: ReferenceRoom) => {
