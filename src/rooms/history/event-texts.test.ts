@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { clockReadsDuring, fastClock } from '../../../test/support/clocks/fast-clock.ts';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import type { JsonObject } from '../../protocol/index.ts';
@@ -54,6 +55,40 @@ forSelectedDatabases(import.meta.url, (open) => {
       const replaced = await prepare(await topic('second'));
       assert.equal(replaced.isAtOnce, false);
       assert.ok(replaced.unsigned.includes('prev_content'), String(replaced.unsigned));
+    });
+
+    it('lets other work run while long events are rendered, but not while short ones are', async () => {
+      const clock = fastClock();
+      const fixture = await RoomsUnderTest.open(open, [], { clock });
+      const roomId = await fixture.room(alice);
+      const { texts } = new ClientEvents(fixture.engine, clock);
+      const readsFor = async (length: number) => {
+        const ids: string[] = [];
+        for (let index = 0; index < 20; index++)
+          ids.push(await fixture.say(alice, roomId, 'x'.repeat(length)));
+        const events = [...(await fixture.engine.events.getManyById(ids)).values()];
+        return clockReadsDuring(clock, async () => {
+          const shown = events.map((stored) => ({ stored, membership: 'join' as const }));
+          assert.equal((await texts.render(shown, { userId: bob, deviceId: 'DEVICE' })).length, 20);
+        });
+      };
+      const [short, long] = [await readsFor(10), await readsFor(40_000)];
+      assert.ok(long - short >= 8, `${short} and ${long}`);
+    });
+
+    it('renders an event again that is redacted while other events are rendered', async () => {
+      const clock = fastClock();
+      const fixture = await RoomsUnderTest.open(open, [], { clock });
+      const roomId = await fixture.room(alice);
+      const ids: string[] = [];
+      for (let index = 0; index < 5; index++) ids.push(await fixture.say(alice, roomId, 'x'.repeat(60_000)));
+      const events = [...(await fixture.engine.events.getManyById(ids)).values()];
+      const { texts } = new ClientEvents(fixture.engine, clock);
+      const rendering = texts.shared(events);
+      events[0]!.redactedBy = events[1]!.nid;
+      const [first] = await rendering;
+      assert.equal(first?.redactedBy, events[1]!.nid);
+      assert.doesNotMatch(first.beforeAge, /xxx/);
     });
   });
 });

@@ -1,10 +1,17 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
+import { TimeSlices } from '../../kernel/time-slices.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { StoredEvent } from '../../room-engine/index.ts';
 import type { EventRelations, Viewer } from '../event-relations.ts';
 import type { VisibleEvent } from './room-view.ts';
 import { SharedText } from './shared-text.ts';
+
+/** Characters that are rendered between two checks of the clock. */
+const charactersPerCheck = 65_536;
+
+/** Characters whose rendering takes as long as a step without any. */
+const charactersPerStep = 1_000;
 
 /** Returns the fields of `unsigned` that only the device which sent an event receives; `undefined` for other events. */
 export type SenderFields = (stored: StoredEvent) => JsonObject | undefined;
@@ -29,12 +36,14 @@ export interface EventRenderer {
 export class EventTexts {
   readonly #renderer: EventRenderer;
   readonly #clock: Clock;
+  readonly #slices: TimeSlices;
   readonly #texts = new WeakMap<StoredEvent, SharedText>();
   readonly #rendering = new LoadOnce<StoredEvent, void>();
 
   constructor(renderer: EventRenderer, clock: Clock) {
     this.#renderer = renderer;
     this.#clock = clock;
+    this.#slices = new TimeSlices(clock);
   }
 
   /**
@@ -50,8 +59,11 @@ export class EventTexts {
     const individualTexts = new Map<StoredEvent, string>();
     if (individualEvents.length > 0) {
       const rendered = await this.#renderer.render(individualEvents, viewer, format);
-      for (const [index, { stored }] of individualEvents.entries())
-        individualTexts.set(stored, JSON.stringify(rendered[index]));
+      await this.#inSlices(individualEvents.entries(), ([index, { stored }]) => {
+        const text = JSON.stringify(rendered[index]);
+        individualTexts.set(stored, text);
+        return text.length;
+      });
     }
     const isOwn = ({ stored }: VisibleEvent) => stored.event.sender === viewer.userId;
     const senderFields = events.some(isOwn) ? await this.#renderer.senderFields(viewer) : undefined;
@@ -114,21 +126,43 @@ export class EventTexts {
     if (!this.peek(event.stored)) await this.#renderOnce(event);
   }
 
+  /** Renders the shared texts of events, again where an event was redacted meanwhile. */
   async #prepareAll(events: readonly VisibleEvent[]): Promise<void> {
-    const otherEvents = events.filter(({ stored }) => !this.#renderPlain(stored));
-    if (otherEvents.length > 1) await this.#renderTexts(otherEvents);
-    const missing = otherEvents.filter(({ stored }) => !this.peek(stored));
-    await Promise.all(missing.map((event) => this.#renderOnce(event)));
+    for (let missing = events; missing.length > 0; ) {
+      const otherEvents: VisibleEvent[] = [];
+      await this.#inSlices(missing, (event) => {
+        if (!this.#renderPlain(event.stored)) otherEvents.push(event);
+        return this.peek(event.stored)?.length ?? 0;
+      });
+      if (otherEvents.length > 1) await this.#renderTexts(otherEvents);
+      const unrendered = otherEvents.filter(({ stored }) => !this.peek(stored));
+      await Promise.all(unrendered.map((event) => this.#renderOnce(event)));
+      missing = events.filter(({ stored }) => !this.peek(stored));
+    }
   }
 
   async #renderTexts(events: readonly VisibleEvent[]): Promise<void> {
     const redactions = events.map(({ stored }) => stored.redactedBy);
     const otherUser = { userId: '', deviceId: undefined };
     const rendered = await this.#renderer.render(events, otherUser, 'without room id');
-    for (const [index, { stored }] of events.entries()) {
+    await this.#inSlices(events.entries(), ([index, { stored }]) => {
       const event = rendered[index];
       if (!event) throw new Error('an event was not rendered');
-      this.#texts.set(stored, new SharedText(event, stored.event.originServerTs, redactions[index]));
+      const text = new SharedText(event, stored.event.originServerTs, redactions[index]);
+      this.#texts.set(stored, text);
+      return text.length;
+    });
+  }
+
+  /** Calls `step` for each item, with pauses where due. @param step returns the number of characters that it has made */
+  async #inSlices<T>(items: Iterable<T>, step: (item: T) => number): Promise<void> {
+    let unchecked = 0;
+    for (const item of items) {
+      unchecked += charactersPerStep + step(item);
+      if (unchecked < charactersPerCheck) continue;
+      unchecked = 0;
+      const pause = this.#slices.pauseIfDue();
+      if (pause) await pause;
     }
   }
 }

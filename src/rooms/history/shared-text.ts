@@ -32,6 +32,11 @@ export class SharedText {
     this.afterAge = `${unsignedText === '{}' ? '}' : `,${unsignedText.slice(1)}`}}`;
   }
 
+  /** Number of characters, without the age. */
+  get length(): number {
+    return this.beforeAge.length + this.afterAge.length;
+  }
+
   /**
    * Returns the whole text for a reader.
    * @param now milliseconds since the epoch

@@ -14,6 +14,7 @@ import type { Viewer } from '../event-relations.ts';
 import type { ClientEvents } from './client-events.ts';
 import { CompleteMembers, type Signalled, type StateCompletion } from './complete-members.ts';
 import { decodePlace } from './history-token.ts';
+import { type TextOrStream, textOrStream } from './long-answers.ts';
 import { RoomView, type VisibleEvent } from './room-view.ts';
 import { type StatePart, StateTexts } from './state-texts.ts';
 
@@ -59,11 +60,11 @@ export class StateReader {
   }
 
   /** Returns the full state as the text of a JSON array. @throws MatrixError M_FORBIDDEN */
-  async allAsText(viewer: Viewer, roomId: string, request?: Signalled): Promise<string | LongText> {
+  async allAsText(viewer: Viewer, roomId: string, request?: Signalled): Promise<TextOrStream> {
     await this.#members.wait(viewer.userId, roomId, request);
     const view = await this.#view(viewer.userId, roomId);
     const shared = await this.#sharedText(view, viewer, wholeState);
-    return shared ?? `[${await this.#text(await this.#wholeState(view), viewer, roomId)}]`;
+    return shared ?? textOrStream(this.#pieces(view, viewer, await this.#stateNids(view), wholeState));
   }
 
   /** Returns one state event. @throws MatrixError M_FORBIDDEN, M_NOT_FOUND */
@@ -94,17 +95,16 @@ export class StateReader {
     roomId: string,
     { at, ...filter }: MembersRequest,
     request?: Signalled,
-  ): Promise<string | LongText> {
+  ): Promise<TextOrStream> {
     await this.#members.wait(viewer.userId, roomId, request);
     const view = await this.#view(viewer.userId, roomId);
     const part = at === undefined ? membersPart(filter) : undefined;
     const shared = part && (await this.#sharedText(view, viewer, part));
     if (shared) return shared;
     const nids = at === undefined ? await this.#memberNids(view) : await this.#memberNidsAt(view, at);
-    const events = [...(await this.#engine.events.getMany(nids)).values()].filter(
-      ({ event }) => event.type === 'm.room.member' && isSelected(membershipOf(event.content), filter),
-    );
-    return `{"chunk":[${await this.#text(await view.asState(events), viewer, roomId)}]}`;
+    const isWanted = ({ event }: StoredEvent) =>
+      event.type === 'm.room.member' && isSelected(membershipOf(event.content), filter);
+    return textOrStream(this.#pieces(view, viewer, nids, { ...membersAround, isWanted }));
   }
 
   /**
@@ -112,7 +112,7 @@ export class StateReader {
    * fields are null, as widely used clients expect.
    * @throws MatrixError M_FORBIDDEN for users who are not joined
    */
-  async joinedMembersAsText(userId: string, roomId: string, request?: Signalled): Promise<string | LongText> {
+  async joinedMembersAsText(userId: string, roomId: string, request?: Signalled): Promise<TextOrStream> {
     await this.#members.wait(userId, roomId, request);
     const head = await this.#engine.heads.get(roomId);
     if (head?.membership(userId) !== 'join') throw forbidden('You are not in this room');
@@ -188,13 +188,41 @@ export class StateReader {
     return this.#clientEvents.render(events, viewer);
   }
 
-  /** Returns the JSON texts of the events, with commas in between. */
-  async #text(events: readonly VisibleEvent[], viewer: Viewer, roomId: string): Promise<string> {
-    return (await this.#clientEvents.texts.render(events, viewer, roomId)).join(',');
+  /** Renders events of a state as the viewer sees them, some at a time, so that a large state is never in memory. */
+  async *#pieces(
+    view: RoomView,
+    viewer: Viewer,
+    nids: Iterable<number>,
+    { start, end, isWanted = () => true }: ListOfEvents,
+  ): AsyncGenerator<string> {
+    const all = [...nids];
+    let separator = start;
+    for (let first = 0; first < all.length; first += eventsAtOnce) {
+      const stored = await this.#engine.events.list(all.slice(first, first + eventsAtOnce));
+      const events = await view.asState(stored.filter(isWanted));
+      const texts = await this.#clientEvents.texts.render(events, viewer, view.head.roomId);
+      if (texts.length === 0) continue;
+      yield separator + texts.join(',');
+      separator = ',';
+    }
+    yield separator === start ? start + end : end;
   }
 }
 
+/** The text around a list of events, and which events it has; absent: all. */
+interface ListOfEvents {
+  readonly start: string;
+  readonly end: string;
+  readonly isWanted?: (stored: StoredEvent) => boolean;
+}
+
+/** Number of events that are in memory together. */
+const eventsAtOnce = 100;
+
 const wholeState: StatePart = { name: 'whole state', start: '[', end: ']', includes: () => true };
+
+/** The text around a list of members. */
+const membersAround = { start: '{"chunk":[', end: ']}' };
 
 type MembersFilter = Omit<MembersRequest, 'at'>;
 
@@ -205,8 +233,7 @@ function membersPart(filter: MembersFilter): StatePart | undefined {
   if (!isUnsetOrMembership(membership) || !isUnsetOrMembership(notMembership)) return undefined;
   return {
     name: `members ${membership ?? 'any'} ${notMembership ?? 'none'}`,
-    start: '{"chunk":[',
-    end: ']}',
+    ...membersAround,
     includes: (entry) => entry.membership !== undefined && isSelected(entry.membership, filter),
   };
 }

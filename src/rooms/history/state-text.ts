@@ -44,11 +44,19 @@ export class StateTextBuilder {
   #length = 0;
   #ageOffsets: number[] = [];
   #sentAt: number[] = [];
+  #bytes = 0;
+
+  /** Number of bytes that were added. */
+  get bytes(): number {
+    return this.#bytes;
+  }
 
   /** Adds JSON text without events. */
   add(text: string): void {
+    const bytes = Buffer.byteLength(text);
     this.#text += text;
-    this.#length += Buffer.byteLength(text);
+    this.#length += bytes;
+    this.#bytes += bytes;
     if (this.#length >= chunkBytes) this.#endChunk();
   }
 

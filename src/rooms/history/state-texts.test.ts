@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
-import type { JsonObject } from '../../protocol/index.ts';
+import { plainCaches } from '../../../test/support/servers/caches.ts';
+import { type JsonObject, splitStateMapKey } from '../../protocol/index.ts';
 import { ClientEvents } from './client-events.ts';
 import { FollowedCompletion } from './followed-completion.ts';
 import { StateReader } from './state-reader.ts';
@@ -98,6 +100,34 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(
         await ages(),
         before.map((age) => age + 98_765),
+      );
+    });
+
+    it('of a room with megabytes of state is read while it is sent, some events at a time', async () => {
+      const fixture = await RoomsUnderTest.open(open);
+      const { engine, clock } = fixture;
+      const roomId = await fixture.room(alice);
+      const sender = { userId: alice, deviceId: 'DEVICE' };
+      for (let index = 0; index < 150; index++) {
+        const entry = { type: 'org.example.long', stateKey: `${index}` };
+        await fixture.rooms.sending.state(sender, roomId, entry, { text: 'x'.repeat(45_000) });
+      }
+      let rendered = 0;
+      const clientEvents = new ClientEvents(engine, clock, undefined, async (events) => {
+        rendered += events.length;
+        return events.map(() => undefined);
+      });
+      const completion = new FollowedCompletion(engine);
+      const caches = plainCaches(clock, 0.5);
+      const reader = new StateReader({ engine, clientEvents, completion, caches, clock });
+      const answer = await reader.allAsText({ userId: alice, deviceId: undefined }, roomId);
+      assert.ok(answer instanceof Readable);
+      assert.ok(rendered < 150, `${rendered} events were rendered before the client has received any`);
+      const events = JSON.parse(Buffer.concat(await answer.toArray()).toString()) as JsonObject[];
+      const head = await engine.heads.get(roomId);
+      assert.deepEqual(
+        events.map(({ type, state_key }) => `${String(type)} ${String(state_key)}`),
+        [...head!.state.keys()].map((key) => splitStateMapKey(key).join(' ')),
       );
     });
   });

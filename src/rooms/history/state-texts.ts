@@ -6,6 +6,7 @@ import { TimeSlices } from '../../kernel/time-slices.ts';
 import type { RoomHead, RoomReader, StateEntry, StoredEvent } from '../../room-engine/index.ts';
 import { erasedEvents, visibleContent } from '../../room-engine/index.ts';
 import type { EventTexts } from './event-texts.ts';
+import { type TextOrStream, textOrStream } from './long-answers.ts';
 import { type StateText, StateTextBuilder } from './state-text.ts';
 
 /** A part of the current state of a room, and the JSON around its entries. */
@@ -30,10 +31,13 @@ interface RoomTexts {
   readonly changes: number;
   /** Number of erased users when the texts were made. */
   readonly erasedUsers: number;
-  /** By name of the part; `null` where members may see different events. */
-  readonly texts: Map<string, StateText | null>;
-  readonly loading: LoadOnce<string, StateText | null>;
+  /** By name of the part. */
+  readonly texts: Map<string, RenderedPart>;
+  readonly loading: LoadOnce<string, RenderedPart>;
 }
+
+/** The text of a part; `null` where members may see different events, `too long` where the cache cannot hold it. */
+type RenderedPart = StateText | null | 'too long';
 
 export interface StateTextsDeps {
   readonly engine: RoomReader;
@@ -47,6 +51,9 @@ const maxBytes = 12 * MiB;
 
 /** Maximum share of the cache that one text may have. */
 const maxShare = 0.5;
+
+/** Number of events that are in memory together while a long text is made. */
+const eventsAtOnce = 100;
 
 /**
  * The current state of rooms as JSON text, as all joined users see it. A text is rendered once, and again when the
@@ -75,18 +82,19 @@ export class StateTexts {
 
   /**
    * Returns the events of a part of the current state as a joined user who has sent no delayed events sees them;
-   * `undefined` where members may see different events, because a sender was erased.
+   * `undefined` where members may see different events, because a sender was erased, and for a text that is too long.
    */
   async events(head: RoomHead, part: StatePart): Promise<LongText | undefined> {
     const erased = await this.#engine.erased.positions();
     const text = await this.#read(head, erased.size, part.name, () => this.#renderEvents(head, part, erased));
-    return text?.at(this.#clock.now());
+    return text === null || text === 'too long' ? undefined : text.at(this.#clock.now());
   }
 
   /** Returns `{"joined":{…}}` with the profiles of joined members by user id; unset profile fields are null. */
-  async joinedMembers(head: RoomHead): Promise<LongText> {
+  async joinedMembers(head: RoomHead): Promise<TextOrStream> {
     const { size } = await this.#engine.erased.positions();
     const text = await this.#read(head, size, 'joined members', () => this.#renderProfiles(head));
+    if (text === 'too long') return textOrStream(this.#profiles(head));
     if (!text) throw new Error('the profiles of members were not rendered');
     return text.at(this.#clock.now());
   }
@@ -95,8 +103,8 @@ export class StateTexts {
     head: RoomHead,
     erasedUsers: number,
     name: string,
-    render: () => Promise<StateText | null>,
-  ): Promise<StateText | null> {
+    render: () => Promise<RenderedPart>,
+  ): Promise<RenderedPart> {
     const room = this.#textsOf(head, erasedUsers);
     const cached = room.texts.get(name);
     if (cached !== undefined) return cached;
@@ -121,9 +129,8 @@ export class StateTexts {
     return room;
   }
 
-  #keep(roomId: string, room: RoomTexts, name: string, text: StateText | null): void {
+  #keep(roomId: string, room: RoomTexts, name: string, text: RenderedPart): void {
     if (this.#rooms.peek(roomId) !== room) return;
-    if (text && text.bytes > this.#rooms.maxBytes * maxShare) return;
     room.texts.set(name, text);
     this.#rooms.remeasure(roomId);
   }
@@ -132,45 +139,66 @@ export class StateTexts {
     head: RoomHead,
     { start, end, includes }: StatePart,
     erased: ReadonlyMap<string, number>,
-  ): Promise<StateText | null> {
-    const events = await this.#eventsOf(head, includes);
-    if (erasedEvents(events, erased).size > 0) return null;
+  ): Promise<RenderedPart> {
     const builder = new StateTextBuilder();
     builder.add(start);
     let eventStart = `{"room_id":${JSON.stringify(head.roomId)},`;
-    await this.#slices.each(await this.#events.shared(events), (text) => {
-      builder.addEvent(text, eventStart);
-      if (!eventStart.startsWith(',')) eventStart = `,${eventStart}`;
-    });
+    for await (const events of this.#eventsOf(head, includes)) {
+      if (erasedEvents(events, erased).size > 0) return null;
+      await this.#slices.each(await this.#events.shared(events), (text) => {
+        builder.addEvent(text, eventStart);
+        if (!eventStart.startsWith(',')) eventStart = `,${eventStart}`;
+      });
+      if (this.#isTooLong(builder)) return 'too long';
+    }
     builder.add(end);
     return builder.finish();
   }
 
-  async #renderProfiles(head: RoomHead): Promise<StateText> {
-    const events = await this.#eventsOf(head, ({ membership }) => membership === 'join');
+  async #renderProfiles(head: RoomHead): Promise<RenderedPart> {
     const builder = new StateTextBuilder();
-    let start = '{"joined":{';
-    await this.#slices.each(events, (stored) => {
-      const { displayname, avatar_url } = visibleContent(stored);
-      const profile = {
-        display_name: typeof displayname === 'string' ? displayname : null,
-        avatar_url: typeof avatar_url === 'string' ? avatar_url : null,
-      };
-      builder.add(`${start}${JSON.stringify(stored.event.stateKey)}:${JSON.stringify(profile)}`);
-      start = ',';
-    });
-    builder.add('}}');
+    for await (const piece of this.#profiles(head)) {
+      builder.add(piece);
+      if (this.#isTooLong(builder)) return 'too long';
+    }
     return builder.finish();
   }
 
-  async #eventsOf(head: RoomHead, includes: (entry: StateEntry) => boolean): Promise<StoredEvent[]> {
+  #isTooLong({ bytes }: StateTextBuilder): boolean {
+    return bytes > this.#rooms.maxBytes * maxShare;
+  }
+
+  async *#profiles(head: RoomHead): AsyncGenerator<string> {
+    let start = '{"joined":{';
+    for await (const events of this.#eventsOf(head, ({ membership }) => membership === 'join')) {
+      let piece = '';
+      await this.#slices.each(events, (stored) => {
+        const { displayname, avatar_url } = visibleContent(stored);
+        const profile = {
+          display_name: typeof displayname === 'string' ? displayname : null,
+          avatar_url: typeof avatar_url === 'string' ? avatar_url : null,
+        };
+        piece += `${start}${JSON.stringify(stored.event.stateKey)}:${JSON.stringify(profile)}`;
+        start = ',';
+      });
+      yield piece;
+    }
+    yield start === ',' ? '}}' : `${start}}}`;
+  }
+
+  /** Reads the events of entries, some at a time. */
+  async *#eventsOf(
+    head: RoomHead,
+    includes: (entry: StateEntry) => boolean,
+  ): AsyncGenerator<readonly StoredEvent[]> {
     const nids = [...head.state.values()].filter(includes).map(({ nid }) => nid);
-    return [...(await this.#engine.events.getMany(nids)).values()];
+    for (let start = 0; start < nids.length; start += eventsAtOnce)
+      yield await this.#engine.events.list(nids.slice(start, start + eventsAtOnce));
   }
 }
 
 function sizeOf({ texts }: RoomTexts): number {
   let bytes = 400;
-  for (const text of texts.values()) bytes += 100 + (text?.bytes ?? 0);
+  for (const text of texts.values()) bytes += 100 + (typeof text === 'object' && text ? text.bytes : 0);
   return bytes;
 }

@@ -1,8 +1,10 @@
+import { Readable } from 'node:stream';
 import { Type } from 'typebox';
 import { readFilter } from '../../filters/index.ts';
 import { type AccessCheck, Reply, type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { HistoryReader } from '../history/history-reader.ts';
+import type { TextOrStream } from '../history/long-answers.ts';
 import type { StateReader } from '../history/state-reader.ts';
 import type { Rooms } from '../rooms.ts';
 import { clientPath } from './paths.ts';
@@ -110,7 +112,7 @@ function stateRoutes(stateReader: StateReader, checkAccess: AccessCheck): Route[
         response: events,
       },
       async (request) =>
-        new Reply(200, await stateReader.allAsText(request.requester, request.params.roomId, request)),
+        textReply(await stateReader.allAsText(request.requester, request.params.roomId, request)),
     ),
     route(
       { ...contract, query, path: clientPath('/rooms/:roomId/state/:eventType/:stateKey') },
@@ -169,7 +171,7 @@ function memberRoutes(
         const { params, query, requester } = request;
         const { at, membership, not_membership: notMembership } = query;
         const filter = { at, membership, notMembership };
-        return new Reply(200, await stateReader.membersAsText(requester, params.roomId, filter, request));
+        return textReply(await stateReader.membersAsText(requester, params.roomId, filter, request));
       },
     ),
     route(
@@ -182,10 +184,7 @@ function memberRoutes(
       },
       async (request) => {
         const { params, requester } = request;
-        return new Reply(
-          200,
-          await stateReader.joinedMembersAsText(requester.userId, params.roomId, request),
-        );
+        return textReply(await stateReader.joinedMembersAsText(requester.userId, params.roomId, request));
       },
     ),
     route(
@@ -200,3 +199,10 @@ function memberRoutes(
     ),
   ];
 }
+
+/** Returns a response with JSON text. */
+const textReply = (text: TextOrStream): Reply =>
+  text instanceof Readable ? new Reply(200, text, streamHeaders) : new Reply(200, text);
+
+/** The headers that a response with a text has anyway. */
+const streamHeaders = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' };
