@@ -1,9 +1,17 @@
 import { foldText } from '../kernel/database/index.ts';
 
+/** Maximum characters of the words of results that are compared with the search term. */
+const maxCompared = 100_000;
+
 /** Maximum number of highlighted words that are only in results, not in the search term. */
 const maxFound = 50;
 
-const wordsOf = (text: string): readonly string[] => text.match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
+/** Matches text in which case is the only difference between a word and the folded word. */
+const plain = /^[\0-\x7f]*$/;
+
+const wordPattern = /[\p{L}\p{N}\p{M}]+/gu;
+
+const wordsOf = (text: string): readonly string[] => text.match(wordPattern) ?? [];
 
 /**
  * Returns the words that clients highlight: the words of the search term, as written and as folded for the index, and
@@ -15,11 +23,26 @@ const wordsOf = (text: string): readonly string[] => text.match(/[\p{L}\p{N}\p{M
 export function highlightsOf(term: string, texts: readonly string[]): string[] {
   const folded = wordsOf(foldText(term));
   const found = new Set<string>();
-  for (const word of texts.flatMap(wordsOf)) {
+  for (const word of differingWords(texts)) {
     const lower = word.toLowerCase();
-    const plain = foldText(word);
+    const plainWord = foldText(word);
     if (found.size === maxFound) break;
-    if (plain !== lower && folded.some((searched) => plain.includes(searched))) found.add(lower);
+    if (plainWord !== lower && folded.some((searched) => plainWord.includes(searched))) found.add(lower);
   }
   return [...new Set([...folded, ...wordsOf(term.toLowerCase()), ...found])];
+}
+
+/** Returns words that may differ from their folded form by more than case, each once. */
+function differingWords(texts: readonly string[]): Set<string> {
+  const words = new Set<string>();
+  let compared = 0;
+  for (const text of texts) {
+    if (plain.test(text)) continue;
+    for (const [word] of text.matchAll(wordPattern)) {
+      compared += word.length;
+      if (compared > maxCompared) return words;
+      if (!plain.test(word)) words.add(word);
+    }
+  }
+  return words;
 }

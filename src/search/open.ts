@@ -11,9 +11,9 @@ export interface OpenSearchDeps extends Omit<SearchIndexDeps, 'engine'> {
 
 /** Opens search and starts to index events. */
 export async function openSearch(deps: OpenSearchDeps) {
-  const { rooms, options } = deps;
+  const { rooms, options, clock } = deps;
   if (!options.enable_search) return { routes: searchRoutes(undefined) };
   const index = new SearchIndex({ ...deps, engine: rooms.engine });
   await index.start();
-  return { routes: searchRoutes(new Search({ rooms, index })), stop: () => index.stop() };
+  return { routes: searchRoutes(new Search({ rooms, index, clock })), stop: () => index.stop() };
 }

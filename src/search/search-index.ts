@@ -1,7 +1,8 @@
 import type { Clock } from '../kernel/clock.ts';
-import type { Database, FullText, TextDocument, TextSearch } from '../kernel/database/index.ts';
+import type { Database, FullText, Statement, TextDocument, TextSearch } from '../kernel/database/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import { FactBuffer, Follower, type StreamReader } from '../kernel/streams/index.ts';
+import { TimeSlices } from '../kernel/time-slices.ts';
 import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
 import { searchedText } from './searched-text.ts';
 
@@ -22,6 +23,9 @@ export interface SearchIndexDeps {
  */
 const eventsPerCommit = 250;
 
+/** Characters of texts per commit, because their grams are in memory together. */
+const charactersPerCommit = 500_000;
+
 /** Milliseconds between two rounds of indexing. A search does not wait this long, but starts the next round at once. */
 const interval = 1_000;
 
@@ -30,12 +34,14 @@ export class SearchIndex {
   readonly #deps: SearchIndexDeps;
   readonly #texts: FullText;
   readonly #follower: Follower;
+  readonly #slices: TimeSlices;
   /** Events to be indexed. */
   readonly #buffer: FactBuffer<{ readonly stored: StoredEvent; readonly position: number }>;
 
   constructor(deps: SearchIndexDeps) {
     this.#deps = deps;
     this.#texts = deps.database.fullText(eventTexts);
+    this.#slices = new TimeSlices(deps.clock);
     this.#buffer = new FactBuffer(deps.streams);
     deps.engine.stream.subscribe(({ stored }, position) => {
       if (concernsIndex(stored)) this.#buffer.add({ stored, position });
@@ -85,16 +91,37 @@ export class SearchIndex {
   }
 
   async #write(events: readonly StoredEvent[]): Promise<void> {
-    const documents: TextDocument[] = [];
+    let documents: TextDocument[] = [];
+    let characters = 0;
     const redacted: number[] = [];
     for (const stored of events) {
       const text = searchedText(stored);
       if (text !== undefined) documents.push({ id: stored.nid, scope: stored.roomNid, text });
+      characters += text?.length ?? 0;
       const target = await this.#targetOfRedaction(stored);
       if (target) redacted.push(target.nid);
+      if (characters < charactersPerCommit) continue;
+      await this.#put(documents);
+      documents = [];
+      characters = 0;
     }
-    if (documents.length === 0 && redacted.length === 0) return;
-    await this.#deps.database.batch(this.#texts.statements(documents, redacted));
+    await this.#put(documents);
+    if (redacted.length > 0) await this.#deps.database.batch(this.#texts.statements([], redacted));
+  }
+
+  /** Indexes documents in one commit. Makes their grams with pauses, because those of a long text take milliseconds. */
+  async #put(documents: readonly TextDocument[]): Promise<void> {
+    const rows: Statement['rows'][number][] = [];
+    let sql: string | undefined;
+    for (const document of documents) {
+      for (const statement of this.#texts.statements([document], [])) {
+        sql = statement.sql;
+        rows.push(...statement.rows);
+      }
+      const pause = this.#slices.pauseIfDue();
+      if (pause) await pause;
+    }
+    if (sql !== undefined) await this.#deps.database.batch([{ sql, rows }]);
   }
 
   async #targetOfRedaction({ nid, event }: StoredEvent): Promise<StoredEvent | undefined> {

@@ -51,6 +51,44 @@ forSelectedDatabases(import.meta.url, (open) => {
     };
     const inRoom = (talk: TestRoom, more: object = {}) => ({ filter: { rooms: [talk.roomId], ...more } });
 
+    it('compares about a megabyte of texts for one page, and the other texts for the next pages', async () => {
+      const talk = await TestRoom.create(server, alice, [bob]);
+      const text = 'long '.repeat(4_000);
+      for (let index = 0; index < 70; index++) await talk.say(alice, `needle ${index} ${text}`);
+      const seen: unknown[] = [];
+      let page: Found | undefined;
+      for (let token: string | undefined; !page || token !== undefined; token = page.next_batch) {
+        page = await search(bob, 'needle', inRoom(talk, { limit: 50 }), token);
+        if (seen.length === 0) assert.ok(page.count < 70, `${page.count} matches on the first page`);
+        seen.push(...bodies(page));
+      }
+      assert.equal(new Set(seen).size, 70);
+      assert.equal(seen.length, 70);
+    });
+
+    it('ends a page of results whose context is long early, and returns the other results on the next pages', async () => {
+      const talk = await TestRoom.create(server, alice, [bob]);
+      for (let index = 0; index < 10; index++) {
+        await talk.say(alice, `haystack ${index}`);
+        for (let other = 0; other < 5; other++) await talk.say(alice, 'x'.repeat(55_000));
+      }
+      const context = { event_context: { before_limit: 20, after_limit: 20 }, include_state: true };
+      for (const order_by of ['recent', 'rank']) {
+        const sizes: number[] = [];
+        const seen: unknown[] = [];
+        let page: Found | undefined;
+        for (let token: string | undefined; !page || token !== undefined; token = page.next_batch) {
+          page = await search(bob, 'haystack', { ...inRoom(talk), ...context, order_by }, token);
+          sizes.push(page.results.length);
+          seen.push(...bodies(page));
+          if (page.results.length > 0) assert.ok(page.state?.[talk.roomId]);
+        }
+        assert.equal(new Set(seen).size, 10, `${sizes}`);
+        assert.equal(seen.length, 10);
+        assert.ok(sizes[0]! < 10, `${sizes}`);
+      }
+    });
+
     it('finds words, prefixes of words, and scripts without spaces', async () => {
       const talk = await TestRoom.create(server, alice, [bob]);
       const texts = [

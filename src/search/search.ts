@@ -1,4 +1,6 @@
 import { compileRoomEventFilter } from '../filters/index.ts';
+import { sizeOfJson } from '../kernel/caches/index.ts';
+import type { Clock } from '../kernel/clock.ts';
 import type { ClientEvent, JsonObject } from '../protocol/index.ts';
 import type { Rooms, Signalled, Viewer } from '../rooms/index.ts';
 import { highlightsOf } from './highlights.ts';
@@ -28,6 +30,7 @@ export interface RoomEventsCriteria {
 export interface SearchDeps {
   readonly rooms: Pick<Rooms, 'engine' | 'clientEvents' | 'stateReader'>;
   readonly index: SearchIndex;
+  readonly clock: Clock;
 }
 
 /** Number of results on a page when the request sets no limit. */
@@ -47,6 +50,12 @@ const defaultContext = 5;
 
 /** Maximum number of events on each side of a result. */
 const maxContext = 20;
+
+/**
+ * Estimated bytes of results, with context and state, after which a page ends: several times more than a page of
+ * ordinary messages has.
+ */
+const maxPageBytes = 8_388_608;
 
 /** Searches events in the rooms of a user. Source: client-server API, "Server Side Search". */
 export class Search {
@@ -84,50 +93,67 @@ export class Search {
       place: token === undefined ? {} : decodeSearchPlace(token),
       limit: Math.max(1, Math.min(filter.limit ?? defaultLimit, maxResults)),
     };
-    const page = criteria.order_by === 'recent' ? await this.#latest(request) : await this.#best(request);
+    const found = criteria.order_by === 'recent' ? await this.#latest(request) : await this.#best(request);
+    const { results, state } = await this.#results(viewer, criteria, found.matches, waiting);
+    const page = found.first(results.length);
     return {
       count: page.count,
       highlights: highlightsOf(
         criteria.search_term,
         page.matches.map(({ stored }) => searchedText(stored, request.keys) ?? ''),
       ),
-      results: await this.#results(viewer, criteria, page.matches),
-      ...(criteria.include_state ? { state: await this.#state(viewer, page.matches, waiting) } : undefined),
+      results,
+      ...(criteria.include_state ? { state } : undefined),
       ...(criteria.groupings && { groups: groupsOf(criteria.groupings, page) }),
       ...(page.next === undefined ? undefined : { next_batch: page.next }),
     };
   }
 
   /** Returns a page of matches, latest first. Finds further matches too, because clients show the total count. */
-  async #latest(request: MatchesRequest): Promise<ResultPage> {
+  async #latest(request: MatchesRequest): Promise<FoundMatches> {
     const { place, limit } = request;
     const skipped = Math.max(0, place.skip ?? 0);
     const latest: Matches = await this.#finder.find({ ...request, limit: maxCounted });
     const matches = latest.matches.slice(0, limit);
-    // A full page has a token even when it is the last one, as in the responses of other servers.
-    const before = matches.length === limit ? matches.at(-1)?.stored.nid : latest.before;
-    const skip = skipped + matches.length;
-    const next = before === undefined ? undefined : encodeSearchPlace({ ...place, before, skip });
-    return { matches, count: skipped + latest.matches.length, next, before };
+    const count = skipped + latest.matches.length;
+    const first = (shown: number): ResultPage => {
+      // A full page has a token even when it is the last one, as in the responses of other servers.
+      const hasAll = shown === matches.length && shown < limit;
+      const before = hasAll ? latest.before : matches[shown - 1]?.stored.nid;
+      const skip = skipped + shown;
+      const next = before === undefined ? undefined : encodeSearchPlace({ ...place, before, skip });
+      return { matches: matches.slice(0, shown), count, next, before };
+    };
+    return { matches, first };
   }
 
   /** Returns a page of the most relevant of the latest matches. */
-  async #best(request: MatchesRequest): Promise<ResultPage> {
+  async #best(request: MatchesRequest): Promise<FoundMatches> {
     const { place, limit } = request;
     const skip = Math.max(0, place.skip ?? 0);
     const { matches } = await this.#finder.find({ ...request, limit: maxRanked });
     const ranked = matches.toSorted((a, b) => b.rank - a.rank || b.stored.nid - a.stored.nid);
-    const isFull = ranked.length >= skip + limit;
-    const next = isFull ? encodeSearchPlace({ ...place, skip: skip + limit }) : undefined;
-    return { matches: ranked.slice(skip, skip + limit), count: ranked.length, next, before: undefined };
+    const page = ranked.slice(skip, skip + limit);
+    const first = (shown: number): ResultPage => {
+      const hasAll = shown === page.length && shown < limit;
+      const next = hasAll ? undefined : encodeSearchPlace({ ...place, skip: skip + shown });
+      return { matches: page.slice(0, shown), count: ranked.length, next, before: undefined };
+    };
+    return { matches: page, first };
   }
 
+  /**
+   * Returns results until they have `maxPageBytes`, and the state of their rooms, if it is requested. At least one result
+   * of any matches.
+   */
   async #results(
     viewer: Viewer,
-    { event_context: context }: RoomEventsCriteria,
+    { event_context: context, include_state: includesState }: RoomEventsCriteria,
     matches: readonly Match[],
-  ): Promise<object[]> {
-    const events = await this.#deps.rooms.clientEvents.render(matches, viewer);
+    waiting: Signalled | undefined,
+  ): Promise<{ results: object[]; state: Record<string, ClientEvent[]> }> {
+    const { clientEvents, stateReader } = this.#deps.rooms;
+    const events = await clientEvents.render(matches, viewer);
     const limitOf = (limit = defaultContext) => Math.max(0, Math.min(limit, maxContext));
     const request = {
       beforeLimit: limitOf(context?.before_limit),
@@ -135,24 +161,28 @@ export class Search {
       includeProfile: context?.include_profile ?? false,
     };
     const results: object[] = [];
-    for (const [index, match] of matches.entries()) {
-      const around = context && (await this.#contexts.around(match, viewer, request));
-      results.push({ rank: match.rank, result: events[index], ...(around && { context: around }) });
-    }
-    return results;
-  }
-
-  async #state(
-    viewer: Viewer,
-    matches: readonly Match[],
-    waiting: Signalled | undefined,
-  ): Promise<Record<string, ClientEvent[]>> {
     const state: Record<string, ClientEvent[]> = {};
-    for (const roomId of new Set(matches.map(({ stored }) => stored.event.roomId))) {
-      state[roomId] = await this.#deps.rooms.stateReader.all(viewer, roomId, waiting);
+    let bytes = 0;
+    for (const [index, match] of matches.entries()) {
+      if (bytes > maxPageBytes) break;
+      const around = context && (await this.#contexts.around(match, viewer, request));
+      const result = { rank: match.rank, result: events[index], ...(around && { context: around }) };
+      results.push(result);
+      bytes += sizeOfJson(result);
+      const { roomId } = match.stored.event;
+      if (!includesState || state[roomId]) continue;
+      state[roomId] = await stateReader.all(viewer, roomId, waiting);
+      bytes += sizeOfJson(state[roomId]);
     }
-    return state;
+    return { results, state };
   }
+}
+
+/** Matches of which a page shows the first. */
+interface FoundMatches {
+  readonly matches: readonly Match[];
+  /** Returns the page that shows the first matches. @param shown at least one if there are any matches */
+  first(shown: number): ResultPage;
 }
 
 interface ResultPage {

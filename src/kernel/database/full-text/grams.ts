@@ -10,7 +10,7 @@ interface Run {
 }
 
 /** Maximum characters of a text that are indexed; later characters cannot be found. */
-const maxCharacters = 20_000;
+export const maxCharacters = 20_000;
 
 /** Maximum runs of a query; further ones are ignored. */
 const maxRuns = 32;
@@ -88,8 +88,12 @@ export class TextQuery {
 
   /** Whether a text contains all runs: anywhere, or very short ones at the beginning of a word. */
   matches(text: string): boolean {
+    return this.matchesFolded(foldText(text));
+  }
+
+  /** Like `matches`. @param folded the result of `foldText` */
+  matchesFolded(folded: string): boolean {
     if (this.isEmpty) return false;
-    const folded = foldText(text);
     let words: readonly Run[] | undefined;
     return this.#runs.every((run) => {
       if (run.compact || [...run.text].length >= 3) return folded.includes(run.text);
