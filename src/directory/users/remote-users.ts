@@ -8,7 +8,7 @@ import { type RoomReader, type StoredEvent, visibleContent } from '../../room-en
 import { RedactedState } from '../redacted-state.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { type DirectoryUser, readUsersById, userTexts, writeUser } from './store.ts';
-import { textOf } from './user-index.ts';
+import { avatarUrlOf, nameOf } from './user-index.ts';
 
 export interface RemoteUsersDeps {
   readonly engine: RoomReader;
@@ -21,6 +21,9 @@ export interface RemoteUsersDeps {
 
 /** Maximum number of users that one transaction writes. */
 const usersPerTransaction = 100;
+
+/** Number of membership events that are in memory together. */
+const membersAtOnce = 200;
 
 /** Updates the entries of remote users in the user directory, from their membership events. */
 export class RemoteUsers {
@@ -83,8 +86,8 @@ export class RemoteUsers {
     if (serverOfUser(userId) === this.#deps.serverName) return;
     this.#changed.set(userId, {
       userId,
-      displayName: textOf(content['displayname']),
-      avatarUrl: textOf(content['avatar_url']),
+      displayName: nameOf(content['displayname']),
+      avatarUrl: avatarUrlOf(content['avatar_url']),
     });
   }
 
@@ -129,8 +132,11 @@ export class RemoteUsers {
     const { engine } = this.#deps;
     const head = await engine.heads.get(roomId);
     const joined = [...(head?.state.values() ?? [])].filter(({ membership }) => membership === 'join');
-    const events = await engine.events.getMany(joined.map(({ nid }) => nid));
-    for (const stored of events.values()) this.#note(stored);
+    const nids = joined.map(({ nid }) => nid);
+    for (let start = 0; start < nids.length; start += membersAtOnce) {
+      const events = await engine.events.getMany(nids.slice(start, start + membersAtOnce));
+      for (const stored of events.values()) this.#note(stored);
+    }
   }
 
   async #write(users: readonly DirectoryUser[]): Promise<void> {

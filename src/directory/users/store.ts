@@ -18,9 +18,12 @@ export interface DirectoryEntry extends DirectoryUser {
   readonly nid: number;
 }
 
+/** Maximum characters of the part of a name that is searched: rows of earlier versions may have longer names. */
+const maxSearchedName = 500;
+
 /** Returns the searched text: name, local part and server. */
-export const searchedText = ({ userId, displayName }: DirectoryUser): string =>
-  `${displayName ?? ''}\n${localpartOf(userId)}\n${serverOfUser(userId)}`;
+export const searchedText = ({ userId, displayName = '' }: DirectoryUser): string =>
+  `${displayName.slice(0, maxSearchedName)}\n${localpartOf(userId)}\n${serverOfUser(userId)}`;
 
 /** Inserts or updates a user. */
 export async function writeUser(

@@ -260,6 +260,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       await remote.stop();
     });
 
+    it('keeps the first 500 characters of the name of a remote user, and no longer avatar URL', async () => {
+      const fixture = await RoomsUnderTest.open(open, directoryMigrations);
+      const remote = await startIndex(fixture);
+      const roomId = await fixture.room(alice);
+      const displayname = `Dora ${'é'.repeat(495)} later`;
+      const avatar_url = `mxc://far.example/${'a'.repeat(500)}`;
+      await fixture.rooms.memberships.join(dora, roomId, { extraContent: { displayname, avatar_url } });
+      await remote.caughtUp();
+      assert.deepEqual(await indexed(fixture, 'dora'), [[dora, displayname.slice(0, 500)]]);
+      assert.deepEqual(await indexed(fixture, 'later'), []);
+      const users = fixture.database.reader<DirectoryTables>().selectFrom('user_directory');
+      assert.deepEqual(await users.select('avatar_url').execute(), [{ avatar_url: null }]);
+      await remote.stop();
+    });
+
     it('removes the name of a remote user whose membership is redacted', async () => {
       const fixture = await RoomsUnderTest.open(open, directoryMigrations);
       const remote = await startIndex(fixture);

@@ -139,7 +139,8 @@ export class UserDirectory {
    */
   #rank(user: DirectoryEntry, wanted: string): number {
     const { userId, displayName, avatarUrl } = user;
-    const names = [foldText(displayName ?? ''), localpartOf(userId), userId].filter((name) => name !== '');
+    const foldedName = foldText(displayName?.slice(0, maxTermLength + 1) ?? '');
+    const names = [foldedName, localpartOf(userId), userId].filter((name) => name !== '');
     const difference = names.includes(wanted) ? 0 : names.some((name) => name.startsWith(wanted)) ? 1 : 2;
     const withoutProfile = displayName === undefined && avatarUrl === undefined ? 1 : 0;
     const behindLocalUsers = this.#options.prefer_local_users && !this.#isLocal(userId) ? 6 : 0;

@@ -61,13 +61,23 @@ export class UserIndex {
       }
       await writeUser(tables, this.#texts, {
         userId,
-        displayName: textOf(displayname),
-        avatarUrl: textOf(avatar_url),
+        displayName: nameOf(displayname),
+        avatarUrl: avatarUrlOf(avatar_url),
       });
     });
   }
 }
 
-/** Returns a name or an avatar URL; `undefined` when it is empty or not a string. */
-export const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' ? value : undefined;
+/** Maximum characters of a name in the directory: a search compares thousands of names. */
+const maxNameLength = 500;
+
+/** Maximum characters of an avatar URL in the directory. */
+const maxUrlLength = 500;
+
+/** Returns a display name, at most its first 500 characters; `undefined` when it is empty or not a string. */
+export const nameOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value.slice(0, maxNameLength).toWellFormed() : undefined;
+
+/** Returns an avatar URL; `undefined` when it is empty, not a string, or has more than 500 characters. */
+export const avatarUrlOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' && value.length <= maxUrlLength ? value : undefined;
