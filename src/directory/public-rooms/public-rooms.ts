@@ -4,6 +4,7 @@ import type { PublishedRooms } from '../../rooms/index.ts';
 import type { RoomStats } from '../room-stats/room-stats.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { decodePlace, encodePlace, type ListPlace } from './list-token.ts';
+import { defaultLimit, placeOf, readPage } from './room-page.ts';
 import { countList, type ListedRoom, type ListFilter, readList } from './store.ts';
 
 /** Members of a request for public rooms that are forwarded to remote servers. */
@@ -35,9 +36,6 @@ export interface PublicRoomsDeps {
 export interface PublicRoomsOptions {
   readonly enable_room_list_search: boolean;
 }
-
-/** Number of rooms on a page when the request sets no limit. */
-const defaultLimit = 100;
 
 /** Maximum number of rooms on a page. */
 const maxRooms = 500;
@@ -81,11 +79,13 @@ export class PublicRooms {
     const { database, published, stats } = this.#deps;
     await stats.caughtUp();
     const scanner = database.scanner<DirectoryTables>();
-    const [rooms, count] = await Promise.all([
-      readList(scanner, published, filter, { place, limit: limit + 1 }),
+    const read = (from: ListPlace | undefined, count: number) =>
+      readList(scanner, published, filter, { place: from, limit: count });
+    const [found, count] = await Promise.all([
+      readPage(read, place, limit),
       countList(scanner, published, filter),
     ]);
-    return { ...page(rooms, place, limit), total_room_count_estimate: count };
+    return { ...page(found.rooms, place, found.limit), total_room_count_estimate: count };
   }
 }
 
@@ -124,7 +124,7 @@ function page(found: readonly ListedRoom[], place: ListPlace | undefined, limit:
 }
 
 const tokenBeside = (room: ListedRoom, direction: ListPlace['direction']): string =>
-  encodePlace({ direction, joinedMembers: room.joined_members, roomId: room.room_id });
+  encodePlace(placeOf(room, direction));
 
 /** Returns a room as an entry of the list of public rooms. Source: client-server API, "PublishedRoomsChunk". */
 function listEntry(room: ListedRoom): JsonObject {
