@@ -61,6 +61,7 @@ export {
 export { EventFlag, type RoomTables } from './tables.ts';
 export type { AppendOptions } from './timeline/append.ts';
 export { eventColumns, storedEventOf } from './timeline/event-row.ts';
+export { sizeOfEvent } from './timeline/event-size.ts';
 export type { HistoryPlace } from './timeline/event-store.ts';
 export { type EventTime, NearestEvents, type TimeDirection } from './timeline/nearest-event.ts';
 export type { HeadReader, RoomHead, StateEntry } from './timeline/room-head.ts';

@@ -1,4 +1,4 @@
-import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent, UserRoom } from '../../room-engine/index.ts';
 
 /** An event and the room that it is in. */
 export interface EventInRoom {
@@ -8,35 +8,50 @@ export interface EventInRoom {
 
 /** One of the rooms: its events that were read but not returned yet. */
 interface Source {
-  readonly head: RoomHead;
-  /** The position at which the user joined: earlier events did not notify them. */
-  readonly after: number;
+  readonly room: UserRoom;
+  /** A position on the stream that no event of the room which was not returned yet is above. */
+  upTo: number;
+  /** `undefined` until the first events are read. */
+  head: RoomHead | undefined;
   /** Newest first. */
   events: StoredEvent[];
-  /** The position before which to read next; `undefined` at the end. */
-  before: number | undefined;
+  /** Whether there may be further events to read. */
+  hasMore: boolean;
+  /** Number of events to read next. */
+  page: number;
 }
 
-/** Number of events of a room that are read together. */
-const pageSize = 20;
+/** Number of events of a room that are read together at first; each further page has twice as many. */
+const firstPage = 5;
 
-/** Maximum number of rooms that are loaded at the same time. */
-const roomsAtOnce = 16;
+/** Maximum number of events of a room that are read together. */
+const maxPage = 20;
 
 /**
  * Iterates over the events that were sent to a user's joined rooms since the user joined, and over the user's invites,
- * newest first.
+ * newest first. Reads only the rooms whose events are reached.
  */
 export class NewestFirst {
   readonly #engine: RoomReader;
-  readonly #sources: readonly Source[];
+  readonly #isShown: (invite: StoredEvent) => Promise<boolean>;
+  /** The rooms of which events were read. */
+  readonly #opened = new Set<Source>();
+  /** The other rooms, those with the newest events last. */
+  readonly #unopened: Source[];
   /** The position of the last returned event: all newer events were returned. */
   #position: number;
+  #readCount = 0;
 
-  private constructor(engine: RoomReader, sources: readonly Source[], before: number) {
+  private constructor(
+    engine: RoomReader,
+    sources: Source[],
+    before: number,
+    isShown: (invite: StoredEvent) => Promise<boolean>,
+  ) {
     this.#engine = engine;
-    this.#sources = sources;
+    this.#unopened = sources.sort((one, other) => one.upTo - other.upTo);
     this.#position = before;
+    this.#isShown = isShown;
   }
 
   /**
@@ -51,22 +66,18 @@ export class NewestFirst {
   ): Promise<NewestFirst> {
     const rooms = [...(await engine.userRooms.of(userId)).values()];
     const joined = rooms.filter(({ membership }) => membership === 'join');
+    const newest = await engine.events.newestPositions(joined.map(({ roomNid }) => roomNid));
     const sources: Source[] = [];
-    for (const { roomId, eventNid, stream, membership } of rooms) {
-      if (membership !== 'invite' || stream >= before) continue;
-      const [head, invite] = await Promise.all([engine.heads.get(roomId), engine.events.get(eventNid)]);
-      if (!head || !invite || !(await isShown(invite))) continue;
+    const add = (room: UserRoom, upTo: number) =>
+      sources.push({ room, upTo, head: undefined, events: [], hasMore: true, page: firstPage });
+    for (const room of rooms) {
+      const { membership, stream, roomNid } = room;
+      const position = newest.get(roomNid) ?? 0;
+      if (membership === 'join' && position > stream) add(room, Math.min(position, before - 1));
       // An out-of-band invite has no position on a timeline: the position of the membership counts.
-      sources.push({ head, after: stream, events: [{ ...invite, stream }], before: undefined });
+      if (membership === 'invite' && stream < before) add(room, stream);
     }
-    for (let start = 0; start < joined.length; start += roomsAtOnce) {
-      const loads = joined.slice(start, start + roomsAtOnce).map(async ({ roomId, stream }) => {
-        const head = await engine.heads.get(roomId);
-        if (head) sources.push({ head, after: stream, events: [], before });
-      });
-      await Promise.all(loads);
-    }
-    return new NewestFirst(engine, sources, before);
+    return new NewestFirst(engine, sources, before, isShown);
   }
 
   /** The position of the last returned event. */
@@ -74,26 +85,69 @@ export class NewestFirst {
     return this.#position;
   }
 
+  /** Number of events that were read, some of which may not be returned yet. */
+  get readCount(): number {
+    return this.#readCount;
+  }
+
   /** Returns the next event; `undefined` when there are no more. */
   async next(): Promise<EventInRoom | undefined> {
-    let newest: Source | undefined;
-    for (const source of this.#sources) {
-      if (source.events.length === 0 && source.before !== undefined) await this.#read(source);
-      if (streamOf(source) > streamOf(newest)) newest = source;
+    for (let source = this.#newest(); source; source = this.#newest()) {
+      const stored = source.events.shift();
+      if (!stored || !source.head) {
+        await this.#read(source);
+        continue;
+      }
+      const position = stored.stream ?? 0;
+      source.upTo = source.events[0]?.stream ?? position - 1;
+      this.#position = position;
+      return { head: source.head, stored };
     }
-    const stored = newest?.events.shift();
-    if (!newest || !stored) return undefined;
-    this.#position = stored.stream ?? 0;
-    return { head: newest.head, stored };
+    return undefined;
+  }
+
+  /** Returns the room that may have the newest event. */
+  #newest(): Source | undefined {
+    let newest: Source | undefined;
+    for (const source of this.#opened) {
+      if (source.events.length === 0 && !source.hasMore) this.#opened.delete(source);
+      else if (source.upTo > (newest?.upTo ?? Number.NEGATIVE_INFINITY)) newest = source;
+    }
+    const unopened = this.#unopened.at(-1);
+    if (!unopened || (newest && newest.upTo >= unopened.upTo)) return newest;
+    this.#unopened.pop();
+    this.#opened.add(unopened);
+    return unopened;
   }
 
   async #read(source: Source): Promise<void> {
-    const { head, after, before } = source;
-    if (before === undefined) return;
-    const range = { after, before, limit: pageSize, direction: 'backward' } as const;
+    const { room } = source;
+    source.head ??= await this.#engine.heads.get(room.roomId);
+    const { head } = source;
+    if (!head) source.hasMore = false;
+    else if (room.membership === 'invite') await this.#readInvite(source);
+    else await this.#readPage(source, head);
+    this.#readCount += source.events.length;
+    source.upTo = source.events[0]?.stream ?? source.upTo;
+  }
+
+  async #readInvite(source: Source): Promise<void> {
+    const { eventNid, stream } = source.room;
+    source.hasMore = false;
+    const invite = await this.#engine.events.get(eventNid);
+    if (invite && (await this.#isShown(invite))) source.events = [{ ...invite, stream }];
+  }
+
+  async #readPage(source: Source, head: RoomHead): Promise<void> {
+    const limit = source.page;
+    const range = {
+      after: source.room.stream,
+      before: source.upTo + 1,
+      limit,
+      direction: 'backward',
+    } as const;
     source.events = await this.#engine.events.timeline(head.roomNid, range);
-    source.before = source.events.length < pageSize ? undefined : source.events.at(-1)?.stream;
+    source.hasMore = source.events.length === limit;
+    source.page = Math.min(2 * limit, maxPage);
   }
 }
-
-const streamOf = (source: Source | undefined) => source?.events[0]?.stream ?? Number.NEGATIVE_INFINITY;

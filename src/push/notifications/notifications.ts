@@ -1,7 +1,7 @@
 import type { StreamReader } from '../../kernel/streams/index.ts';
 import { decodePosition, encodePosition } from '../../kernel/streams/index.ts';
 import type { JsonObject, JsonValue } from '../../protocol/index.ts';
-import type { RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import { type RoomReader, type StoredEvent, sizeOfEvent } from '../../room-engine/index.ts';
 import type { ClientEvents, InvitePolicy, Viewer } from '../../rooms/index.ts';
 import { outcomeFor } from '../evaluation/outcome.ts';
 import type { PushEvaluation } from '../evaluation/push-evaluation.ts';
@@ -35,8 +35,11 @@ interface Notification {
   readonly read: boolean;
 }
 
-/** Maximum number of events that one request evaluates to fill its page; fewer when the rules of the user take long. */
-const maxScanned = 2_000;
+/** Maximum number of events that one request reads to fill its page; fewer when the rules of the user take long. */
+const maxRead = 2_000;
+
+/** Estimated bytes of evaluated events after which a page ends: about 100 ms of reading. */
+const maxBytes = 16_777_216;
 
 /**
  * The events that notified users, by their push rules at the time of the request: nothing is stored when an
@@ -61,8 +64,10 @@ export class Notifications {
     const events = await NewestFirst.open(engine, viewer.userId, before, isShown);
     const notifying: Notification[] = [];
     const searches = new SearchCount();
-    for (let scanned = 0; scanned < maxScanned && !searches.isUsedUp; scanned++) {
+    let bytes = 0;
+    while (events.readCount < maxRead && bytes < maxBytes && !searches.isUsedUp) {
       const next = await events.next();
+      bytes += next ? sizeOfEvent(next.stored) : 0;
       if (!next) return { notifications: await this.#render(viewer, notifying) };
       if (notifying.length === limit)
         return this.#pageWithToken(viewer, notifying, (next.stored.stream ?? 0) + 1);
