@@ -145,6 +145,33 @@ forSelectedDatabases(import.meta.url, (open) => {
         last = await refused(call(carol, 'PUT', `global/override/${index}`, { actions: [], conditions }));
       }
       assert.deepEqual(last, [413, 'M_TOO_LARGE']);
+      assert.equal((await call(carol, 'DELETE', 'global/override/0')).status, 200);
+    });
+
+    it('keeps the largest push rules that a user may have in memory, so that they are compiled once', async () => {
+      const erin = '@erin:test';
+      const setRules = (count: number) =>
+        rules.change(erin, (before) => {
+          const own = Array.from({ length: count }, (_, index) => ({
+            rule_id: String(index),
+            enabled: true,
+            actions: [],
+          }));
+          return { ...before, rules: { ...before.rules, room: own } };
+        });
+      let count = 20_000;
+      const isAccepted = () =>
+        setRules(count).then(
+          () => true,
+          () => false,
+        );
+      while (!(await isAccepted())) count -= 500;
+      assert.ok(count >= 1_000, `${count} rules`);
+      await rules.compiled(erin);
+      assert.ok(
+        !(rules.compiled(erin) instanceof Promise),
+        `${count} rules are compiled again for each event`,
+      );
     });
 
     it('publishes changes of push rules on a stream, and loses none of the changes made at the same time', async () => {

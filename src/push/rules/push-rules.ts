@@ -41,8 +41,11 @@ interface CachedRules extends DatedRules {
 /** Maximum number of users whose rules are cached; users without changes share one ruleset. */
 const maxCachedUsers = 40_000;
 
-/** Maximum bytes of all rules of a user: enough for thousands of muted rooms. */
-const maxBytes = 2_097_152;
+/**
+ * Maximum bytes of all rules of a user: enough for more than a thousand muted rooms. Larger rules would not fit into
+ * the cache, and be compiled again for each message.
+ */
+const maxBytes = 262_144;
 
 /** The push rules of local users. Source: client-server API, "Push Rules". */
 export class PushRules {
@@ -102,8 +105,9 @@ export class PushRules {
       const position = publish(this.pushRulesStream, { userId });
       for (;;) {
         const stored = await readRules(writer, userId);
-        const json = JSON.stringify(edit(stored?.rules ?? NO_USER_RULES));
-        if (Buffer.byteLength(json) > maxBytes) {
+        const rules = stored?.rules ?? NO_USER_RULES;
+        const json = JSON.stringify(edit(rules));
+        if (Buffer.byteLength(json) > maxBytes && json.length > JSON.stringify(rules).length) {
           throw tooLarge(`Push rules of a user are limited to ${maxBytes} bytes`);
         }
         if (await replaceRules(writer, userId, stored?.position, { json, position })) return;
