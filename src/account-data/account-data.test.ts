@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
+import { manualClock } from '../../test/support/clocks/manual-clock.ts';
 import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
+import { sectionDefaults } from '../../test/support/inputs/section-defaults.ts';
 import { AccountsServer } from '../../test/support/servers/accounts-server.ts';
+import { CacheRegistry, cachesSection } from '../kernel/caches/index.ts';
 import { OwnedRows } from '../kernel/slices/index.ts';
 import { AccountData, type ComputedAccountData } from './account-data.ts';
+import { IgnoredUsers } from './ignored-users.ts';
 import { accountDataManifest } from './manifest.ts';
 import { accountDataMigrations } from './migrations.ts';
 import { accountDataRoutes, tagRoutes } from './routes.ts';
@@ -89,6 +93,31 @@ forSelectedDatabases(import.meta.url, (open) => {
         const method = path.endsWith('x') ? 'DELETE' : 'GET';
         assert.deepEqual(codeOf(await server.call(method, path, { token })), [403, 'M_FORBIDDEN']);
       }
+    });
+
+    it('keeps the longest list of ignored users and invite permissions in memory, and refuses longer ones with 413 M_TOO_LARGE', async () => {
+      await start();
+      const userId = '@alice:test';
+      const listOf = (count: number) => ({
+        ignored_users: Object.fromEntries(
+          [userId, ...Array.from({ length: count - 1 }, (_, index) => `@user${index}:test`)].map((id) => [
+            id,
+            {},
+          ]),
+        ),
+      });
+      const path = '/account_data/m.ignored_user_list';
+      assert.deepEqual(codeOf(await put(path, listOf(5_001))), [413, 'M_TOO_LARGE']);
+      assert.equal((await put(path, listOf(5_000))).status, 200);
+      const caches = new CacheRegistry(manualClock(), sectionDefaults(cachesSection));
+      const ignored = new IgnoredUsers(accountData, caches);
+      const first = await ignored.of(userId);
+      assert.equal(first.size, 4_999);
+      assert.equal(ignored.of(userId), first);
+      const permissions = '/account_data/m.invite_permission_config';
+      const blocked = Array.from({ length: 30_000 }, (_, index) => `@${index}:test`);
+      assert.deepEqual(codeOf(await put(permissions, { blocked_users: blocked })), [413, 'M_TOO_LARGE']);
+      assert.equal((await put(permissions, { blocked_users: blocked.slice(0, 5_000) })).status, 200);
     });
 
     it('refuses account data of server-controlled types with 405 M_BAD_JSON', async () => {

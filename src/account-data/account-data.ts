@@ -1,6 +1,7 @@
 import { type AnyWriter, type Database, type Writer, writerFor } from '../kernel/database/index.ts';
 import { jsonFacts, type Publish, Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import { invalidParam, type JsonObject, MatrixError, notFound, tooLarge } from '../protocol/index.ts';
+import { checkContentBounds } from './content-bounds.ts';
 import {
   type AccountDataEntry,
   type AccountDataKey,
@@ -86,7 +87,7 @@ export class AccountData {
   /**
    * Sets content for a client; an empty object deletes it. Source: MSC3391, "Removing account data".
    * @throws MatrixError 405 M_BAD_JSON for server-controlled types, M_INVALID_PARAM for an invalid type, M_TOO_LARGE
-   * when all account data of the user would have more than 10 MiB
+   * when all account data of the user would have more than 10 MiB, and as `checkContentBounds`
    */
   async setByClient(key: AccountDataKey, content: JsonObject): Promise<void> {
     if (serverControlled.has(key.type)) {
@@ -94,6 +95,7 @@ export class AccountData {
     }
     if (isDeleted(content)) return this.#delete(key);
     checkType(key.type);
+    if (key.roomId === undefined) checkContentBounds(key.type, content);
     await this.#deps.streams.write<AccountDataTables, void>(async (writer, publish) => {
       await requireSpace(writer, key, content);
       await this.setIn(writer, publish, key, content);
@@ -177,6 +179,11 @@ export class AccountData {
   /** Returns all account data of a user, for an initial sync, without deleted data. */
   all(userId: string): Promise<AccountDataEntry[]> {
     return readEntries(this.#deps.database.reader<AccountDataTables>(), userId);
+  }
+
+  /** Returns the account data of some types, global and of rooms, without deleted data. */
+  ofTypes(userId: string, types: readonly string[]): Promise<AccountDataEntry[]> {
+    return readEntries(this.#deps.database.reader<AccountDataTables>(), userId, types);
   }
 
   /**

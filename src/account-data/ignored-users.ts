@@ -1,7 +1,6 @@
 import { type CacheRegistry, MiB } from '../kernel/caches/index.ts';
-import { whenReady } from '../kernel/when-ready.ts';
-import { isJsonObject, type JsonObject } from '../protocol/index.ts';
 import type { AccountData } from './account-data.ts';
+import { ignoredIn, ignoredUserListType } from './ignored-user-list.ts';
 import { ParsedAccountData } from './parsed-account-data.ts';
 
 /** Maximum bytes of the cached lists of ignored users. For a message, the push rules need the lists of all local members of a room. */
@@ -15,7 +14,12 @@ export class IgnoredUsers {
   readonly #lists: ParsedAccountData<ReadonlySet<string>>;
 
   constructor(accountData: AccountData, caches: CacheRegistry) {
-    this.#lists = new ParsedAccountData(accountData, caches, 'm.ignored_user_list', ignoredIn, maxBytes);
+    this.#lists = new ParsedAccountData(accountData, caches, {
+      type: ignoredUserListType,
+      parse: ignoredIn,
+      sizeOf: sizeOfList,
+      maxBytes,
+    });
   }
 
   /**
@@ -23,7 +27,7 @@ export class IgnoredUsers {
    * when they are cached.
    */
   of(userId: string): ReadonlySet<string> | Promise<ReadonlySet<string>> {
-    return whenReady(this.#lists.of(userId), (list) => withoutSelf(list, userId));
+    return this.#lists.of(userId);
   }
 
   /** Returns the stream position at which the user's list changed last, 0 if never; at once when it is cached. */
@@ -32,10 +36,11 @@ export class IgnoredUsers {
   }
 }
 
-function ignoredIn({ ignored_users: users }: JsonObject): ReadonlySet<string> {
-  return new Set(isJsonObject(users) ? Object.keys(users) : []);
-}
+/** Estimated bytes of a user in a list besides the characters of the id. */
+const userBytes = 60;
 
-function withoutSelf(list: ReadonlySet<string>, userId: string): ReadonlySet<string> {
-  return list.has(userId) ? new Set([...list].filter((one) => one !== userId)) : list;
+function sizeOfList(ignored: ReadonlySet<string>): number {
+  let bytes = userBytes * ignored.size;
+  for (const userId of ignored) bytes += userId.length;
+  return bytes;
 }

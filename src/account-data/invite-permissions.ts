@@ -1,18 +1,9 @@
 import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { AccountData } from './account-data.ts';
+import { invitePermissionTypes } from './content-bounds.ts';
 import type { IgnoredUsers } from './ignored-users.ts';
 import { type InviteDecision, type InviteRules, readInviteRules } from './invite-rules.ts';
 import { ParsedAccountData } from './parsed-account-data.ts';
-
-/**
- * Types of account data with invite permissions: the type of the specification, the same type with its unstable name
- * (MSC4380), and the type of MSC4155, which has lists.
- */
-const types = [
-  'm.invite_permission_config',
-  'org.matrix.msc4380.invite_permission_config',
-  'org.matrix.msc4155.invite_permission_config',
-] as const;
 
 /**
  * Decides whether local users receive invites. Source: client-server API, "Invite permission" and "Ignoring
@@ -32,7 +23,9 @@ export class InvitePermissions {
   ) {
     this.#ignored = ignored;
     this.#isNoticesUser = isNoticesUser;
-    this.#configs = types.map((type) => new ParsedAccountData(accountData, caches, type, readInviteRules));
+    this.#configs = invitePermissionTypes.map(
+      (type) => new ParsedAccountData(accountData, caches, { type, parse: readInviteRules }),
+    );
   }
 
   /** Decides about an invite of a local user. The first config with a decision for the inviter counts. */

@@ -14,28 +14,28 @@ interface Parsed<T> {
   readonly bytes: number;
 }
 
+/** How the content of a type is parsed and measured. */
+export interface ParsedType<T> {
+  readonly type: string;
+  /** Must accept any content; receives an empty object when there is none. */
+  readonly parse: (content: JsonObject, userId: string) => T;
+  /** Estimates the bytes of a value; absent: as many as its content has. */
+  readonly sizeOf?: (value: T) => number;
+  /** Maximum bytes of the cache; by default 2 MiB. */
+  readonly maxBytes?: number;
+}
+
 /** Caches the parsed content of one type of global account data, by user. */
 export class ParsedAccountData<T> {
   readonly #accountData: AccountData;
-  readonly #type: string;
-  readonly #parse: (content: JsonObject) => T;
+  readonly #type: ParsedType<T>;
   readonly #values: Cache<string, Parsed<T>>;
   readonly #loading = new LoadOnce<string, Parsed<T>>();
 
-  /**
-   * @param parse must accept any content; receives an empty object when there is none
-   * @param maxBytes of the cache
-   */
-  constructor(
-    accountData: AccountData,
-    caches: CacheRegistry,
-    type: string,
-    parse: (content: JsonObject) => T,
-    maxBytes = 2 * MiB,
-  ) {
+  constructor(accountData: AccountData, caches: CacheRegistry, parsedType: ParsedType<T>) {
+    const { type, maxBytes = 2 * MiB } = parsedType;
     this.#accountData = accountData;
-    this.#type = type;
-    this.#parse = parse;
+    this.#type = parsedType;
     this.#values = caches.create<string, Parsed<T>>(`account_data ${type}`, {
       size: maxCachedUsers,
       maxBytes,
@@ -67,8 +67,10 @@ export class ParsedAccountData<T> {
   }
 
   async #load(userId: string): Promise<Parsed<T>> {
-    const key = { userId, roomId: undefined, type: this.#type };
+    const { type, parse, sizeOf } = this.#type;
+    const key = { userId, roomId: undefined, type };
     const { content = {}, position } = await this.#accountData.findWithPosition(key);
-    return { value: this.#parse(content), position, bytes: sizeOfJson(content) };
+    const value = parse(content, userId);
+    return { value, position, bytes: sizeOf ? sizeOf(value) : sizeOfJson(content) };
   }
 }

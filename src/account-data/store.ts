@@ -87,20 +87,20 @@ export async function readGlobalTypes(
   return typesWithContent;
 }
 
-/** Returns the account data of a user that is not empty. */
+/** Returns the account data of a user that is not empty. @param types absent: all types */
 export async function readEntries(
   reader: Reader<AccountDataTables>,
   userId: string,
+  types?: readonly string[],
 ): Promise<AccountDataEntry[]> {
-  const rows = await reader
+  const query = reader
     .selectFrom('account_data')
     .select(columns)
     .where('user_id', '=', userId)
     .where('content', '<>', '{}')
     .orderBy('room_id')
-    .orderBy('type')
-    .execute();
-  return toEntries(rows);
+    .orderBy('type');
+  return toEntries(await (types ? query.where('type', 'in', types) : query).execute());
 }
 
 /** Returns account data whose last change has a position in `(after, upTo]`, in the order of the positions. */

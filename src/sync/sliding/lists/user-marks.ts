@@ -19,6 +19,9 @@ interface CachedMarks {
 /** Estimated bytes of a direct chat, or of the tags of a room. */
 const markBytes = 200;
 
+/** The types of account data that mark rooms. */
+const markTypes = ['m.direct', 'm.tag'];
+
 /** Maximum number of users in the cache. */
 const maxUsers = 20_000;
 
@@ -58,7 +61,7 @@ export class UserMarks {
   async #load(userId: string): Promise<Marks> {
     const tags = new Map<string, ReadonlySet<string>>();
     let direct: ReadonlySet<string> = new Set();
-    for (const { roomId, type, content } of await this.#accountData.all(userId)) {
+    for (const { roomId, type, content } of await this.#accountData.ofTypes(userId, markTypes)) {
       if (roomId === undefined && type === 'm.direct') direct = roomsIn(content);
       if (roomId !== undefined && type === 'm.tag') tags.set(roomId, tagsIn(content));
     }
