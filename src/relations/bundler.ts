@@ -121,10 +121,16 @@ export class Bundler {
           userId,
           hasMore: hasMoreReplies(allChildren),
         }),
-        references: await referencesOf(view, ofType('m.reference')),
+        references: await this.#referencesOf(view, ofType('m.reference')),
       });
     }
     return aggregations;
+  }
+
+  async #referencesOf(view: ChildrenInView, references: readonly Child[]): Promise<string[]> {
+    const visible = await view.visible(references.slice(-maxReferences));
+    const ids = await this.#deps.engine.events.idsOf(visible.map(({ nid }) => nid));
+    return visible.map(({ nid }) => ids.get(nid)).filter((id) => id !== undefined);
   }
 
   async #summarise(
@@ -183,10 +189,4 @@ async function replacementOf(
     visible.map(({ stored }) => stored.event),
   );
   return visible.find(({ stored }) => stored.event === latest);
-}
-
-async function referencesOf(view: ChildrenInView, references: readonly Child[]): Promise<string[]> {
-  if (references.length === 0) return [];
-  const visible = await view.events(references.slice(-maxReferences));
-  return visible.map(({ stored }) => stored.event.eventId);
 }

@@ -9,6 +9,15 @@ import type { Child } from './child.ts';
  */
 const maxExamined = 500;
 
+/**
+ * Maximum number of children of all events of a page that are checked one by one, because each of them is read. After
+ * that, only a few of each event are checked.
+ */
+const maxExaminedTogether = 1_000;
+
+/** Minimum number of children of an event that are checked. */
+const minExamined = 5;
+
 const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
 /**
@@ -38,6 +47,7 @@ export class ChildrenInView {
   readonly #engine: RoomReader;
   readonly #view: RoomView;
   readonly #seesAll: boolean;
+  #examined = 0;
 
   private constructor(engine: RoomReader, view: RoomView, seesAll: boolean) {
     this.#engine = engine;
@@ -65,7 +75,9 @@ export class ChildrenInView {
     // Backfilled events may be older than the oldest known state of the room.
     if (this.#seesAll && children.every(({ stream, ts }) => stream > 0 && ts >= expiredBefore))
       return children;
-    const examined = children.slice(-maxExamined);
+    const left = Math.min(maxExamined, maxExaminedTogether - this.#examined);
+    const examined = children.slice(-Math.max(minExamined, left));
+    this.#examined += examined.length;
     const seen = new Set((await this.events(examined)).map(({ stored }) => stored.nid));
     return examined.filter(({ nid }) => seen.has(nid));
   }

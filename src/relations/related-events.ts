@@ -90,9 +90,8 @@ export class RelatedEvents {
     let level = [eventId];
     for (let depth = 1; recurse && depth < maxDepth && level.length > 0; depth++) {
       const query = { roomNid, parentIds: level, relType, type, limit: maxPerLevel };
-      const eventsByNid = await engine.events.getMany(await readChildNids(index.reader, query));
-      const ids = [...eventsByNid.values()].map(({ event }) => event.eventId);
-      level = ids.filter((id) => !parents.has(id));
+      const ids = await engine.events.idsOf(await readChildNids(index.reader, query));
+      level = [...ids.values()].filter((id) => !parents.has(id));
       for (const id of level) parents.add(id);
     }
     return [...parents];

@@ -49,6 +49,24 @@ forSelectedDatabases(import.meta.url, (open) => {
         body: { ignored_users: Object.fromEntries(others.map(({ userId }) => [userId, {}])) },
       });
 
+    it('checks at most 1,000 children one by one for a page, where members may not see the whole history', async () => {
+      const visibility = { history_visibility: 'joined' };
+      const talk = await TestRoom.create(server, alice, [], {
+        initial_state: [{ type: 'm.room.history_visibility', state_key: '', content: visibility }],
+      });
+      const parents: string[] = [];
+      for (let parent = 0; parent < 3; parent++) parents.push(await talk.say(alice, `parent ${parent}`));
+      for (const eventId of parents) {
+        const content = { 'm.relates_to': { rel_type: 'm.reference', event_id: eventId } };
+        for (let child = 0; child < 400; child++) await talk.send(alice, 'org.example.child', content);
+      }
+      const page = chunkOf(await talk.call(alice, 'GET', '/messages', { query: { dir: 'f', limit: 20 } }));
+      const counts = page
+        .filter(({ event_id }) => parents.includes(event_id))
+        .map((event) => bundleOf(event)['m.reference']?.chunk.length);
+      assert.deepEqual(counts, [400, 400, 200]);
+    });
+
     describe('edited events', () => {
       it('bundles an edit with the original event in the responses of /event, /sync, /messages and /context', async () => {
         const talk = await TestRoom.create(server, alice, [bob]);

@@ -8,10 +8,10 @@ import type { RelationTables } from './tables.ts';
 const maxIds = 500;
 
 /** Maximum number of children that one query returns, and maximum number of children of one event that are read. */
-const maxChildren = 6_000;
+const maxChildren = 1_500;
 
 /** Maximum number of replies of a thread that are read. When a read returns this number, more replies may be stored. */
-export const maxReadReplies = 5_000;
+export const maxReadReplies = 500;
 
 /** Maximum number of children that are read by relation type, for an event with more than `maxChildren` children. */
 const maxChildrenByType: Readonly<Record<string, number>> = {
