@@ -12,11 +12,17 @@ import { erasedEvents, isExpired } from '../../room-engine/index.ts';
 
 const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
-/**
- * Maximum number of users of a server that are looked up one by one in the states at events; for more, whole
- * states are read.
- */
+/** Maximum number of users of a server that are looked up in the states at all events of a response. */
 const maxUsersLookedUp = 50;
+
+/** Number of membership events of a server with more users that are read together, until one of them is a join. */
+const membersAtOnce = 200;
+
+/**
+ * Maximum number of states that are searched for any joined user of a server with more users. In other states in which
+ * none of the users is joined that were looked up, no user counts as joined.
+ */
+const maxStatesSearched = 10;
 
 /**
  * Maximum number of entries of a state that is read in full to find former members without an entry in the current
@@ -114,22 +120,83 @@ export class ServerView {
   ): Promise<Map<number | undefined, ReadonlySet<Membership>>> {
     const groups = new Set(events.map(({ stateBefore }) => stateBefore!));
     if (groups.size === 0) return new Map();
-    const states = await this.#memberEvents(groups, new Set([...(await this.#memberKeys()), ...more]));
-    const memberEvents = await this.#engine.events.getMany([...states.values()].flat());
+    const keyNids = [...new Set([...(await this.#memberKeys()), ...more])];
+    const memberships = await this.#lookUp(groups, keyNids.slice(0, maxUsersLookedUp));
+    if (keyNids.length > maxUsersLookedUp) await this.#search(memberships, new Set(keyNids));
+    return memberships;
+  }
+
+  /** Returns the memberships of some users in each state, by state group. */
+  async #lookUp(
+    groups: ReadonlySet<number>,
+    keyNids: readonly number[],
+  ): Promise<Map<number, ReadonlySet<Membership>>> {
+    if (keyNids.length === 0) return new Map();
+    const states = await this.#engine.groups.entries(groups, keyNids);
+    const nids = new Set([...states.values()].flatMap((state) => [...state.values()]));
+    const events = await this.#engine.events.getMany(nids);
     return new Map(
-      [...states].map(([group, nids]) => [
+      [...states].map(([group, state]) => [
         group,
-        new Set(nids.map((nid) => membershipOf(memberEvents.get(nid)?.event.content))),
+        new Set(Array.from(state.values(), (nid) => membershipOf(events.get(nid)?.event.content))),
       ]),
     );
   }
 
-  /** The nids of the state keys of the server's member events. */
+  /**
+   * Searches the states in which no user is known to be joined. Users who are joined in one of these states are looked up
+   * in the others, because most of them are joined there, too.
+   * @param memberships by state group; receives further memberships
+   */
+  async #search(
+    memberships: Map<number, ReadonlySet<Membership>>,
+    keyNids: ReadonlySet<number>,
+  ): Promise<void> {
+    const undecided = new Set(memberships.keys());
+    const dropDecided = () => {
+      for (const group of undecided) if (memberships.get(group)?.has('join')) undecided.delete(group);
+    };
+    dropDecided();
+    for (let searched = 0; undecided.size > 0 && searched < maxStatesSearched; searched++) {
+      const [group = 0] = undecided;
+      undecided.delete(group);
+      const { found, joined } = await this.#searchState(group, keyNids);
+      memberships.set(group, found);
+      if (joined.length === 0 || undecided.size === 0) continue;
+      for (const [other, more] of await this.#lookUp(undecided, joined))
+        memberships.set(other, memberships.get(other)?.union(more) ?? more);
+      dropDecided();
+    }
+  }
+
+  /** Returns the memberships of the users in a state, up to the first joins, and the state keys of joined users. */
+  async #searchState(
+    group: number,
+    keyNids: ReadonlySet<number>,
+  ): Promise<{ found: Set<Membership>; joined: number[] }> {
+    const entries = [...(await this.#engine.groups.load(group))].filter(([key]) => keyNids.has(key));
+    const found = new Set<Membership>();
+    const joined: number[] = [];
+    for (let start = 0; start < entries.length && joined.length === 0; start += membersAtOnce) {
+      const chunk = entries.slice(start, start + membersAtOnce);
+      const events = await this.#engine.events.getMany(chunk.map(([, nid]) => nid));
+      for (const [key, nid] of chunk) {
+        const membership = membershipOf(events.get(nid)?.event.content);
+        found.add(membership);
+        if (membership === 'join') joined.push(key);
+      }
+    }
+    return { found, joined: joined.slice(0, maxUsersLookedUp) };
+  }
+
+  /** The nids of the state keys of the server's member events; those of joined users come first. */
   async #memberKeys(): Promise<Set<number>> {
-    const { stateKeys } = this.#engine;
-    const users = [...this.#head.members.keys()].filter((user) => serverOfUser(user) === this.#serverName);
-    const keys = await Promise.all(users.map((user) => stateKeys.find(stateMapKey('m.room.member', user))));
-    return new Set(keys.filter((nid) => nid !== undefined));
+    const ofServer = [...this.#head.members].filter(([user]) => serverOfUser(user) === this.#serverName);
+    const isJoined = ([, membership]: (typeof ofServer)[number]) => membership === 'join';
+    const users = [...ofServer.filter(isJoined), ...ofServer.filter((member) => !isJoined(member))];
+    const keys = users.map(([user]) => stateMapKey('m.room.member', user));
+    const nids = await this.#engine.stateKeys.findMany(keys);
+    return new Set(keys.map((key) => nids.get(key)).filter((nid) => nid !== undefined));
   }
 
   /**
@@ -148,28 +215,6 @@ export class ServerView {
       }
     }
     return keys;
-  }
-
-  /** The nids of the server's member events in each state, by state group. */
-  async #memberEvents(
-    groups: ReadonlySet<number>,
-    keyNids: ReadonlySet<number>,
-  ): Promise<Map<number, number[]>> {
-    const members = new Map<number, number[]>();
-    if (keyNids.size === 0) return members;
-    if (keyNids.size <= maxUsersLookedUp) {
-      const states = await this.#engine.groups.entries(groups, [...keyNids]);
-      for (const [group, state] of states) members.set(group, [...state.values()]);
-      return members;
-    }
-    for (const group of groups) {
-      const state = await this.#engine.groups.load(group);
-      members.set(
-        group,
-        [...state].filter(([key]) => keyNids.has(key)).map(([, nid]) => nid),
-      );
-    }
-    return members;
   }
 }
 
