@@ -5,7 +5,7 @@ import {
   type RoomVersion,
   splitStateMapKey,
 } from '../../protocol/index.ts';
-import type { EventToSend } from '../../room-engine/index.ts';
+import type { EventToSend, StateEntry } from '../../room-engine/index.ts';
 import { type StoredEvent, visibleContent } from '../../room-engine/index.ts';
 
 /** State events with an empty state key that are copied. Power levels and canonical aliases are handled separately. */
@@ -56,9 +56,20 @@ export function carriedCreation(
   };
 }
 
+/** Types of which only the part that concerns the new room is copied. */
+const partlyCarriedTypes = new Set(['m.room.create', 'm.room.power_levels', 'm.room.canonical_alias']);
+
+/** Whether an upgrade needs an entry of the old room's state: most members are not copied. @param key as `stateMapKey` */
+export function mayBeCarried(key: string, { membership }: Pick<StateEntry, 'membership'>): boolean {
+  const [type, stateKey] = splitStateMapKey(key);
+  if (membership !== undefined) return membership === 'ban';
+  if (type === 'm.space.child') return true;
+  return stateKey === '' && (carriedTypes.has(type) || partlyCarriedTypes.has(type));
+}
+
 /**
- * Returns the state that is copied to the new room, without power levels: the types that the specification recommends,
- * space children and bans.
+ * Returns the state that is copied to the new room, without power levels: first the types that the specification
+ * recommends, then space children and bans.
  * @param state the state of the old room, by `stateMapKey`
  * @param sender the user who upgrades the room
  * @param levels the power levels by which bans are allowed
@@ -70,6 +81,7 @@ export function carriedState(
   levels: PowerLevels,
 ): EventToSend[] {
   const carried: EventToSend[] = [];
+  const others: EventToSend[] = [];
   for (const [key, stored] of state) {
     const [type, stateKey] = splitStateMapKey(key);
     const content = visibleContent(stored);
@@ -80,12 +92,12 @@ export function carriedState(
         content: type === 'm.room.join_rules' ? joinRules(content, version) : content,
       });
     } else if (type === 'm.space.child' && Array.isArray(content['via'])) {
-      carried.push({ ...draft, content });
+      others.push({ ...draft, content });
     } else if (isBan(type, content) && levels.ofUser(sender) > levels.ofUser(stateKey)) {
-      carried.push({ ...draft, content: banContent(content) });
+      others.push({ ...draft, content: banContent(content) });
     }
   }
-  return carried;
+  return [...carried, ...others];
 }
 
 const isBan = (type: string, content: JsonObject) =>

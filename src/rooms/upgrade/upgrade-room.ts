@@ -1,5 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
+import { mapConcurrently } from '../../kernel/map-concurrently.ts';
 import { opaqueIdLength, type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import {
   type BuiltEvent,
@@ -23,7 +24,7 @@ import type { RequestingUser, Throttle } from '../limits.ts';
 import type { Memberships } from '../membership/memberships.ts';
 import type { PublishedRooms } from '../published-rooms.ts';
 import { carriedLevels, type OldLevels, restrictedLevels, temporaryLevels } from './carried-levels.ts';
-import { carriedCreation, carriedState, splitCanonicalAlias } from './carried-state.ts';
+import { carriedCreation, carriedState, mayBeCarried, splitCanonicalAlias } from './carried-state.ts';
 
 export interface RoomUpgradeDeps {
   readonly engine: RoomWriter;
@@ -54,6 +55,15 @@ interface OldRoom extends OldLevels {
 const createKey = stateMapKey('m.room.create', '');
 const levelsKey = stateMapKey('m.room.power_levels', '');
 const canonicalAliasKey = stateMapKey('m.room.canonical_alias', '');
+
+/**
+ * Maximum number of copied state events that are part of the first events of the new room, which are made without a
+ * pause. Further bans and space children are sent after them.
+ */
+const maxFirstEvents = 100;
+
+/** Number of further events that are sent at the same time. */
+const sentAtOnce = 20;
 
 /** Upgrades rooms. Source: client-server API, "Room Upgrades". */
 export class RoomUpgrade {
@@ -99,7 +109,7 @@ export class RoomUpgrade {
     const head = await engine.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
     if (head.membership(userId) !== 'join') throw forbidden('You are not in this room');
-    const entries = [...head.state];
+    const entries = [...head.state].filter(([key, entry]) => mayBeCarried(key, entry));
     const events = await engine.events.getMany(entries.map(([, { nid }]) => nid));
     const state = new Map<string, StoredEvent>();
     for (const [key, { nid }] of entries) {
@@ -163,7 +173,10 @@ export class RoomUpgrade {
     return engine.policies.sign(head, built);
   }
 
-  /** Creates the new room with its first events; if one of them is refused, nothing is created. */
+  /**
+   * Creates the new room with its first events; if one of them is refused, nothing is created. Sends further bans and
+   * space children afterwards, and leaves out those that are refused.
+   */
   async #createRoom(
     userId: string,
     oldRoom: OldRoom,
@@ -196,14 +209,23 @@ export class RoomUpgrade {
     const temporaryPowerLevels = temporaryLevels(levels, userId, version);
     const join = { ...(await memberships.profileContent(userId)), membership: 'join' };
     const { moved } = this.#canonicalAlias(oldRoom);
-    return engine.timeline.create(version, newRoomId, [
+    const oldLevels = new PowerLevels(oldRoom.create, oldRoom.levels);
+    const carried = carriedState(oldRoom.state, version, userId, oldLevels);
+    const others = carried.slice(maxFirstEvents);
+    const createdId = await engine.timeline.create(version, newRoomId, [
       state('m.room.create', createContent),
       { type: 'm.room.member', stateKey: userId, sender: userId, content: join },
       state('m.room.power_levels', temporaryPowerLevels ?? levels),
-      ...carriedState(oldRoom.state, version, userId, new PowerLevels(oldRoom.create, oldRoom.levels)),
+      ...carried.slice(0, maxFirstEvents),
       ...(moved ? [state('m.room.canonical_alias', moved)] : []),
-      ...(temporaryPowerLevels ? [state('m.room.power_levels', levels)] : []),
+      ...(temporaryPowerLevels && others.length === 0 ? [state('m.room.power_levels', levels)] : []),
     ]);
+    await mapConcurrently(others, sentAtOnce, (draft) =>
+      engine.timeline.append(createdId, draft).catch(ignoreMatrixError),
+    );
+    if (temporaryPowerLevels && others.length > 0)
+      await this.#send(createdId, userId, 'm.room.power_levels', levels);
+    return createdId;
   }
 
   /** Moves local aliases and the directory entry to the new room. */
@@ -265,4 +287,9 @@ function additionalCreators(
 
 function ignoreForbidden(error: unknown): void {
   if (!(error instanceof MatrixError && error.errcode === 'M_FORBIDDEN')) throw error;
+}
+
+/** Ignores the refusal of one of many events. */
+function ignoreMatrixError(error: unknown): void {
+  if (!(error instanceof MatrixError)) throw error;
 }
