@@ -20,6 +20,9 @@ export interface InitialSyncDeps {
   readonly excludedRooms: ReadonlySet<string>;
 }
 
+/** Number of rooms between two turns of the event loop: everything about a room may be in memory. */
+const roomsPerTurn = 8;
+
 /** A room that the user is invited to. */
 interface InvitedRoom {
   readonly room_id: string;
@@ -58,32 +61,34 @@ export class InitialSync {
     { limit, archived }: { limit: number; archived: boolean },
     request: Signalled,
   ): Promise<InitialState> {
-    const { engine, streams, sources, otherEvents, excludedRooms } = this.#deps;
+    const { engine, streams, sources, otherEvents, roomInfos, excludedRooms } = this.#deps;
     const { userId } = viewer;
     const upTo = streams.current;
     const accountData = await clientDataOf(sources, userId);
+    const accountDataByRoom = Map.groupBy(accountData, ({ roomId }) => roomId);
+    const presence = await roomInfos.presence(userId, upTo);
     const rooms: (RoomInfo | InvitedRoom)[] = [];
-    for (const room of (await engine.userRooms.of(userId)).values()) {
+    for (const [index, room] of [...(await engine.userRooms.of(userId)).values()].entries()) {
+      if (index % roomsPerTurn === roomsPerTurn - 1) await new Promise(setImmediate);
       if (!(await this.#isIncluded(userId, room, archived))) continue;
       const { roomId, membership } = room;
+      const ofRoom = { limit, upTo, presence, accountData: accountDataByRoom.get(roomId) ?? [] };
       rooms.push(
         membership === 'invite'
           ? await this.#invited(viewer, room)
-          : await this.#deps.roomInfos.of(viewer, roomId, { limit, upTo, accountData }, request),
+          : await roomInfos.of(viewer, roomId, ofRoom, request),
       );
     }
     const joined = await engine.userRooms.withMembership(userId, 'join');
     return {
       end: encodePosition(upTo),
       rooms,
-      presence: await otherEvents.presence(userId, upTo),
+      presence: [...presence.values()],
       receipts: await otherEvents.receipts(
         userId,
         joined.filter((roomId) => !excludedRooms.has(roomId)),
       ),
-      account_data: accountData
-        .filter(({ roomId }) => roomId === undefined)
-        .map(({ type, content }) => ({ type, content })),
+      account_data: (accountDataByRoom.get(undefined) ?? []).map(({ type, content }) => ({ type, content })),
     };
   }
 

@@ -1,6 +1,7 @@
 import { noFilter } from '../../filters/index.ts';
 import { encodePosition } from '../../kernel/streams/index.ts';
 import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
+import type { RoomHead } from '../../room-engine/index.ts';
 import type { ReadingRooms, Signalled, Viewer } from '../../rooms/index.ts';
 import type { AccountDataItem } from '../../sync-contract/index.ts';
 import type { OtherEvents } from './other-events.ts';
@@ -28,6 +29,21 @@ export interface RoomInfosDeps {
   readonly otherEvents: OtherEvents;
 }
 
+/** What `/initialSync` returns of a room, and the data of the user that are read once for all rooms. */
+export interface RoomInfoRequest {
+  /** Maximum number of messages. */
+  readonly limit: number;
+  /** Position at which the messages end, and where the event stream continues. */
+  readonly upTo: number;
+  /** The account data of the user, of all rooms or of this room. */
+  readonly accountData: readonly AccountDataItem[];
+  /** The presence of users who share a room with the user, by user id; absent: it is read. */
+  readonly presence?: PresenceByUser;
+}
+
+/** `m.presence` events by their senders. */
+export type PresenceByUser = ReadonlyMap<string, JsonObject>;
+
 /**
  * Returns a room with its messages, state, receipts and account data.
  * Source: client-server API, `GET /rooms/{roomId}/initialSync`.
@@ -41,17 +57,21 @@ export class RoomInfos {
     this.#otherEvents = otherEvents;
   }
 
+  /** Returns the presence of users who share a room with the user, by user id. */
+  async presence(userId: string, upTo: number): Promise<PresenceByUser> {
+    const events = await this.#otherEvents.presence(userId, upTo);
+    return new Map(events.map((event) => [String(event['sender']), event]));
+  }
+
   /**
    * Returns a room.
-   * @param upTo position at which the messages end, and where the event stream continues
-   * @param accountData all account data of the user
    * @param request the end of the request ends the wait for the members of a room that was joined without them
    * @throws MatrixError M_FORBIDDEN when the viewer may not read the room
    */
   async of(
     viewer: Viewer,
     roomId: string,
-    { limit, upTo, accountData }: { limit: number; upTo: number; accountData: readonly AccountDataItem[] },
+    { limit, upTo, accountData, presence }: RoomInfoRequest,
     request: Signalled,
   ): Promise<RoomInfo> {
     const { engine, historyReader, stateReader, published } = this.#rooms;
@@ -78,7 +98,7 @@ export class RoomInfos {
       account_data: accountData
         .filter((entry) => entry.roomId === roomId)
         .map(({ type, content }) => ({ type, content })),
-      ...(membership === 'join' ? await this.#memberData(viewer.userId, roomId, upTo) : nothing),
+      ...(membership === 'join' ? await this.#memberData(viewer.userId, roomId, upTo, presence) : nothing),
     };
   }
 
@@ -87,15 +107,24 @@ export class RoomInfos {
     userId: string,
     roomId: string,
     upTo: number,
+    known: PresenceByUser | undefined,
   ): Promise<Pick<RoomInfo, 'presence' | 'receipts'>> {
     const head = await this.#rooms.engine.heads.get(roomId);
-    const presence = await this.#otherEvents.presence(userId, upTo);
-    const isMember = ({ sender }: JsonObject) => head?.membership(String(sender)) === 'join';
+    const presence = known ?? (await this.presence(userId, upTo));
     return {
-      presence: presence.filter(isMember),
+      presence: head ? presenceIn(head, presence) : [],
       receipts: await this.#otherEvents.receipts(userId, [roomId]),
     };
   }
+}
+
+/** Returns the presence of the joined members; looks at the fewer of members and events. */
+function presenceIn({ members }: RoomHead, presence: PresenceByUser): JsonObject[] {
+  const users = members.size < presence.size ? members.keys() : presence.keys();
+  return [...users].flatMap((userId) => {
+    const event = members.get(userId) === 'join' ? presence.get(userId) : undefined;
+    return event ? [event] : [];
+  });
 }
 
 const nothing: Pick<RoomInfo, 'presence' | 'receipts'> = { presence: [], receipts: [] };
