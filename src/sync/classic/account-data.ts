@@ -25,7 +25,34 @@ async function readSections(
     if (since === undefined) items.push(...(await section.all(userId)));
     else if (bits & bit) items.push(...(await section.since(userId, { after: since, upTo })));
   }
+  await prepareTexts(items);
   return items;
+}
+
+/** Characters of texts that are made before other requests are processed. */
+const charactersPerTurn = 262_144;
+
+const textsByItem = new WeakMap<AccountDataItem, string>();
+
+/** Makes the texts of account data with pauses, because all account data of a user may have several MiB. */
+async function prepareTexts(items: readonly AccountDataItem[]): Promise<void> {
+  let characters = 0;
+  for (const item of items) {
+    characters += textOf(item).length;
+    if (characters < charactersPerTurn) continue;
+    characters = 0;
+    await new Promise(setImmediate);
+  }
+}
+
+/** Returns an event with account data as JSON text. */
+export function textOf(item: AccountDataItem): string {
+  const prepared = textsByItem.get(item);
+  if (prepared !== undefined) return prepared;
+  const { type, content } = item;
+  const text = JSON.stringify({ type, content });
+  textsByItem.set(item, text);
+  return text;
 }
 
 const none: readonly AccountDataItem[] = [];
@@ -46,7 +73,17 @@ export function accountDataIn(
 ): readonly string[] {
   const wanted = filter.room.accountData;
   if (changed.length === 0 || !wanted.passesRoom(roomId)) return noTexts;
-  return changed
-    .filter((entry) => entry.roomId === roomId && wanted.passesType(entry.type))
-    .map(({ type, content }) => JSON.stringify({ type, content }));
+  const ofRoom = byRoom(changed).get(roomId) ?? none;
+  return ofRoom.filter(({ type }) => wanted.passesType(type)).map(textOf);
+}
+
+type ItemsByRoom = ReadonlyMap<string | undefined, readonly AccountDataItem[]>;
+
+const itemsByRoom = new WeakMap<readonly AccountDataItem[], ItemsByRoom>();
+
+/** Returns items by the id of their room; grouped once for all rooms of an answer. */
+function byRoom(items: readonly AccountDataItem[]): ItemsByRoom {
+  const grouped = itemsByRoom.get(items) ?? Map.groupBy(items, ({ roomId }) => roomId);
+  itemsByRoom.set(items, grouped);
+  return grouped;
 }

@@ -3,6 +3,7 @@ import { type LongText, TextBuilder } from '../../kernel/http/index.ts';
 import { encodePosition, encodeSyncPosition } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { AccountDataItem } from '../../sync-contract/index.ts';
+import { textOf } from './account-data.ts';
 import type { DeviceAnswer } from './device-fields.ts';
 import type { AnswerRange, Recipient } from './recipient.ts';
 import type { RoomSections } from './rooms/room-entries.ts';
@@ -46,7 +47,7 @@ function accountDataTexts(filter: Filter, accountData: readonly AccountDataItem[
   if (accountData.length === 0) return noTexts;
   return accountData
     .filter(({ roomId, type }) => roomId === undefined && filter.accountData.passesType(type))
-    .map(({ type, content }) => JSON.stringify({ type, content }));
+    .map(textOf);
 }
 
 const noTexts: readonly string[] = [];
