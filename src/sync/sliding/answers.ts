@@ -62,6 +62,9 @@ export interface Answer {
 /** Number of rooms that are rendered at the same time: bounds memory and lets other requests run in between. */
 const roomsAtOnce = 16;
 
+/** Characters of an answer after which the timelines of further rooms have one event, because memory is limited. */
+const maxCharactersWithTimelines = 16_777_216;
+
 /** Makes answers without changing the connection. */
 export class Answers {
   readonly #deps: AnswersDeps;
@@ -156,9 +159,15 @@ export class Answers {
       stateAfter: 'state_after',
     };
     const rooms: RelevantRoom[] = [];
+    let characters = 0;
     for (let start = 0; start < selected.length; start += roomsAtOnce) {
-      const chunk = selected.slice(start, start + roomsAtOnce);
-      rooms.push(...(await Promise.all(chunk.map((room) => this.#relevantRoom(context, recipient, room)))));
+      const isLong = characters > maxCharactersWithTimelines;
+      const chunk = selected
+        .slice(start, start + roomsAtOnce)
+        .map((room) => (isLong ? withShortTimeline(room) : room));
+      const rendered = await Promise.all(chunk.map((room) => this.#relevantRoom(context, recipient, room)));
+      for (const { result } of rendered) characters += result.text?.length ?? 0;
+      rooms.push(...rendered);
       if (start + roomsAtOnce < selected.length) await new Promise(setImmediate);
     }
     return rooms;
@@ -208,6 +217,12 @@ export class Answers {
     };
   }
 }
+
+/** Returns a room whose timeline has at most one event. */
+const withShortTimeline = (room: SelectedRoom): SelectedRoom => ({
+  ...room,
+  config: { ...room.config, timelineLimit: Math.min(room.config.timelineLimit, 1) },
+});
 
 interface AnswerContext {
   readonly request: SlidingSyncRequest;

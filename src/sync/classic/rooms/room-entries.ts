@@ -36,6 +36,9 @@ const roomsAtOnce = 16;
 /** Number of rooms whose heads and ephemeral events are loaded together: bounds memory and saves database queries. */
 const roomsLoadedTogether = 4 * roomsAtOnce;
 
+/** Bytes of an answer after which the timelines of further rooms have one event, because memory is limited. */
+const maxBytesWithTimelines = 16_777_216;
+
 /** Makes the entries of rooms in an answer. */
 export class RoomEntries {
   readonly #deps: RoomEntriesDeps;
@@ -104,7 +107,9 @@ export class RoomEntries {
       const inputs = await this.#load(loaded, context);
       for (let offset = 0; offset < loaded.length; offset += roomsAtOnce) {
         if (start + offset > 0) await new Promise(setImmediate);
-        await this.#addLoaded(sections, loaded.slice(offset, offset + roomsAtOnce), inputs);
+        const isLong = sections.join.bytes + sections.leave.bytes > maxBytesWithTimelines;
+        const entryContext = isLong ? withShortTimelines(inputs) : inputs;
+        await this.#addLoaded(sections, loaded.slice(offset, offset + roomsAtOnce), entryContext);
       }
     }
   }
@@ -282,6 +287,12 @@ interface AnswerContext {
 
 interface EntryContext extends AnswerContext {
   readonly ephemeral: EphemeralOfRooms;
+}
+
+/** Returns the context for rooms whose timelines have at most one event. */
+function withShortTimelines(context: EntryContext): EntryContext {
+  const { recipient } = context;
+  return { ...context, recipient: { ...recipient, timelineLimit: Math.min(recipient.timelineLimit, 1) } };
 }
 
 const noChangedBits: ReadonlyMap<string, number> = new Map();

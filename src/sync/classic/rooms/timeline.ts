@@ -5,6 +5,7 @@ import {
   type RoomHead,
   type RoomReader,
   type StoredEvent,
+  sizeOfEvent,
   unexpired,
 } from '../../../room-engine/index.ts';
 import {
@@ -50,6 +51,12 @@ const maxPages = 6;
  */
 const firstPage = 10;
 
+/** Number of events that are read together, because an event may have 64 KiB. */
+const eventsAtOnce = 20;
+
+/** Estimated bytes of read events after which a timeline ends, and is limited. */
+const maxBytes = 2_097_152;
+
 /** Maximum number of pages when no event can pass the filter. */
 const maxPagesWithoutEvents = 3;
 
@@ -71,10 +78,19 @@ export async function readTimeline(
   const chosen: VisibleEvent[] = [];
   let reachedStart = false;
   let reachedGap = false;
-  for (let page = 0; page < pages && chosen.length <= limit && !reachedStart && !reachedGap; page++) {
+  let bytes = 0;
+  const isOver = () => reachedStart || reachedGap || bytes > maxBytes;
+  for (let page = 0; page < pages && chosen.length <= limit && !isOver(); page++) {
     const size = Math.max(limit + 1 - chosen.length, firstPage << page);
-    const read = await readBackward(engine, head, { after, upTo, last: readEvents.at(-1), limit: size });
-    reachedStart = read.length < size;
+    const read: StoredEvent[] = [];
+    while (read.length < size && bytes <= maxBytes && !reachedStart) {
+      const part = Math.min(size - read.length, eventsAtOnce);
+      const last = read.at(-1) ?? readEvents.at(-1);
+      const events = await readBackward(engine, head, { after, upTo, last, limit: part });
+      reachedStart = events.length < part;
+      for (const stored of size > eventsAtOnce ? events : []) bytes += sizeOfEvent(stored);
+      read.push(...events);
+    }
     // When an event with `followsGap` was placed, events before it were missing: they are still missing, or were
     // backfilled, and so were not sent to the client.
     const gap = read.findIndex(({ followsGap }) => followsGap);
