@@ -30,7 +30,7 @@ const maxUsers = 5_000;
 
 /**
  * Maximum number of changes of presence in memory; a client whose token is older than these changes receives the
- * presence of all users who are not offline.
+ * presence of all users, except of users who were never present.
  */
 const maxRecentChanges = 50_000;
 
@@ -60,7 +60,10 @@ export class PresenceEvents implements PresenceSection {
   async events({ userId, after, upTo, filter }: PresenceRequest): Promise<JsonObject[]> {
     const { presence, clock, ignored } = this.#deps;
     if (!presence.isEnabled || filter.passesNothing) return [];
-    const statuses = after === undefined ? await this.#all(userId) : await this.#changes(userId, after, upTo);
+    const statuses =
+      after === undefined
+        ? await this.#all(userId, this.#includeOffline ? 'all' : 'none')
+        : await this.#changes(userId, after, upTo);
     if (statuses.size === 0) return [];
     const unwanted = await ignored.of(userId);
     const events: JsonObject[] = [];
@@ -74,8 +77,9 @@ export class PresenceEvents implements PresenceSection {
 
   async #changes(userId: string, after: number, upTo: number): Promise<Map<string, PresenceStatus>> {
     const facts = this.#recent.between(after, upTo);
+    // Users may have become offline since, which the client must learn.
+    if (!facts) return this.#all(userId, 'stored');
     const rooms = await this.#deps.engine.userRooms.of(userId);
-    if (!facts) return this.#notOffline(joined(rooms.values()));
     const newRooms = joined(rooms.values()).filter(({ stream }) => stream > after);
     const statuses = await this.#notOffline(newRooms);
     for (const fact of facts) {
@@ -125,24 +129,33 @@ export class PresenceEvents implements PresenceSection {
     return newlySharing;
   }
 
-  /** Adds users with their last known presence; users who are not in memory are offline. */
-  async #addOffline(found: Map<string, PresenceStatus>, users: ReadonlySet<string>): Promise<void> {
+  /**
+   * Adds users with their last known presence; users who are not in memory are offline.
+   * @param onlyStored whether to leave out users who were never present
+   */
+  async #addOffline(
+    found: Map<string, PresenceStatus>,
+    users: ReadonlySet<string>,
+    onlyStored = false,
+  ): Promise<void> {
     const missing = [...users].filter((user) => !found.has(user));
     if (missing.length === 0) return;
     const remembered = await this.#deps.presence.lastKnown(missing);
     for (const user of missing) {
       const known = this.#deps.presence.peek(user);
+      if (onlyStored && !known && !remembered.has(user)) continue;
       found.set(user, known ?? { ...offline, ...remembered.get(user), presence: 'offline' });
     }
   }
 
-  async #all(userId: string): Promise<Map<string, PresenceStatus>> {
+  /** @param offlineUsers which offline users are included; `stored`: those who have been present */
+  async #all(userId: string, offlineUsers: 'none' | 'stored' | 'all'): Promise<Map<string, PresenceStatus>> {
     const rooms = joined((await this.#deps.engine.userRooms.of(userId)).values());
     const statuses = await this.#notOffline(rooms);
     for (const [user, status] of await this.#deps.presence.routedTo(userId)) statuses.set(user, status);
     const own = this.#deps.presence.peek(userId);
     if (own) statuses.set(userId, own);
-    if (!this.#includeOffline) return statuses;
+    if (offlineUsers === 'none') return statuses;
     const missing = new Set<string>();
     for (const { roomId } of rooms) {
       for (const [member, membership] of (await this.#head(roomId))?.members ?? []) {
@@ -150,7 +163,7 @@ export class PresenceEvents implements PresenceSection {
         if (membership === 'join' && member !== userId && !statuses.has(member)) missing.add(member);
       }
     }
-    await this.#addOffline(statuses, missing);
+    await this.#addOffline(statuses, missing, offlineUsers === 'stored');
     return statuses;
   }
 

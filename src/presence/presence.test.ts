@@ -264,5 +264,20 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await again.presenceEvents(bob, before), { [alice]: 'online' });
       await again.presence.stop();
     });
+
+    it('sends to tokens from before a restart that a user has become offline before it', async () => {
+      const fixture = await PresenceUnderTest.open(open);
+      const roomId = await fixture.rooms.room(alice, bob);
+      await fixture.rooms.join('@never-present:test', roomId);
+      const endSync = fixture.sync(alice);
+      await fixture.pass(second);
+      const whenOnline = fixture.now;
+      endSync();
+      await fixture.pass(minute);
+      assert.deepEqual(await fixture.presenceEvents(bob, whenOnline), { [alice]: 'offline' });
+      const again = await fixture.restart(open);
+      assert.deepEqual(await again.presenceEvents(bob, whenOnline), { [alice]: 'offline' });
+      await again.presence.stop();
+    });
   });
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, it } from 'node:test';
@@ -7,15 +8,17 @@ import { type ConnectionLimits, listen, type OpenListener } from './listeners.ts
 
 let listening: OpenListener | undefined;
 
+const answerAtOnce: RequestListener = (request, response) => {
+  request.on('error', () => undefined);
+  request.resume().on('end', () => response.end('all of it'));
+};
+
 /** Listens on a free port. @returns the port */
-async function start(limits?: ConnectionLimits): Promise<number> {
+async function start(limits?: ConnectionLimits, answer: RequestListener = answerAtOnce): Promise<number> {
   const bind = { kind: 'tcp' as const, port: 0, addresses: ['127.0.0.1'], tls: undefined };
   [listening] = await listen(
     { name: 'test', bind, resources: [], forwarded: false, requestIdHeader: undefined },
-    (request, response) => {
-      request.on('error', () => undefined);
-      request.resume().on('end', () => response.end('all of it'));
-    },
+    answer,
     limits,
   );
   return Number(new URL(listening!.address).port);
@@ -64,6 +67,19 @@ describe('connection limits', () => {
       `GET / HTTP/1.1\r\nX-Large: ${'a'.repeat(65_536)}\r\n\r\n`,
     );
     assert.match(answer, /^HTTP\/1.1 431 .*"errcode":"M_TOO_LARGE"/s);
+  });
+
+  it('closes a connection with malformed bytes without an answer while another response is being sent', async () => {
+    const port = await start(undefined, (_request, response) => {
+      response.writeHead(200, { 'content-length': 100 }).write('the beginning');
+    });
+    const socket = connect(port, '127.0.0.1');
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    const [first] = (await once(socket, 'data')) as [Buffer];
+    assert.match(first.toString(), /the beginning$/);
+    socket.write('nonsense\r\n\r\n');
+    const rest = await text(socket).catch(() => '');
+    assert.equal(rest, '');
   });
 
   it('serves requests that are pipelined on one connection in their order', async () => {

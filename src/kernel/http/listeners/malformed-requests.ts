@@ -10,9 +10,18 @@ const refusals: Readonly<Record<string, MatrixError>> = {
 
 const malformed = new MatrixError(400, 'M_UNKNOWN', 'The request is not proper HTTP');
 
-/** Responds to bytes that are not an HTTP request, and closes the connection. */
-export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
+/** A connection of Node's HTTP server, with the response that it is sending. */
+interface HttpConnection extends Duplex {
+  readonly _httpMessage?: { readonly headersSent: boolean } | null;
+}
+
+/**
+ * Responds to bytes that are not an HTTP request, and closes the connection. While another response is being sent, the
+ * connection is only closed: the client would take the refusal for a part of that response.
+ */
+export function refuseMalformed(error: NodeJS.ErrnoException, socket: HttpConnection): void {
+  const isResponding = socket._httpMessage?.headersSent === true;
+  if (!socket.writable || isResponding || error.code === 'ECONNRESET') {
     socket.destroy();
     return;
   }
