@@ -52,6 +52,9 @@ const lifetime = 24 * 3_600_000;
 /** Maximum number of browsers of one user; the oldest session ends first. */
 const maxPerUser = 20;
 
+/** Number of sessions that one query reads when a session at an identity provider has ended. */
+const pageSize = 500;
+
 /** Characters of the value of a cookie: about 238 bits of entropy. */
 const secretLength = 40;
 
@@ -150,18 +153,27 @@ export class BrowserSessions {
 
   /** Signs users out of the browsers whose session at an identity provider has ended. */
   async endByLogout(logout: ProviderLogout): Promise<void> {
-    await this.#deps.database.transaction<OAuthTables, void>(async (writer) => {
-      const rows = await writer
+    const { database } = this.#deps;
+    for (let after = ''; ; ) {
+      const page = await database
+        .reader<OAuthTables>()
         .selectFrom('browser_sessions')
         .select(['hash', 'provider_session'])
         .where('provider_session', 'is not', null)
+        .where('hash', '>', after)
+        .orderBy('hash')
+        .limit(pageSize)
         .execute();
-      const ended = rows.filter(({ provider_session: stored }) =>
-        endsSession(logout, readProviderSession(stored)),
-      );
-      for (const { hash } of ended)
-        await writer.deleteFrom('browser_sessions').where('hash', '=', hash).execute();
-    });
+      const ended = page
+        .filter(({ provider_session: stored }) => endsSession(logout, readProviderSession(stored)))
+        .map(({ hash }) => hash);
+      if (ended.length > 0)
+        await database.transaction<OAuthTables, void>(async (writer) => {
+          await writer.deleteFrom('browser_sessions').where('hash', 'in', ended).execute();
+        });
+      if (page.length < pageSize) return;
+      after = page.at(-1)!.hash;
+    }
   }
 
   /** Deletes sessions that have ended. */
