@@ -51,8 +51,8 @@ const maxPages = 6;
  */
 const firstPage = 10;
 
-/** Number of events that are read together, because an event may have 64 KiB. */
-const eventsAtOnce = 20;
+/** Number of events that are read together, because an event may have 64 KiB. The timelines of most clients have fewer. */
+const eventsAtOnce = 40;
 
 /** Estimated bytes of read events after which a timeline ends, and is limited. */
 const maxBytes = 2_097_152;
