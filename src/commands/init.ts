@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { sampleConfiguration } from '../configuration/sample.ts';
+import { fileProblem, writePrivateFile } from '../kernel/config/index.ts';
 import { ownCommand } from '../kernel/process/index.ts';
 import { type Randomness, randomString, systemRandomness } from '../kernel/randomness.ts';
 import { readConfiguration } from './configuration-files.ts';
@@ -22,7 +23,8 @@ export function init(options: InitOptions): void {
 /**
  * Creates a configuration, its secrets and its signing key. Does not change existing files.
  * @returns the path of the configuration
- * @throws CommandFailure if there is a configuration already, or if the server name is not valid
+ * @throws CommandFailure if there is a configuration already, if a file cannot be created, or if the server name is not
+ * valid
  */
 export function initialize(
   { serverName, directory, bindAddresses }: InitOptions,
@@ -30,7 +32,6 @@ export function initialize(
 ): string {
   const file = join(directory, 'homeserver.yaml');
   if (existsSync(file)) throw new CommandFailure(`${file} exists already; nothing was changed`);
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
   const secret = () => randomString(randomness, 48);
   const text = sampleConfiguration({
     serverName,
@@ -40,7 +41,12 @@ export function initialize(
     formSecret: secret(),
     ...(bindAddresses && { bindAddresses }),
   });
-  writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    writePrivateFile(file, text);
+  } catch (error) {
+    throw new CommandFailure(`cannot create the file ${file}: ${fileProblem(error)}`);
+  }
   try {
     // Creates the key and secret files that the configuration names.
     readConfiguration([file], { environment: {}, createMissing: { randomness } });

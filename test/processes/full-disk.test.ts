@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
@@ -9,6 +19,7 @@ import { eventually } from '../clients/eventually.ts';
 import { configure, hearth, type ServerProcess, startProcess } from './server-process.ts';
 
 const clientApi = '/_matrix/client/v3';
+const kibibyte = 1_024;
 
 /** The test fills a small file system in memory, which only root may mount. */
 const skip = process.getuid?.() === 0 ? false : 'only root may mount a small disk';
@@ -33,10 +44,11 @@ describe('a server whose disk is full', { skip }, () => {
   });
 
   const filler = () => join(disk, 'filler');
-  const fill = () => {
+  /** @param free bytes of free space that are left */
+  const fill = (free = 0) => {
     const { bavail, bsize } = statfsSync(disk);
     try {
-      writeFileSync(filler(), Buffer.alloc(bavail * bsize));
+      writeFileSync(filler(), Buffer.alloc(bavail * bsize - free));
     } catch (error) {
       // The server has used a part of the free space in the meantime: the disk is full as well.
       assert.equal((error as NodeJS.ErrnoException).code, 'ENOSPC');
@@ -182,19 +194,52 @@ describe('a server whose disk is full', { skip }, () => {
   });
 
   it('fails to start on a full disk, with an error that names the disk', { timeout: 600_000 }, async () => {
-    const databases = { empty: 'new.db', used: 'used.db' };
-    for (const [name, file] of Object.entries(databases)) {
+    // A new database needs 4 KiB for its file, and then 32 KiB for the memory that its connections share.
+    const databases = [
+      ['empty', 'new.db', 0],
+      ['created', 'created.db', 12 * kibibyte],
+      ['shared', 'shared.db', 24 * kibibyte],
+      ['used', 'used.db', 0],
+    ] as const;
+    for (const [name, file, free] of databases) {
       rmSync(filler(), { force: true });
       const directory = join(folder, name);
       const paths = configure(directory, {
         database: { name: 'sqlite3', args: { database: join(disk, file) } },
       });
       if (name === 'used') await (await startProcess(paths)).stop();
-      fill();
+      fill(free);
       const { code, err } = await hearth(['serve', ...paths.flatMap((path) => ['-c', path])]);
       assert.equal(code, 1);
       assert.match(err, /^hearth: [^\n]*database \S+\.db[^\n]*disk is full[^\n]*\n$/);
       assert.doesNotMatch(err, /another server/);
     }
+  });
+
+  it('names the file that hearth init cannot create on a full disk, leaves no empty file, and creates a configuration when there is free space again', {
+    timeout: 600_000,
+  }, async () => {
+    const directory = join(disk, 'initialized');
+    const init = () => hearth(['init', '-n', 'example.org', '-d', directory]);
+    for (const [free, name] of [
+      [0, 'homeserver.yaml'],
+      [4 * kibibyte, 'example.org.signing.key'],
+    ] as const) {
+      rmSync(filler(), { force: true });
+      fill(free);
+      const { code, err } = await init();
+      assert.equal(code, 1);
+      assert.ok(err.includes(`cannot create the file ${join(directory, name)}: the disk is full\n`), err);
+      const left = existsSync(directory) ? readdirSync(directory) : [];
+      assert.deepEqual(
+        left.filter((file) => statSync(join(directory, file)).size === 0),
+        [],
+      );
+    }
+    rmSync(filler());
+    const { code, err } = await init();
+    assert.deepEqual([code, err], [0, '']);
+    const checked = await hearth(['config', 'check', join(directory, 'homeserver.yaml')]);
+    assert.equal(checked.code, 0, checked.err);
   });
 });

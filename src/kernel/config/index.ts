@@ -15,6 +15,7 @@ export { diffReload, type Reload, reloadedOrigins } from './reload.ts';
 export type { Rule, RuleView } from './rules.ts';
 export { type AnySection, type Section, type SectionType, section } from './section.ts';
 export { type Alias, renameAliases } from './sources/aliases.ts';
+export { fileProblem, writePrivateFile } from './sources/private-files.ts';
 export {
   type DocumentTransform,
   mapNode,

@@ -1,9 +1,10 @@
-import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { SigningKey, writeSigningKeys } from '../../../protocol/index.ts';
 import { type Randomness, randomLetters, randomString } from '../../randomness.ts';
 import type { OptionSchema } from '../option.ts';
 import { childPath } from '../problems.ts';
 import type { RuleView } from '../rules.ts';
+import { fileProblem, writePrivateFile } from './private-files.ts';
 
 /** A file that an option names, that does not exist, and that the server may create. */
 export interface MissingFile {
@@ -55,10 +56,10 @@ export function createMissingFiles(
   for (const { path, file, content, apply } of missing) {
     const text = content === 'secret' ? randomString(randomness, 64) : newSigningKey(randomness);
     try {
-      writePrivate(file, text);
+      writePrivateFile(file, text);
       apply(text);
     } catch (error) {
-      view.error(path, `cannot create the file ${file}: ${reason(error)}`);
+      view.error(path, `cannot create the file ${file}: ${fileProblem(error)}`);
     }
   }
 }
@@ -85,7 +86,7 @@ function readValueFile(
   } catch (error) {
     const content = schema['x-created'];
     if (content && isMissing(error)) return [{ path, file, content, apply }];
-    view.error(path, `the file ${file} cannot be read: ${reason(error)}`);
+    view.error(path, `the file ${file} cannot be read: ${fileProblem(error)}`);
   }
   return [];
 }
@@ -104,17 +105,6 @@ function partsOf(
   return schema.properties ? [{ members: schema.properties, values: value as Values, path }] : [];
 }
 
-/** Writes a new file and flushes it to disk. Fails when the file exists: nothing is ever overwritten. */
-function writePrivate(file: string, text: string): void {
-  const descriptor = openSync(file, 'wx', 0o600);
-  try {
-    writeSync(descriptor, text);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
 function newSigningKey(randomness: Randomness): string {
   const key = SigningKey.fromSeed(`a_${randomLetters(randomness, 4)}`, randomness.bytes(32));
   if (key === undefined) throw new Error('the source of randomness returned too few bytes');
@@ -123,19 +113,4 @@ function newSigningKey(randomness: Randomness): string {
 
 function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
-}
-
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'it does not exist',
-  EACCES: 'permission is denied',
-  EEXIST: 'it already exists',
-  EISDIR: 'it is a directory',
-  ENOTDIR: 'a part of its path is not a directory',
-  EROFS: 'the file system is read-only',
-  ENOSPC: 'the disk is full',
-};
-
-function reason(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return reasons[code] ?? (code || 'for an unknown reason');
 }

@@ -97,17 +97,21 @@ export class SqliteDatabase implements Database {
     const { options, remove } = given.path === ':memory:' ? temporaryFile(given) : { options: given };
     let lost = (error: Error) => log.debug({ err: error }, 'Could not open the database');
     const writing = new WorkerClient({ file: fileOf(options), access: 'writing' }, (error) => lost(error));
-    // The file must exist with its mode before a reader opens it.
-    await writing.send([]).catch((error: Error) => {
+    try {
+      // The file must exist with its mode before a reader opens it.
+      await writing.send([]);
+      const database = new SqliteDatabase(options, writing, log, clock);
+      database.#afterClose = remove ?? afterClose;
+      lost = (error) =>
+        log.fatal({ err: error }, 'The thread that writes to the database ended unexpectedly');
+      return database;
+    } catch (error) {
+      await writing.close();
       remove?.();
       throw new StartFailure(`cannot open the database ${options.path}: ${startProblem(error)}`, {
         cause: error,
       });
-    });
-    lost = (error) => log.fatal({ err: error }, 'The thread that writes to the database ended unexpectedly');
-    const database = new SqliteDatabase(options, writing, log, clock);
-    database.#afterClose = remove ?? afterClose;
-    return database;
+    }
   }
 
   reader<S>(): Reader<S> {
