@@ -57,12 +57,17 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const make = (membership: string, roomId: string, query: string) =>
       d.request('a.test', 'GET', `${v1}/make_${membership}/${enc(roomId)}/${enc(dora)}${query}`);
 
-    /** Runs a make/send handshake in the room version that the template states. @returns that version */
+    /**
+     * Runs a make/send handshake in the room version that the template states.
+     * @param query of the make request
+     * @param prefix of the path of the send request
+     * @returns the room version
+     */
     async function completeHandshake(
       membership: string,
       roomId: string,
       query: string,
-      path: string,
+      prefix: string,
     ): Promise<string> {
       const { status, body } = await make(membership, roomId, query);
       assert.equal(status, 200, JSON.stringify(body));
@@ -83,7 +88,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const sent = await d.request(
         'a.test',
         'PUT',
-        `${path}/send_${membership}/${enc(roomId)}/${enc(eventId)}`,
+        `${prefix}/send_${membership}/${enc(roomId)}/${enc(eventId)}`,
         pdu,
       );
       assert.equal(sent.status, 200, JSON.stringify(sent.body));
@@ -117,7 +122,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
             [400, 'M_INCOMPATIBLE_ROOM_VERSION', version],
           );
         }
-        // A request without `ver` supports version 1 only.
+        // A server that sends no `ver` supports version 1 only.
         const withoutVersions = await make('join', roomId, '');
         assert.equal(withoutVersions.status, version === '1' ? 200 : 400);
         assert.equal((await make('knock', roomId, '')).status, 400);

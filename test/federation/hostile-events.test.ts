@@ -224,14 +224,14 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await waitForMessage('first');
       await hostile.send(second.event.pdu);
       const eventIdOfAnna = await anna.say(roomId, 'own');
-      const [stolen, foreign] = [eventIdOfAnna, '$x:a.test'].map((eventId) =>
-        hostile.message('stolen', { eventId }),
-      );
-      await hostile.send(stolen!.event.pdu, foreign!.event.pdu);
-      const [one, other] = ['$one:evil.test', '$other:evil.test'];
+      const stolen = hostile.message('stolen', { eventId: eventIdOfAnna });
+      const foreign = hostile.message('stolen', { eventId: '$x:a.test' });
+      await hostile.send(stolen.event.pdu, foreign.event.pdu);
+      const oneId = '$one:evil.test';
+      const otherId = '$other:evil.test';
       const cycle = [
-        hostile.message('one', { eventId: one!, prevEventIds: [other!] }),
-        hostile.message('other', { eventId: other!, prevEventIds: [one!] }),
+        hostile.message('one', { eventId: oneId, prevEventIds: [otherId] }),
+        hostile.message('other', { eventId: otherId, prevEventIds: [oneId] }),
       ];
       const self = hostile.message('self', { eventId: '$self:evil.test', prevEventIds: ['$self:evil.test'] });
       await hostile.send(...cycle.map(({ event }) => event.pdu), self.event.pdu);

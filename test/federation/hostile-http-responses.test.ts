@@ -23,24 +23,28 @@ const respond =
 /** Timeout of requests to other servers, in milliseconds. */
 const timeout = 100_000;
 
-/** Writes one byte every 20 ms and never ends. */
-const dripBytes = (start: string, byte: string) => (response: ServerResponse) => {
-  response.writeHead(200, { 'content-type': 'application/json' });
-  response.write(start);
-  const timer = setInterval(() => response.write(byte), 20);
-  response.on('close', () => clearInterval(timer));
-};
+/** Writes one byte every 20 ms and never ends. The promise resolves after some bytes. */
+const dripBytes = (start: string, byte: string) => (response: ServerResponse) =>
+  new Promise<void>((resolve) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.write(start);
+    let written = 0;
+    const timer = setInterval(() => {
+      response.write(byte);
+      if (++written === 5) resolve();
+    }, 20);
+    response.on('close', () => clearInterval(timer));
+  });
 
-type Answers = [what: string, answer: (response: ServerResponse) => void][];
-
-const endlessAnswers: Answers = [
+/** Responses that never end; a promise resolves when the timeout may pass. */
+const endlessAnswers: [what: string, answer: (response: ServerResponse) => Promise<void> | void][] = [
   ['sent byte by byte', dripBytes('{', ' ')],
   ['with an endless string sent byte by byte', dripBytes('{"room_version":"', 'x')],
   ['that never comes', () => undefined],
   ['with headers and no body', (response) => response.writeHead(200).flushHeaders()],
 ];
 
-const answers: Answers = [
+const answers: [what: string, answer: (response: ServerResponse) => void][] = [
   [
     'that breaks off in the middle',
     (response) => {
@@ -113,14 +117,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       it(`fails the join with 502 after the timeout for a response ${what}`, async () => {
         const { promise: begun, resolve } = Promise.withResolvers<void>();
         evil.on(makeHandshake, (_request, response) => {
-          answer(response);
-          resolve();
+          resolve(answer(response));
           return undefined;
         });
         const joining = join();
         await begun;
-        // Some bytes of the response arrive before the timeout.
-        await new Promise((done) => setTimeout(done, 100));
         clock.advance(timeout);
         const { status, body } = await joining;
         assert.deepEqual([status, body['errcode']], [502, 'M_UNKNOWN'], JSON.stringify(body));

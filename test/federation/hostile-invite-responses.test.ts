@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { type JsonObject, receivePdu, roomVersions, signEvent, signJson } from '../../src/protocol/index.ts';
+import { type JsonObject, receivePdu, roomVersions, signEvent } from '../../src/protocol/index.ts';
 import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { newSigningKey } from '../support/inputs/signing-key.ts';
 import type {
@@ -117,59 +117,6 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const { status, raw } = await invite();
       assert.equal(status, 200, raw);
       assert.equal(await guestMembership(), 'invite');
-    });
-
-    describe('PUT /exchange_third_party_invite/{roomId}', () => {
-      const identity = newSigningKey('identity');
-      const partial = (change: JsonObject = {}, sign = identity) => ({
-        type: 'm.room.member',
-        room_id: roomId,
-        sender: anna.id,
-        state_key: guest,
-        content: {
-          membership: 'invite',
-          third_party_invite: {
-            display_name: 'g...',
-            signed: signJson({ mxid: guest, token: 'token', ...change }, 'identity.test', sign),
-          },
-        },
-      });
-      const exchange = (body: JsonObject) =>
-        far.request('a.test', 'PUT', `${v1}/exchange_third_party_invite/${enc(roomId)}`, body);
-      beforeEach(async () => {
-        answerInvites((event) => ({ event: signedByFar(event) }));
-        const content = {
-          display_name: 'guest at example',
-          public_key: identity.publicKey.base64,
-          public_keys: [{ public_key: identity.publicKey.base64 }],
-        };
-        await anna.setState(roomId, 'm.room.third_party_invite', content, 'token');
-      });
-
-      it('turns a third-party invite into an invite of the user', async () => {
-        const { status, body } = await exchange(partial());
-        assert.deepEqual([status, body], [200, {}]);
-        assert.equal(await guestMembership(), 'invite');
-      });
-
-      it('refuses exchanges that are not authorized by the third-party invite', async () => {
-        const refusedExchanges: [what: string, body: JsonObject][] = [
-          ['another key', partial({}, newSigningKey('other'))],
-          ['another token', partial({ token: 'other' })],
-          ['signed for another user', partial({ mxid: '@other:far.test' })],
-          ['another room', { ...partial(), room_id: '!other:a.test' }],
-          ['a user of this server', { ...partial({ mxid: anna.id }), state_key: anna.id }],
-          ['a sender of the remote server', { ...partial(), sender: guest }],
-          ['another membership', { ...partial(), content: { membership: 'join' } }],
-          ['no signed object', { ...partial(), content: { membership: 'invite' } }],
-          ['another type', { ...partial(), type: 'm.room.topic' }],
-        ];
-        for (const [what, body] of refusedExchanges) {
-          const { status } = await exchange(body);
-          assert.ok(status === 400 || status === 403, `${what}: ${status}`);
-        }
-        assert.equal(await guestMembership(), undefined);
-      });
     });
   });
 });

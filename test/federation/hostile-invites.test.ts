@@ -178,8 +178,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('accepts the retraction of an invite from the inviting server only', async () => {
       assert.equal((await putInvite(invitation())).status, 200);
-      const invited = room.setState('m.room.member', { membership: 'invite' }, anna.id);
-      assert.ok(invited);
+      room.setState('m.room.member', { membership: 'invite' }, anna.id);
       const removal = room.build({
         type: 'm.room.member',
         sender: room.creator,

@@ -57,11 +57,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('refuses a knock with 403 if the join rule or the room version forbids it, with 404 for an unknown room, and with 502 if the server is unreachable', async () => {
-      for (const [version, rule] of [
-        ['10', 'invite'],
-        ['6', 'invite'],
-      ] as const) {
-        const { status, body } = await knock(await room(version, rule));
+      // Room version 6 has no knocks.
+      for (const version of ['10', '6']) {
+        const { status, body } = await knock(await room(version, 'invite'));
         assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
       }
       const unknown = await knock('!unknown:a.test');

@@ -22,6 +22,7 @@ const retention = {
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('retention of messages in rooms with other servers', () => {
     let several: SeveralServers;
+    /** Advances the manual clock of a test as the time of the machine passes. */
     let ticking: NodeJS.Timeout | undefined;
     afterEach(async () => {
       await several.stop();

@@ -23,7 +23,7 @@ import { freePort } from '../support/network/free-port.ts';
 import { FakeResolver } from '../support/network/loopback.ts';
 import { makeTestAuthority, type TestAuthority } from '../support/network/test-authority.ts';
 import { plainCaches } from '../support/servers/caches.ts';
-import { startTestServer, testConfiguration } from '../support/servers/server.ts';
+import { testConfiguration } from '../support/servers/server.ts';
 
 interface KeyedServer {
   readonly name: string;
@@ -137,38 +137,5 @@ describe('signing keys of two homeservers', () => {
     assert.equal(isSigned(answers[0], second.name, second.key), true);
     assert.equal(isSigned(answers[0], first.name, first.notaryKey), true);
     assert.equal(isSigned(answers[0], first.name, first.key), false);
-  });
-});
-
-it('returns the name of its software at GET /_matrix/federation/v1/version', async () => {
-  const server = await startTestServer({ database: 'sqlite' });
-  const { body } = await server.api('GET', '/_matrix/federation/v1/version');
-  await server.stop();
-  assert.equal((body['server'] as { name?: string }).name, 'Hearth');
-});
-
-describe('GET /_synapse/client/v1/config/federation_whitelist', () => {
-  const path = '/_synapse/client/v1/config/federation_whitelist';
-
-  async function answer(enabled: boolean, list: readonly string[] | null) {
-    const server = await startTestServer({
-      database: 'sqlite',
-      config: {
-        federation: { federation_whitelist_endpoint_enabled: enabled },
-        federationClient: { federation_domain_whitelist: list && [...list] },
-      },
-    });
-    const { token } = await server.register('alice');
-    const [known, unknown] = [await server.api('GET', path, { token }), await server.api('GET', path)];
-    await server.stop();
-    return { ...known, statuses: [known.status, unknown.status] };
-  }
-
-  it('returns the federation whitelist to users when it is enabled [option: federation_whitelist_endpoint_enabled]', async () => {
-    const listed = await answer(true, ['b.example']);
-    assert.deepEqual(listed.body, { whitelist_enabled: true, whitelist: ['b.example'] });
-    assert.deepEqual(listed.statuses, [200, 401]);
-    assert.deepEqual((await answer(true, null)).body, { whitelist_enabled: false, whitelist: [] });
-    assert.deepEqual((await answer(false, ['b.example'])).statuses, [404, 404]);
   });
 });

@@ -38,4 +38,9 @@ describe('the server-server API', () => {
     assert.ok(serverServerOperations.length > 30, 'the specification has more than 30 operations');
     assert.deepEqual(unserved, []);
   });
+
+  it('returns the name of the software at GET /_matrix/federation/v1/version', async () => {
+    const { body } = await server.api('GET', '/_matrix/federation/v1/version');
+    assert.equal((body['server'] as { name?: string }).name, 'Hearth');
+  });
 });

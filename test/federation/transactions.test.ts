@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { canonicalJson, type JsonObject } from '../../src/protocol/index.ts';
+import { canonicalJson, isEventId, type JsonObject } from '../../src/protocol/index.ts';
 import { forSelectedDatabases } from '../support/databases/databases.ts';
+import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import type { TestClient } from '../support/users/test-client.ts';
@@ -113,22 +114,25 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(Object.values(outcomes).every(({ error }) => typeof error === 'string'));
     });
 
-    it('limits the rate of all requests of a server [option: rc_federation.sleep_limit, rc_federation.reject_limit]', async () => {
-      const limits = { window_size: 60_000, sleep_limit: 2, sleep_delay: 1, reject_limit: 0, concurrent: 5 };
-      const strict = await several.homeserver('strict.test', {
-        config: { rateLimits: { rc_federation: limits } },
-      });
-      const request = (path: string) => c.request(strict.name, 'GET', `/_matrix/federation/v1${path}`);
-      const statuses = [
-        (await request('/query/profile?user_id=@x:strict.test')).status,
-        (await request('/query/directory?room_alias=%23x:strict.test')).status,
+    it('reports each rejected event under the event id that the sender knows', async () => {
+      const roomId = await alice.createRoom({ preset: 'public_chat', room_version: '11' });
+      const visitor = await ScriptedMember.join(c, 'a.test', roomId, '@carol:c.test');
+      const invalidChanges: JsonObject[] = [
+        { depth: 'deep' },
+        { content: { body: 'x'.repeat(70_000) } },
+        { signatures: {} },
+        { prev_events: Array<string>(21).fill(`$${'A'.repeat(43)}`) },
       ];
-      const refused = await request('/query/profile?user_id=@x:strict.test');
-      assert.deepEqual(statuses, [404, 404]);
-      assert.deepEqual([refused.status, refused.body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
-      const otherServer = await several.scripted('e.test');
-      const path = '/_matrix/federation/v1/query/profile?user_id=@x:strict.test';
-      assert.equal((await otherServer.request(strict.name, 'GET', path)).status, 404);
+      for (const change of invalidChanges) {
+        const { event } = visitor.message('wrong');
+        const outcomes = Object.entries(await visitor.send({ ...event.pdu, ...change }));
+        assert.equal(outcomes.length, 1, JSON.stringify(Object.keys(change)));
+        const [[eventId, outcome] = []] = outcomes;
+        assert.ok(isEventId(eventId));
+        // Redacted fields do not enter the event id.
+        if ('content' in change || 'signatures' in change) assert.equal(eventId, event.eventId);
+        assert.deepEqual(Object.keys(outcome ?? {}), ['error']);
+      }
     });
 
     it('processes valid EDUs beside malformed ones', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type { SpamChecker } from 'hearth/module';
+import { callbackTimeout } from '../../src/modules/calls/module-calls.ts';
 import type { JsonObject } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
 import { selectedDatabases } from '../support/databases/databases.ts';
@@ -33,7 +34,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         const failuresBefore = await fixture.failures('checkEvent', reason);
         fixture.checker = { checkEvent };
         const { status, body } = await fixture.clock.skipping(
-          10_000,
+          callbackTimeout,
           fixture.say(fixture.alice, roomId, 'hello'),
         );
         fixture.checker = {};

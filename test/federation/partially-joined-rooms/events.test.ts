@@ -141,7 +141,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('accepts device list and signing key updates of members that are not known yet', async () => {
-      const { resident, roomId, derek, join, members } = await residents.open();
+      const { resident, derek, join, members } = await residents.open();
       const release = resident.holdState();
       await join();
       const since = (await anna.sync(undefined, { filter: lazy })).next_batch;
@@ -164,7 +164,6 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         });
         return answer.device_lists?.changed?.includes(derek) === true;
       });
-      assert.ok(roomId);
     });
   });
 });
