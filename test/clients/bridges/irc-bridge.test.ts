@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../support/network/free-port.ts';
 import { callApi } from '../../support/servers/api-call.ts';
 import { after, before, test } from '../bounded-test.ts';
@@ -28,8 +27,9 @@ let token: string;
 let roomId: string;
 /** Texts that the IRC network has received from the bridge. */
 const onIrc: string[] = [];
-/** Texts that were sent on each side. */
+/** Texts that Anna has sent in the room. */
 const fromAnna: string[] = [];
+/** Texts that Nina has sent on IRC. */
 const fromNina: string[] = [];
 
 before(async () => {
@@ -89,7 +89,7 @@ async function call(method: string, path: string, body?: unknown): Promise<Recor
 async function annaSays(text: string): Promise<void> {
   const path = `/rooms/${encodeURIComponent(roomId)}/send/m.room.message/${fromAnna.length}`;
   fromAnna.push(text);
-  const send = () => call('PUT', path, { msgtype: 'm.text', body: text }).catch(() => sleep(50));
+  const send = () => call('PUT', path, { msgtype: 'm.text', body: text }).catch(() => undefined);
   await eventually('the server to accept a message', send);
 }
 

@@ -13,6 +13,7 @@ import { Journal, type ReceivedEvent, type ReceivedMessage } from './journal.ts'
 /** Milliseconds between two attempts to reach the homeserver. */
 const retryDelay = 100;
 
+/** Repeats a request until it succeeds. */
 async function retried<T>(request: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

@@ -70,7 +70,7 @@ async function start(version: number): Promise<TestServer> {
 const redirectUrl = ({ baseUrl }: TestServer) =>
   `${baseUrl}/_matrix/client/v3/login/sso/redirect/cas?redirectUrl=${encodeURIComponent(appUrl)}`;
 
-/** Waits for the page that asks whether to continue to the app. @returns the new session */
+/** Waits for the page that asks whether to continue to the app, and logs in with its login token. @returns the session */
 async function session(server: TestServer): Promise<Record<string, unknown>> {
   const href = await page.getByRole('link', { name: /^Continue to / }).getAttribute('href');
   const token = new URL(String(href)).searchParams.get('loginToken');

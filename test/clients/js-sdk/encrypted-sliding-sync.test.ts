@@ -25,12 +25,14 @@ after(async () => {
   await server?.remove();
 });
 
+/** Waits for a session, which is stopped after the tests. */
 async function track(starting: Promise<EncryptedSession>): Promise<EncryptedSession> {
   const session = await starting;
   sessions.push(session);
   return session;
 }
 
+/** Sends an encrypted message, and checks that all readers decrypt it. */
 async function assertReadBy(roomId: string, sender: EncryptedSession, ...readers: EncryptedSession[]) {
   const text = `${sender.deviceId} says ${Math.random()}`;
   const eventId = await sender.sendReliably(roomId, text);

@@ -8,6 +8,8 @@ import { EncryptedSession } from './encrypted-session.ts';
 /** Total number of messages; the environment variable can raise it. */
 const messageCount = Number(process.env['HEARTH_TEST_ENCRYPTED_MESSAGES'] ?? 150);
 const userCount = 5;
+/** Number of parts into which the messages are divided; each test sends one part. */
+const partCount = 3;
 /**
  * Messages after which a sender rotates its Megolm session, whose key is sent to every device by a to-device
  * message.
@@ -52,7 +54,7 @@ async function sendMessages(count: number): Promise<void> {
 /** Sends messages while the server goes down and starts again. */
 async function sendDuringOutage(endServer: () => Promise<unknown>): Promise<void> {
   const sentBefore = sent.length;
-  const share = messageCount / 3;
+  const share = messageCount / partCount;
   const sending = sendMessages(share);
   await eventually('messages to be sent', () => sent.length - sentBefore >= share / 3);
   await endServer();
@@ -78,7 +80,7 @@ async function assertAllDecrypted(): Promise<void> {
 }
 
 test('delivers all encrypted messages between five users', async () => {
-  await sendMessages(messageCount / 3);
+  await sendMessages(messageCount / partCount);
   await assertAllDecrypted();
 });
 

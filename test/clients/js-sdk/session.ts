@@ -104,7 +104,7 @@ export class Session {
 
   /** Waits until the event has arrived in the room's timeline. */
   event(roomId: string, eventId: string): Promise<MatrixEvent> {
-    return eventually(`${this.userId} to get ${eventId}`, () =>
+    return eventually(`${this.userId} to receive ${eventId}`, () =>
       this.client.getRoom(roomId)?.findEventById(eventId),
     );
   }

@@ -22,9 +22,12 @@ const lists = (): Map<string, MSC3575List> =>
     ['spaces', { ranges: [[0, 9]], ...room, filters: { room_types: ['m.space'] } }],
   ]);
 
+/** Milliseconds for which the server may hold back a response without changes. */
+const syncTimeout = 5_000;
+
 /** Returns the sliding sync of a client. */
 export const slidingSyncOf = (client: MatrixClient, url: string): SlidingSync =>
-  new SlidingSync(url, lists(), room, client, 5_000);
+  new SlidingSync(url, lists(), room, client, syncTimeout);
 
 /** A logged-in user whose client uses sliding sync. */
 export class SlidingSession {
@@ -61,7 +64,7 @@ export class SlidingSession {
 
   /** Waits until the event has arrived in the room's timeline. */
   event(roomId: string, eventId: string): Promise<MatrixEvent> {
-    return eventually(`${this.userId} to get ${eventId}`, () =>
+    return eventually(`${this.userId} to receive ${eventId}`, () =>
       this.client.getRoom(roomId)?.findEventById(eventId),
     );
   }
