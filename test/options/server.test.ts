@@ -6,13 +6,10 @@ import { after, afterEach, before, describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { writeSigningKeys } from '../../src/protocol/index.ts';
 import type { RoomTables } from '../../src/room-engine/tables.ts';
+import { databaseOption } from '../support/databases/database-option.ts';
 import { forSelectedDatabases } from '../support/databases/databases.ts';
 import { newSigningKey } from '../support/inputs/signing-key.ts';
-import {
-  type ConfiguredServer,
-  databaseOption,
-  startConfigured,
-} from '../support/servers/configured-server.ts';
+import { type ConfiguredServer, startConfigured } from '../support/servers/configured-server.ts';
 
 const localhost = { type: 'http', port: 0, bind_addresses: ['127.0.0.1'] };
 const client = [{ names: ['client'] }];

@@ -119,7 +119,7 @@ for (const kind of selectedDatabases(import.meta.url)) {
       results.filter(({ outcome }) => outcome !== 'none');
     let paths: readonly string[] | undefined;
     const command = (name: string, ...flags: string[]) => {
-      paths ??= configure(folder, databaseOption(server!.databaseOptions));
+      paths ??= configure(folder, { database: databaseOption(server!.databaseOptions) });
       return hearth(['database', name, ...paths.flatMap((path) => ['-c', path]), ...flags]);
     };
 

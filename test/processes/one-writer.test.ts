@@ -8,9 +8,9 @@ import { systemClock } from '../../src/kernel/clock.ts';
 import { silentLogger } from '../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { HearthProcess } from '../clients/hearth-process.ts';
+import { databaseOption } from '../support/databases/database-option.ts';
 import { forPostgres, makeTestDatabase, type TestDatabase } from '../support/databases/databases.ts';
 import { connectionTo } from '../support/databases/postgres-server.ts';
-import { databaseOption } from '../support/servers/configured-server.ts';
 import { startTestServer, testConfiguration } from '../support/servers/server.ts';
 
 forPostgres(() => {

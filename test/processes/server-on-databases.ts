@@ -115,10 +115,7 @@ export class PostgresDatabases {
 }
 
 /** Returns an entry of the option `databases`, without its data stores. */
-export function databaseEntry(options: Postgres) {
-  const { database } = databaseOption(options) as { database: { args: object } };
-  return { txn_limit: 0, ...database };
-}
+export const databaseEntry = (options: Postgres) => ({ txn_limit: 0, ...databaseOption(options) });
 
 /** Returns the options of a server with one database. */
 export const oneDatabase = (options: Postgres) => ({ database: databaseEntry(options), databases: {} });

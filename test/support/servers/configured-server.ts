@@ -3,7 +3,6 @@ import { resolve } from 'node:path';
 import { loadConfigurationSources } from '../../../src/configuration/load.ts';
 import { createHomeserver } from '../../../src/homeserver.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
-import type { DatabaseOptions } from '../../../src/kernel/database/index.ts';
 import { createLogger } from '../../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
 
@@ -39,11 +38,4 @@ export async function startConfigured(yaml: string, directory: string): Promise<
   });
   const { addresses } = await homeserver.start();
   return { addresses, log, stop: () => homeserver.stop() };
-}
-
-/** Returns the value of the option `database` for a test database. */
-export function databaseOption(options: DatabaseOptions): Readonly<Record<string, unknown>> {
-  if (options.kind === 'sqlite') return { name: 'sqlite3', args: { database: options.path } };
-  const { host, port, user, password, database } = options;
-  return { name: 'psycopg2', args: { host, port, user, password, dbname: database } };
 }

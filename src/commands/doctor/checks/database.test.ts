@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Client } from 'pg';
+import { databaseOption } from '../../../../test/support/databases/database-option.ts';
 import { forPostgres, forSelectedDatabases } from '../../../../test/support/databases/databases.ts';
 import { connectionTo } from '../../../../test/support/databases/postgres-server.ts';
-import { databaseOption } from '../../../../test/support/servers/configured-server.ts';
 import { testConfiguration } from '../../../../test/support/servers/server.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import {
@@ -43,7 +43,7 @@ const entryDefaults = {
 
 /** @param args changes of `database.args` */
 function check(options: DatabaseOptions, args: Record<string, unknown> = {}, now = systemClock.now) {
-  const { name, args: given } = databaseOption(options) as { name: string; args: Record<string, unknown> };
+  const { name, args: given } = databaseOption(options);
   const database = { name, args: { ...given, ...args }, txn_limit: 0 };
   const configuration = testConfiguration({ database: { database } as never });
   return checkDatabase({ configuration, clock: { ...systemClock, now }, paths: ['homeserver.yaml'] });
@@ -79,7 +79,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('compares the migrations of a separate database of room states', async () => {
       const [main, state] = [await open(migrations), await open(stateMigrations)];
       const entry = (database: Database, stores: readonly string[]) => {
-        const { name, args } = databaseOption(open.optionsOf(database)) as { name: string; args: object };
+        const { name, args } = databaseOption(open.optionsOf(database));
         return { ...entryDefaults, name, args: { ...entryDefaults.args, ...args }, data_stores: stores };
       };
       const databases = { a: entry(main, ['main']), b: entry(state, ['state']) };

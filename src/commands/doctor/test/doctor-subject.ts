@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { stringify } from 'yaml';
+import { databaseOption } from '../../../../test/support/databases/database-option.ts';
 import { makeTestDatabase, type TestDatabase } from '../../../../test/support/databases/databases.ts';
 import { freePort } from '../../../../test/support/network/free-port.ts';
 import { commonTestAuthority, type TestAuthority } from '../../../../test/support/network/test-authority.ts';
 import {
   type ConfiguredServer,
-  databaseOption,
   startConfigured,
 } from '../../../../test/support/servers/configured-server.ts';
 import { systemClock } from '../../../kernel/clock.ts';
