@@ -46,6 +46,10 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.deepEqual((await previews.download(uri)).bytes, image);
       }
       assert.equal(web.count('/graph'), 1);
+    });
+
+    it('rejects requests without an access token with 401 M_MISSING_TOKEN', async () => {
+      const url = web.url('/graph');
       const anonymous = await previews.server.api('GET', paths[0], { query: { url } });
       assert.deepEqual([anonymous.status, anonymous.body['errcode']], [401, 'M_MISSING_TOKEN']);
     });
@@ -249,14 +253,17 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('caches a failure for five minutes', async () => {
       const url = web.url('/missing-page');
-      assert.equal(await previews.codeOf(url), '502 M_UNKNOWN');
-      assert.equal(await previews.codeOf(url), '502 M_UNKNOWN');
+      assert.equal(await previews.previewOrError(url), '502 M_UNKNOWN');
+      assert.equal(await previews.previewOrError(url), '502 M_UNKNOWN');
       assert.equal(web.count('/missing-page'), 1);
       previews.clock.advance(5 * 60_000);
       web.set('/missing-page', head('<title>Found</title>'));
-      assert.deepEqual(await previews.codeOf(url), { 'og:title': 'Found' });
+      assert.deepEqual(await previews.previewOrError(url), { 'og:title': 'Found' });
+    });
+
+    it('rejects URLs that are not http or https with 400 M_INVALID_PARAM', async () => {
       for (const invalid of ['malformed', 'ftp://pages.test/', 'data:text/html,x'])
-        assert.equal(await previews.codeOf(invalid), '400 M_INVALID_PARAM');
+        assert.equal(await previews.previewOrError(invalid), '400 M_INVALID_PARAM');
     });
 
     it('deletes images and stored previews after some days', async () => {
@@ -274,25 +281,23 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     });
 
-    describe('oEmbed providers of URL previews', () => {
-      it('uses the built-in list of oEmbed providers, unless it is disabled [option: oembed.disable_default_providers]', async () => {
-        const url = 'https://youtu.be/abc';
-        await previews.request(url);
-        assert.deepEqual(
-          web.lookups.filter((host) => host.includes('you')),
-          ['www.youtube.com', 'youtu.be'],
-        );
-        web.lookups.length = 0;
-        const otherServer = await previews.startOther({ oembed: { disable_default_providers: true } });
-        try {
-          const { token } = await otherServer.register('anna');
-          const { status } = await otherServer.api('GET', paths[0], { token, query: { url } });
-          assert.equal(status, 502);
-          assert.deepEqual(web.lookups, ['youtu.be']);
-        } finally {
-          await otherServer.stop();
-        }
-      });
+    it('uses the built-in list of oEmbed providers, unless it is disabled [option: oembed.disable_default_providers]', async () => {
+      const url = 'https://youtu.be/abc';
+      await previews.request(url);
+      assert.deepEqual(
+        web.lookups.filter((host) => host.includes('you')),
+        ['www.youtube.com', 'youtu.be'],
+      );
+      web.lookups.length = 0;
+      const otherServer = await previews.startOther({ oembed: { disable_default_providers: true } });
+      try {
+        const { token } = await otherServer.register('anna');
+        const { status } = await otherServer.api('GET', paths[0], { token, query: { url } });
+        assert.equal(status, 502);
+        assert.deepEqual(web.lookups, ['youtu.be']);
+      } finally {
+        await otherServer.stop();
+      }
     });
   });
 }

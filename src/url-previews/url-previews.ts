@@ -38,6 +38,12 @@ const failureTime = 5 * 60_000;
 /** Maximum number of cached failures. */
 const maxFailures = 1_000;
 
+/** Maximum estimated bytes of all cached failures. */
+const maxFailureBytes = 400_000;
+
+/** Estimated bytes of a cached failure without its URL. */
+const failureBytes = 300;
+
 interface Failure {
   /** When the fetch failed, in milliseconds since the epoch. */
   readonly at: number;
@@ -55,9 +61,9 @@ export class UrlPreviews {
   constructor(deps: UrlPreviewsDeps) {
     this.#deps = deps;
     this.#failures = deps.caches.create('url_preview_failures', {
-      maxBytes: maxFailures * 400,
+      maxBytes: maxFailureBytes,
       size: maxFailures,
-      sizeOf: (_, url) => 2 * url.length + 300,
+      sizeOf: (_, url) => 2 * url.length + failureBytes,
       isExpired: ({ at }) => deps.clock.now() - at >= failureTime,
     });
   }

@@ -26,10 +26,10 @@ for (const database of selectedDatabases(import.meta.url)) {
     after(() => previews.stop());
 
     it('refuses blocked addresses, also after a redirect and when a host name changes its address [option: url_preview_ip_range_blacklist]', async () => {
-      assert.equal(await previews.codeOf(web.url('/', 'private.test')), '403 M_FORBIDDEN');
-      assert.equal(await previews.codeOf('http://10.0.0.1/'), '403 M_FORBIDDEN');
-      assert.equal(await previews.codeOf('http://0.0.0.0/'), '403 M_FORBIDDEN');
-      assert.equal(await previews.codeOf('http://[::ffff:10.0.0.1]/'), '403 M_FORBIDDEN');
+      assert.equal(await previews.previewOrError(web.url('/', 'private.test')), '403 M_FORBIDDEN');
+      assert.equal(await previews.previewOrError('http://10.0.0.1/'), '403 M_FORBIDDEN');
+      assert.equal(await previews.previewOrError('http://0.0.0.0/'), '403 M_FORBIDDEN');
+      assert.equal(await previews.previewOrError('http://[::ffff:10.0.0.1]/'), '403 M_FORBIDDEN');
       for (const [index, to] of [
         web.url('/', 'private.test'),
         'http://10.1.2.3/',
@@ -38,7 +38,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         const from = web.set(`/redirect/${index}`, (_, response) =>
           response.writeHead(302, { location: to }).end(),
         );
-        assert.match(String(await previews.codeOf(from)), /^(403 M_FORBIDDEN|502 M_UNKNOWN)$/);
+        assert.match(String(await previews.previewOrError(from)), /^(403 M_FORBIDDEN|502 M_UNKNOWN)$/);
       }
       const changing = web.url('/changing', 'changing.test');
       web.set('/changing', (_, response) =>
@@ -46,13 +46,15 @@ for (const database of selectedDatabases(import.meta.url)) {
           .writeHead(200, { 'content-type': 'text/html', connection: 'close' })
           .end(head('<title>C</title>')),
       );
-      assert.deepEqual(await previews.codeOf(changing), { 'og:title': 'C' });
-      assert.equal(await previews.codeOf(`${changing}?again`), '403 M_FORBIDDEN');
+      assert.deepEqual(await previews.previewOrError(changing), { 'og:title': 'C' });
+      assert.equal(await previews.previewOrError(`${changing}?again`), '403 M_FORBIDDEN');
     });
 
     it('fetches from whitelisted addresses [option: url_preview_ip_range_whitelist]', async () => {
       web.set('/excepted', head('<title>E</title>'));
-      assert.deepEqual(await previews.codeOf(web.url('/excepted', 'excepted.test')), { 'og:title': 'E' });
+      assert.deepEqual(await previews.previewOrError(web.url('/excepted', 'excepted.test')), {
+        'og:title': 'E',
+      });
     });
 
     it('refuses URLs whose parts match an entry, also as images and after redirects [option: url_preview_url_blacklist[].username] [option: url_preview_url_blacklist[].netloc] [option: url_preview_url_blacklist[].scheme] [option: url_preview_url_blacklist[].path]', async () => {
@@ -62,14 +64,18 @@ for (const database of selectedDatabases(import.meta.url)) {
         web.url('/secret/abc', 'sub12.test'),
         'https://plain.test/',
       ])
-        assert.equal(await previews.codeOf(url), '403 M_FORBIDDEN', url);
+        assert.equal(await previews.previewOrError(url), '403 M_FORBIDDEN', url);
       web.set('/secret/abc', head('<title>S</title>'));
       web.set('/secret/xyz', head('<title>S</title>'));
-      assert.deepEqual(await previews.codeOf(web.url('/secret/xyz', 'sub12.test')), { 'og:title': 'S' });
-      assert.deepEqual(await previews.codeOf(web.url('/secret/abc', 'sub.test')), { 'og:title': 'S' });
+      assert.deepEqual(await previews.previewOrError(web.url('/secret/xyz', 'sub12.test')), {
+        'og:title': 'S',
+      });
+      assert.deepEqual(await previews.previewOrError(web.url('/secret/abc', 'sub.test')), {
+        'og:title': 'S',
+      });
       const location = web.url('/secret/abc', 'sub1.test');
       const moved = web.set('/moved', (_, response) => response.writeHead(301, { location }).end());
-      assert.equal(await previews.codeOf(moved), '403 M_FORBIDDEN');
+      assert.equal(await previews.previewOrError(moved), '403 M_FORBIDDEN');
       web.set('/blocked.png', image, 'image/png');
       const page = head('<title>P</title>', og('image', web.url('/blocked.png', 'a.blocked.test')));
       assert.deepEqual(await previews.preview(web.set('/with-blocked', page)), { 'og:title': 'P' });
@@ -83,10 +89,10 @@ for (const database of selectedDatabases(import.meta.url)) {
         web.url('/', ':xyz@login.test'),
         web.url('/?q=a', 'search.test'),
       ])
-        assert.equal(await previews.codeOf(url), '403 M_FORBIDDEN', url);
+        assert.equal(await previews.previewOrError(url), '403 M_FORBIDDEN', url);
       web.set('/open', head('<title>O</title>'));
       for (const host of ['exact.test', ':y@login.test', 'login.test', 'search.test'])
-        assert.deepEqual(await previews.codeOf(web.url('/open', host)), { 'og:title': 'O' }, host);
+        assert.deepEqual(await previews.previewOrError(web.url('/open', host)), { 'og:title': 'O' }, host);
     });
 
     it('refuses endless pages and pages above the limit, which counts bytes after decompression [option: max_spider_size]', async () => {
@@ -95,17 +101,19 @@ for (const database of selectedDatabases(import.meta.url)) {
           response.writeHead(200, { 'content-type': 'text/html', ...headers }).end(body),
         );
       const text = (length: number) => Buffer.from(head('<title>Size</title>').padEnd(length));
-      assert.deepEqual(await previews.codeOf(send(text(299_000), {})), { 'og:title': 'Size' });
-      assert.equal(await previews.codeOf(send(text(301_000), {})), '502 M_TOO_LARGE');
+      assert.deepEqual(await previews.previewOrError(send(text(299_000), {})), { 'og:title': 'Size' });
+      assert.equal(await previews.previewOrError(send(text(301_000), {})), '502 M_TOO_LARGE');
       const gzip = { 'content-encoding': 'gzip' };
       for (const [encoding, compress] of [
         ['gzip', gzipSync],
         ['deflate', deflateSync],
       ] as const) {
         const bomb = send(compress(text(2_990_000)), { 'content-encoding': encoding });
-        assert.equal(await previews.codeOf(bomb), '502 M_TOO_LARGE', encoding);
+        assert.equal(await previews.previewOrError(bomb), '502 M_TOO_LARGE', encoding);
       }
-      assert.deepEqual(await previews.codeOf(send(gzipSync(text(290_000)), gzip)), { 'og:title': 'Size' });
+      assert.deepEqual(await previews.previewOrError(send(gzipSync(text(290_000)), gzip)), {
+        'og:title': 'Size',
+      });
       const endless = web.set('/endless', (_, response) => {
         response.writeHead(200, { 'content-type': 'text/html' });
         const more = () => {
@@ -113,7 +121,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         };
         more();
       });
-      assert.equal(await previews.codeOf(endless), '502 M_TOO_LARGE');
+      assert.equal(await previews.previewOrError(endless), '502 M_TOO_LARGE');
       const large = web.set('/large.png', Buffer.alloc(310_000), 'image/png');
       assert.deepEqual(
         await previews.preview(web.set('/large-image', head('<title>L</title>', og('image', large)))),
@@ -127,12 +135,12 @@ for (const database of selectedDatabases(import.meta.url)) {
       const slow = web.set('/slow-page', (_, response) => {
         response.writeHead(200, { 'content-type': 'text/html' }).write('<title>never');
       });
-      const answer = previews.codeOf(slow);
+      const answer = previews.previewOrError(slow);
       await eventually('the request', () => web.count('/slow-page') === 1);
       previews.clock.advance(20_001);
       assert.equal(await answer, '504 M_UNKNOWN');
       const loop = web.set('/loop', (_, response) => response.writeHead(302, { location: '/loop' }).end());
-      assert.equal(await previews.codeOf(loop), '502 M_UNKNOWN');
+      assert.equal(await previews.previewOrError(loop), '502 M_UNKNOWN');
       assert.equal(web.count('/loop'), 6);
     });
 

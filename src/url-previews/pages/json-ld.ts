@@ -11,6 +11,9 @@ export interface LinkedData {
 /** Maximum number of objects that are read from a JSON-LD list. */
 const maxObjects = 200;
 
+/** Maximum number of characters of a value that are read. */
+const maxValue = 4_096;
+
 /**
  * Reads the first object with a headline, or else the first object with a name and a description. Source:
  * https://schema.org/Article
@@ -56,7 +59,7 @@ const memberOf = (value: unknown, name: string) => {
 };
 
 const textOf = (value: unknown) =>
-  typeof value === 'string' ? plain(value.slice(0, 4_096)) || undefined : undefined;
+  typeof value === 'string' ? plain(value.slice(0, maxValue)) || undefined : undefined;
 
 function imageOf(value: unknown): string | undefined {
   const image: unknown = Array.isArray(value) ? value[0] : value;

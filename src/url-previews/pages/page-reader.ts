@@ -30,6 +30,9 @@ const maxName = 50;
 /** Maximum number of characters of the value of a property; the reference server leaves out properties with longer values. */
 const maxValue = 1_000;
 
+/** Maximum number of images of a page that are tried for its preview. */
+const maxImages = 5;
+
 interface PageReaderDeps {
   readonly clock: Clock;
   readonly log: Logger;
@@ -104,7 +107,7 @@ function validParts(result: PageResult | null): PageResult {
     properties: Object.fromEntries(entries.slice(0, maxProperties)),
     images: (Array.isArray(images) ? images : [])
       .filter((url) => isText(url) && webUrl(url) !== undefined)
-      .slice(0, 5),
+      .slice(0, maxImages),
     oEmbedUrl: isText(oEmbedUrl) ? webUrl(oEmbedUrl) : undefined,
     author: isText(author) && author.length <= maxValue ? author : undefined,
   };

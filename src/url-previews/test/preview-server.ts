@@ -126,19 +126,20 @@ export class PreviewServer {
     return this.server.api('GET', path, { token: this.anna.token, query: { url, ...parameters } });
   }
 
-  /** Returns a preview. */
+  /** Returns a preview. @throws AssertionError when the response is an error */
   async preview(url: string, parameters: Record<string, number> = {}) {
     const { status, body } = await this.request(url, parameters);
     assert.equal(status, 200, JSON.stringify(body));
     return body;
   }
 
-  /** Returns a preview, or status and error code. */
-  async codeOf(url: string) {
+  /** Returns a preview, or the status and error code of the response. */
+  async previewOrError(url: string) {
     const { status, body } = await this.request(url);
     return status === 200 ? body : `${status} ${body['errcode']}`;
   }
 
+  /** Downloads the media of an `mxc://` URI as anna. */
   async download(uri: unknown) {
     const path = String(uri).replace('mxc://', '/_matrix/client/v1/media/download/');
     const headers = { authorization: `Bearer ${this.anna.token}` };
