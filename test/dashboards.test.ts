@@ -82,15 +82,16 @@ describe('the dashboard and the alert rules of contrib', () => {
     const { series, labels } = namesIn(query);
     assert.ok(series.length > 0, `${what} has a query without series: ${query}`);
     const knownLabels = new Set(ofPrometheus);
-    let isComplete = true;
+    // A metric without values has no labels yet, so that the labels of its queries cannot be checked.
+    let hasLabels = true;
     for (const name of series) {
       if (ofPrometheus.has(name)) continue;
       const metricLabels = labelsOf.get(name);
       assert.ok(metricLabels, `${what} queries ${name}, which the server does not have`);
       for (const label of metricLabels) knownLabels.add(label);
-      isComplete &&= metricLabels.size > 0 || labels.length === 0;
+      hasLabels &&= metricLabels.size > 0 || labels.length === 0;
     }
-    if (isComplete)
+    if (hasLabels)
       for (const label of labels) assert.ok(knownLabels.has(label), `${what} queries the label ${label}`);
   };
 
@@ -122,15 +123,15 @@ describe('the dashboard and the alert rules of contrib', () => {
     }
   });
 
-  it('shows each metric of the server that belongs on a dashboard', () => {
+  it('shows all metrics of requests, databases, received events, jobs, media and streams except those in a list', () => {
     const dashboard = readFileSync(join(contrib, 'grafana', 'hearth.json'), 'utf8');
     const areas = ['http', 'database', 'federation_incoming', 'jobs', 'media', 'stream'];
-    const missing = [...labelsOf.keys()].filter(
+    const omitted = [...labelsOf.keys()].filter(
       (name) =>
         areas.some((area) => name.startsWith(`server_${area}_`)) &&
         !dashboard.includes(name.replace(/_(bucket|sum|count)$/, '')),
     );
-    assert.deepEqual(missing, [
+    assert.deepEqual(omitted, [
       'server_database_transactions_total',
       'server_database_flushes_total',
       'server_database_moved_rows_total',

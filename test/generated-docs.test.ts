@@ -23,6 +23,7 @@ describe('generated documentation', () => {
 
 describe('the ledger of options', () => {
   const call = (name: string, title: string) => `${name}(${title}, () => {});`;
+  /** Returns the marker of a title. It is written in two parts, so that this file itself claims no option. */
   const claim = (paths: string) => `[${'option'}: ${paths}]`;
 
   it('reads one or more claims from titles of tests in any kind of quotes', () => {

@@ -45,4 +45,5 @@ async function visibleEvent(
   return (await view.visible([stored])).length > 0 ? stored : undefined;
 }
 
+/** Returns the error for a thread that the user cannot see or does not follow. */
 export const noThread = () => notFound('There is no such thread, or you are not subscribed to it');

@@ -149,11 +149,14 @@ function sectionsOf(entries: readonly ThreadEntry[]): JsonObject {
   const subscribed = new Map<string, [string, JsonObject][]>();
   const unsubscribed = new Map<string, [string, JsonObject][]>();
   for (const { roomId, rootId, state, position } of entries) {
-    const [section, more] =
-      state === 'none' ? [unsubscribed, {}] : [subscribed, { automatic: state === 'automatic' }];
+    const section = state === 'none' ? unsubscribed : subscribed;
     const inRoom = section.get(roomId) ?? [];
     section.set(roomId, inRoom);
-    inRoom.push([rootId, { ...more, bump_stamp: position }]);
+    const thread =
+      state === 'none'
+        ? { bump_stamp: position }
+        : { automatic: state === 'automatic', bump_stamp: position };
+    inRoom.push([rootId, thread]);
   }
   const objectOf = (section: typeof subscribed) =>
     Object.fromEntries([...section].map(([roomId, threads]) => [roomId, Object.fromEntries(threads)]));

@@ -1,8 +1,8 @@
-/** A thread as one user sees it. */
+/** A thread and a user who may subscribe to it. */
 export interface ThreadKey {
   readonly userId: string;
   readonly roomId: string;
-  /** The event that the thread begins with. */
+  /** The event with which the thread begins. */
   readonly rootId: string;
 }
 

@@ -17,13 +17,18 @@ async function request(
   { guest = false, now = 1_000_000_000_000 } = {},
 ) {
   const clock = manualClock(now);
-  const config = {
-    accounts: { enable_registration: true, allow_guest_access: true, bcrypt_rounds: 4, ...accounts },
-  };
   const server = await startTestServer({
     database: 'sqlite',
     clock,
-    config: { accounts: { enable_registration_without_verification: true, ...config.accounts } },
+    config: {
+      accounts: {
+        enable_registration: true,
+        enable_registration_without_verification: true,
+        allow_guest_access: true,
+        bcrypt_rounds: 4,
+        ...accounts,
+      },
+    },
   });
   try {
     const user = guest ? await registerGuest(server.api) : await server.register('alice');

@@ -69,12 +69,13 @@ class Slapd {
 
   static async start(): Promise<Slapd> {
     const slapd = new Slapd(await freePort());
-    const [config, ldif] = ['slapd.conf', 'entries.ldif'].map((name) => join(slapd.#folder, name));
+    const config = join(slapd.#folder, 'slapd.conf');
+    const ldif = join(slapd.#folder, 'entries.ldif');
     mkdirSync(join(slapd.#folder, 'db'));
-    writeFileSync(config!, slapdConfig(slapd.#folder));
-    writeFileSync(ldif!, entries);
-    execFileSync('/usr/sbin/slapadd', ['-f', config!, '-l', ldif!], { stdio: 'pipe' });
-    const args = ['-h', slapd.url, '-f', config!, '-d', '0'];
+    writeFileSync(config, slapdConfig(slapd.#folder));
+    writeFileSync(ldif, entries);
+    execFileSync('/usr/sbin/slapadd', ['-f', config, '-l', ldif], { stdio: 'pipe' });
+    const args = ['-h', slapd.url, '-f', config, '-d', '0'];
     slapd.#process = spawn('/usr/sbin/slapd', args, { stdio: 'ignore' });
     const client = new Client({ url: slapd.url });
     await eventually('the directory', () =>

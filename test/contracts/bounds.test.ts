@@ -141,7 +141,7 @@ describe('contracts of routes', () => {
     );
   });
 
-  it('contracts of routes accept paths of a bounded length', async () => {
+  it('a request with a path of 20,000 characters is answered like one with a short path', async () => {
     const response = await fetch(`${server.baseUrl}/_matrix/client/v3/profile/@${'x'.repeat(20_000)}:test`);
     assert.equal(response.status, 404);
   });

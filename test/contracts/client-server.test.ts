@@ -9,7 +9,6 @@ import { startTestServer, type TestServer } from '../support/servers/server.ts';
  * reports, tags or account data.
  */
 const notServed: Readonly<Record<string, readonly string[]>> = {
-  'mail addresses and phone numbers of accounts': [],
   'single sign-on and OAuth 2.0': ['getAuthMetadata', 'redirectToIdP', 'redirectToSSO'],
   // This server is not a policy server; an operator who runs one serves the file elsewhere.
   'policy servers': ['getWellknownPolicy'],

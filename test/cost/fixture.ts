@@ -19,9 +19,9 @@ export interface Fixture {
   readonly subjects: Subjects;
   /** Returns the parameters of a path, by name. */
   pathParametersOf(contract: RouteContract): Readonly<Record<string, string>>;
-  /** Returns the access token of the client that sends the requests of a route. */
   /** An administrator of `server`. */
   readonly administrator: TestClient;
+  /** Returns the access token of the client that sends the requests of a route. */
   tokenOf(contract: RouteContract): string;
   stop(): Promise<void>;
 }

@@ -91,13 +91,13 @@ export class RouteDriver {
       process: allowed.process + clientCost,
     };
     if (!exceeds(cheapest, withClient)) return { answer };
-    const [all, thread, longest, client] = [
-      cheapest.process,
-      cheapest.total,
-      cheapest.longest,
-      clientCost,
-    ].map(Math.round);
-    const excess = `${name}, answered with ${answer}, cost ${all} ms of CPU: ${thread} ms on the main thread, up to ${longest} ms in one turn, ${client} ms to send the request`;
+    const rounded = (milliseconds: number) => `${Math.round(milliseconds)} ms`;
+    const parts = [
+      `${rounded(cheapest.total)} on the main thread`,
+      `up to ${rounded(cheapest.longest)} in one turn`,
+      `${rounded(clientCost)} to send the request`,
+    ];
+    const excess = `${name}, answered with ${answer}, cost ${rounded(cheapest.process)} of CPU: ${parts.join(', ')}`;
     return { answer, excess };
   }
 
@@ -131,7 +131,7 @@ export class RouteDriver {
   }
 
   /**
-   * Returns the CPU time that this process needs to send the request, measured with a server that answers at
+   * Returns the milliseconds of CPU that this process needs to send the request, measured with a server that answers at
    * once without reading it.
    */
   async #clientCost(route: Route, driven: DrivenRequest): Promise<number> {

@@ -11,6 +11,9 @@ import { type DrivenRequest, nameOf, RouteDriver } from './route-driver.ts';
 /** Bytes of the body of a route that has no limit of its own. */
 const defaultLimit = 512 * 1024;
 
+/** Bytes of the body that is sent with the longest queries. */
+const bodyWithQuery = 500;
+
 const mebibyte = 2 ** 20;
 
 /** Ways to fill bodies: all of them only in a thorough run, because that takes two minutes. */
@@ -49,7 +52,9 @@ describe('the limits of 200 ms of CPU in all and 50 ms without a pause, for one 
       if (contract.bodyMode === 'form' || contract.bodyMode === 'stream') return;
       const values = driver.valuesOf(route);
       const body =
-        contract.body === undefined ? {} : { body: largestBody(contract, 500, fillings['members']!, values) };
+        contract.body === undefined
+          ? {}
+          : { body: largestBody(contract, bodyWithQuery, fillings['members']!, values) };
       for (const [what, query] of largestQueries(contract, values)) yield [what, { query, ...body }];
     });
     assert.deepEqual(answers.unexpected(), []);

@@ -94,7 +94,7 @@ describe('options of registration', () => {
     assert.equal(captcha.verifications.length, verifications);
   });
 
-  it('reads the keys of the CAPTCHA from files [option: recaptcha_public_key_path, recaptcha_private_key_path]', async () => {
+  it('reads the keys of the CAPTCHA from files [option: recaptcha_public_key_path, recaptcha_private_key_path]', async (context) => {
     writeFileSync(join(folder, 'public'), 'the public key\n');
     writeFileSync(join(folder, 'private'), 'the private key\n');
     const text = stringify({
@@ -111,7 +111,7 @@ describe('options of registration', () => {
       ip_range_whitelist: ['127.0.0.0/8'],
     });
     const configured = await startConfigured(text, folder);
-    after(() => configured.stop());
+    context.after(() => configured.stop());
     const send = (body: object) =>
       callApi(configured.addresses[0]!, 'POST', '/_matrix/client/v3/register', {
         body: JSON.stringify(body),

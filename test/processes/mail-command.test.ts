@@ -61,6 +61,10 @@ describe('hearth mail test', () => {
     const { code, err } = await run(undefined);
     assert.equal(code, 1);
     assert.match(err, /has no option email/);
-    assert.equal((await run({}, 'anna')).code, 1);
+  });
+
+  it('refuses an address that is not a mail address', async () => {
+    const { code, err } = await run({}, 'anna');
+    assert.deepEqual([code, err], [1, 'hearth: anna is not a mail address\n']);
   });
 });

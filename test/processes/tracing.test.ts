@@ -27,6 +27,9 @@ interface CollectedSpan {
   readonly attributes: Readonly<Record<string, unknown>>;
 }
 
+/** `SPAN_KIND_CONSUMER` of the OpenTelemetry protocol. */
+const consumerKind = 5;
+
 interface Attribute {
   readonly key: string;
   readonly value: Readonly<Record<string, unknown>>;
@@ -156,24 +159,21 @@ for (const database of databases) {
     });
 
     it('records a job in the trace of the request that scheduled it', async () => {
-      const body = {
-        auth: {
-          type: 'm.login.password',
-          identifier: { type: 'm.id.user', user: 'anna' },
-          password: 'correct horse',
-        },
+      const auth = {
+        type: 'm.login.password',
+        identifier: { type: 'm.id.user', user: 'anna' },
+        password: 'correct horse',
       };
-      const login = await a.api('POST', '/_matrix/client/v3/login', {
-        body: { ...body.auth },
-      });
+      const login = await a.api('POST', '/_matrix/client/v3/login', { body: auth });
       const token = String(login.body['access_token']);
-      const { status } = await a.api('POST', '/_matrix/client/v3/account/deactivate', { token, body });
+      const path = '/_matrix/client/v3/account/deactivate';
+      const { status } = await a.api('POST', path, { token, body: { auth } });
       assert.equal(status, 200);
       const request = await spanOf('POST /_proto/client/v3/account/deactivate');
       const job = await eventually('the span of a job', () =>
         spans.find(({ name, traceId }) => name.startsWith('job ') && traceId === request.traceId),
       );
-      assert.equal(job.kind, 5);
+      assert.equal(job.kind, consumerKind);
     });
 
     it('samples traces and names the service as jaeger_config says, and adds the context of the server [option: opentracing.jaeger_config, server_context]', async () => {

@@ -133,6 +133,7 @@ export class EduTraffic {
     const roomId = this.#roomId();
     const other = this.#dice.pick(this.#world.servers.flatMap(({ users }) => users));
     const number = this.#dice.next();
+    // The user stops typing instead of typing, or reads the event before the latest one.
     const useOtherVariant = this.#dice.chance(0.3);
     switch (name) {
       case 'sendToDevice':

@@ -7,7 +7,8 @@ import { isThorough } from '../support/inputs/thoroughness.ts';
 const seeds = Number(process.env['HEARTH_SIMULATION_SEEDS'] ?? (isThorough ? 300 : 4));
 /** Number of seeds that both processes run, to compare their digests. */
 const repeatedSeeds = isThorough ? 3 : 1;
-const [first, last] = [2, 1 + seeds];
+const first = 2;
+const last = first + seeds - 1;
 const middle = Math.max(first + repeatedSeeds - 1, Math.floor((first + last) / 2));
 /** The seeds of each of two processes. */
 const parts = {
@@ -32,6 +33,7 @@ function simulations(...options: readonly string[]): Promise<Ended> {
 
 /** The output of each process. */
 const outputs: string[] = [];
+/** Matches a line of the trace, which begins with the simulated seconds. */
 const traced = /^ *\d+\.\d{3} {2}/;
 const withoutTrace = (output: string) =>
   output

@@ -71,8 +71,7 @@ export class World {
   }
 
   async start(): Promise<void> {
-    const { seed, ...plan } = { seed: this.seed, ...this.plan };
-    this.trace.note('', `seed ${seed}: ${JSON.stringify(plan)}`);
+    this.trace.note('', `seed ${this.seed}: ${JSON.stringify(this.plan)}`);
     await Promise.all(this.servers.map((server) => server.start()));
     this.network.conditions = this.plan.conditions;
   }

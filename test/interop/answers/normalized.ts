@@ -23,7 +23,7 @@ const opaqueFields = new Set([
   ...['delete_id', 'redact_id', 'purge_id', 'server_version'],
 ]);
 
-/** Positions, which are never compared. */
+/** Positions, of which only presence and type are compared, also where their values were saved. */
 const tokens = new Set(['next_batch', 'prev_batch', 'start', 'end', 'pos', 'filter_id']);
 
 /** Maps whose keys differ between any two servers: only the values are compared. */
@@ -54,6 +54,7 @@ export function normalized(
     comparedHeaders,
   }: { readonly url: string; readonly anyOrder: boolean; readonly comparedHeaders: readonly string[] },
 ) {
+  // Short values, such as the version of a key backup, may occur in any other text.
   const names = [...saved]
     .filter(([, value]) => value.length > 3)
     .sort(([, one], [, other]) => other.length - one.length);

@@ -42,8 +42,8 @@ const saveSql = `
   end $$`;
 
 /**
- * Replaces the rows of all tables by those in the schema `kept`, with triggers and foreign keys disabled. Asks the file
- * system which tables have had rows, because `pg_relation_size` opens each of them.
+ * Replaces the rows of all tables by those in the schema `kept`, with triggers and foreign keys disabled. Finds the tables
+ * that have had rows by the sizes of their files, because `pg_relation_size` opens each table.
  */
 const restoreSql = `
   do $$

@@ -18,6 +18,9 @@ interface Snapshot {
   readonly strings: readonly string[];
 }
 
+/** Positions of fields in a node, whose fields are: type, name, id, bytes, number of edges. */
+const nodeField = { type: 0, name: 1, bytes: 3, edgeCount: 4 };
+
 /** Number of fields of an edge: type, name or index, node. */
 const edgeFields = 3;
 
@@ -34,7 +37,8 @@ export class HeapGraph {
     this.#fields = snapshot.meta.node_fields.length;
     this.#firstEdges = new Uint32Array(snapshot.node_count + 1);
     for (let node = 0; node < snapshot.node_count; node++) {
-      this.#firstEdges[node + 1] = this.#firstEdges[node]! + nodes[node * this.#fields + 4]!;
+      this.#firstEdges[node + 1] =
+        this.#firstEdges[node]! + nodes[node * this.#fields + nodeField.edgeCount]!;
     }
   }
 
@@ -43,18 +47,20 @@ export class HeapGraph {
     return this.#snapshot.snapshot.node_count;
   }
 
+  /** The kind of a node, for instance `object` or `closure`. */
   typeOf(node: HeapNode): string {
-    return this.#snapshot.snapshot.meta.node_types[0][this.#snapshot.nodes[node * this.#fields]!]!;
+    const { snapshot, nodes } = this.#snapshot;
+    return snapshot.meta.node_types[0][nodes[node * this.#fields + nodeField.type]!]!;
   }
 
   /** The name of the class of an object, or what V8 calls the node. */
   nameOf(node: HeapNode): string {
-    return this.#snapshot.strings[this.#snapshot.nodes[node * this.#fields + 1]!]!;
+    return this.#snapshot.strings[this.#snapshot.nodes[node * this.#fields + nodeField.name]!]!;
   }
 
   /** Bytes of the node itself. */
   bytesOf(node: HeapNode): number {
-    return this.#snapshot.nodes[node * this.#fields + 3]!;
+    return this.#snapshot.nodes[node * this.#fields + nodeField.bytes]!;
   }
 
   /** The index of the first edge of a node. The edges of the following node begin after its last edge. */
@@ -78,6 +84,7 @@ export class HeapGraph {
     return this.#snapshot.edges[edge * edgeFields + 2]! / this.#fields;
   }
 
+  /** The kind of an edge, for instance `property` or `weak`. */
   edgeTypeOf(edge: HeapEdge): string {
     return this.#snapshot.snapshot.meta.edge_types[0][this.#snapshot.edges[edge * edgeFields]!]!;
   }

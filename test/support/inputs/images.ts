@@ -96,12 +96,13 @@ export async function redEdges(bytes: Uint8Array) {
     const offset = (y * info.width + x) * info.channels;
     return data[offset]! > data[offset + 2]!;
   };
-  const [middle, centre] = [Math.floor(info.height / 2), Math.floor(info.width / 2)];
+  const middleRow = Math.floor(info.height / 2);
+  const middleColumn = Math.floor(info.width / 2);
   return {
-    left: at(0, middle),
-    right: at(info.width - 1, middle),
-    top: at(centre, 0),
-    bottom: at(centre, info.height - 1),
+    left: at(0, middleRow),
+    right: at(info.width - 1, middleRow),
+    top: at(middleColumn, 0),
+    bottom: at(middleColumn, info.height - 1),
   };
 }
 

@@ -70,7 +70,7 @@ export function validateResponse(method: string, path: string, status: number, b
 
 function problemsOf(documented: Content | undefined, status: number, body: unknown): string[] {
   if (documented === undefined) {
-    // Some operations that ask for user-interactive authentication have no documentation of status 401.
+    // Some operations that require user-interactive authentication have no documentation of status 401.
     const isChallenge =
       status === 401 && bodyProblems(namedSchema('client-server.auth_response'), body).length === 0;
     if (isChallenge) return [];

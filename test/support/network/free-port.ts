@@ -10,12 +10,12 @@ import { createServer } from 'node:net';
 const firstPort = 20_000;
 
 /** The port after the last one that is tried. */
-const lastPort = 32_000;
+const endPort = 32_000;
 
 /** Returns a TCP port of the loopback address on which nothing listens. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = randomInt(firstPort, lastPort);
+    const port = randomInt(firstPort, endPort);
     const server = createServer().listen(port, '127.0.0.1');
     const isFree = await once(server, 'listening').then(
       () => true,

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeCertificate, newKeyPair, pemOfKey } from './x509.ts';
 
+/** A certificate and its private key, both as PEM. */
 export interface Certificate {
-  /** PEM. */
   readonly key: string;
   readonly cert: string;
 }

@@ -98,11 +98,11 @@ export class ScriptedResident {
   /** The requests about the room whose path begins with an endpoint, for instance `state_ids`, in order. */
   requestsTo(endpoint: string): ScriptedRequest[] {
     return this.server.receivedRequests.filter(({ path }) =>
-      new RegExp(`^${v1.replace('v1', 'v\\d')}/${endpoint}/`).test(path),
+      new RegExp(`^/_matrix/federation/v\\d/${endpoint}/`).test(path),
     );
   }
 
-  /** The event ids of the requests for states, in order. */
+  /** The endpoint and the event id of each request for a state, in order, for instance `state_ids $a`. */
   requestedStates(): string[] {
     return this.server.receivedRequests
       .filter(({ path }) => path.startsWith(`${v1}/state_ids/`) || path.startsWith(`${v1}/state/`))

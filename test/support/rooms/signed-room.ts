@@ -11,7 +11,8 @@ import {
   stateMapKey,
 } from '../../../src/protocol/index.ts';
 
-let rooms = 0;
+/** Number of ids that were made in this process, so that each is different. */
+let madeIds = 0;
 
 /**
  * A room of a server that a test simulates. Its events are correctly hashed and signed; the auth rules are not applied.
@@ -34,7 +35,7 @@ export class SignedRoom {
     this.signer = signer;
     this.creator = `@creator:${signer.serverName}`;
     this.#now = now;
-    const ownId = this.version.roomId === 'origin' ? `!made${rooms++}:${signer.serverName}` : undefined;
+    const ownId = this.version.roomId === 'origin' ? `!made${madeIds++}:${signer.serverName}` : undefined;
     const creatorField = this.version.creator === 'content' ? { creator: this.creator } : {};
     this.roomId = ownId ?? '';
     const create = this.setState('m.room.create', { room_version: version, ...creatorField });
@@ -92,7 +93,7 @@ export class SignedRoom {
         authEventIds: auth.map(({ event }) => event.eventId),
         prevEventIds: prev.map(({ event }) => event.eventId),
         ...(version.eventId === 'origin' && {
-          eventId: `$made${rooms++}:${signer.serverName}`,
+          eventId: `$made${madeIds++}:${signer.serverName}`,
           referenceHash: (eventId: string) => referenceHash(this.events.get(eventId)!.event.pdu, version),
         }),
       },
@@ -101,6 +102,7 @@ export class SignedRoom {
     );
   }
 
+  /** Returns the auth events of an event, chosen from the current state. */
   authEventsOf(draft: {
     type: string;
     content: JsonObject;

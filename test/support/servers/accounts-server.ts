@@ -228,7 +228,7 @@ export class AccountsServer {
     return toLoggedInUser(body);
   }
 
-  /** Sends a request that must ask for the password, and sends it again with the password. */
+  /** Sends a request that must be answered with a challenge for the password, and sends it again with the password. */
   async callWithPassword(
     user: LoggedInUser,
     method: string,

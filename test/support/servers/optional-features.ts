@@ -27,8 +27,9 @@ export interface OptionalFeatures {
 
 /**
  * Opens all features that add routes: single sign-on, the policy of `user_consent`, OAuth 2.0, an application service, a
- * module with a web resource, delayed events, mail, phone numbers, server notices, URL previews, media without access tokens and metrics. Other servers
- * that they need cannot be reached. Delegated authentication excludes some of them (`openDelegation`).
+ * module with a web resource, delayed events, mail, phone numbers, server notices, URL previews, media without access
+ * tokens and metrics. Other servers that they need cannot be reached. Delegated authentication excludes some of them
+ * (`openDelegation`).
  * @param publicUrl the option `public_baseurl`
  */
 export async function openOptionalFeatures(publicUrl: string): Promise<OptionalFeatures> {

@@ -29,7 +29,7 @@ export class ClientDevice {
     });
   }
 
-  /** Signed one-time keys named `first`, `first + 1`, ... */
+  /** Signed one-time keys, whose ids are K and a number, counted from `first`. */
   oneTimeKeys(count: number, first = 0, more: JsonObject = {}): JsonObject {
     const names = Array.from({ length: count }, (_, index) => `signed_curve25519:K${first + index}`);
     return Object.fromEntries(names.map((name) => [name, this.sign({ key: publicKey(), ...more })]));

@@ -3,7 +3,10 @@ import { enc, type TestClient } from './test-client.ts';
 
 export const userNames = ['anna', 'ben', 'cleo'];
 
-/** Actions by users with and without the necessary power: a refused action changes nothing. */
+/**
+ * Actions by users with and without the necessary power: a refused action changes nothing. An action that occurs several
+ * times is chosen more often.
+ */
 const actions = [
   'say',
   'say',

@@ -9,7 +9,11 @@ const deviceKeys = {
   keys: { 'curve25519:{anna-device}': key, 'ed25519:{anna-device}': key },
   signatures: { '{anna}': { 'ed25519:{anna-device}': 'c2lnbmF0dXJl' } },
 };
-const signing = (usage: string) => ({ user_id: '{anna}', usage: [usage], keys: { [`ed25519:${key}`]: key } });
+const crossSigningKey = (usage: string) => ({
+  user_id: '{anna}',
+  usage: [usage],
+  keys: { [`ed25519:${key}`]: key },
+});
 const otherPublicKey = 'Vq5M7a5ASTDS8DtsdaTrQ4NzO8z9tDF2QY4Dxz9Wl0w';
 const otherCrossSigningKey = (usage: string) => ({
   user_id: '{anna}',
@@ -113,18 +117,11 @@ export const keys: Subject = {
       { note: 'unknown user' },
     ],
     ['ben', 'POST /keys/claim', {}, { note: 'empty' }],
-    ['anna', 'POST /keys/device_signing/upload', { master_key: signing('master') }],
+    ['anna', 'POST /keys/device_signing/upload', { master_key: crossSigningKey('master') }],
     [
       'anna',
       'POST /keys/device_signing/upload',
-      {
-        master_key: {
-          ...signing('master'),
-          keys: {
-            [`ed25519:${otherPublicKey}`]: otherPublicKey,
-          },
-        },
-      },
+      { master_key: otherCrossSigningKey('master') },
       { note: 'another one' },
     ],
     [
@@ -136,13 +133,13 @@ export const keys: Subject = {
     [
       'anna',
       'POST /keys/device_signing/upload',
-      { master_key: { ...signing('master'), user_id: '{ben}' }, auth },
+      { master_key: { ...crossSigningKey('master'), user_id: '{ben}' }, auth },
       { note: 'of another user' },
     ],
     [
       'anna',
       'POST /keys/device_signing/upload',
-      { master_key: { ...signing('self_signing') }, auth },
+      { master_key: crossSigningKey('self_signing'), auth },
       { note: 'of another usage' },
     ],
     ['anna', 'POST /keys/device_signing/upload', { master_key: 7 }, { note: 'wrong type' }],

@@ -1,5 +1,9 @@
 import type { Subject } from '../compared-request.ts';
 
+/**
+ * Syncs and what they contain. Each sync has a timeout of its own, because the reference server answers a repeated sync
+ * with equal parameters from a cache.
+ */
 export const sync: Subject = {
   subject: 'sync, receipts, typing and presence',
   requests: [
