@@ -43,8 +43,9 @@ export interface MediaTables {
     quarantined_by: Generated<string | null>;
   };
   /**
-   * Number and bytes of the uploads of each local user with uploads, without images of URL previews, and a period with all of
-   * these uploads, in milliseconds since the epoch: deletions do not shorten it. Written with `local_media`.
+   * Number and bytes of the uploads of each local user with uploads, without images of URL previews. All of these uploads
+   * were created from `first_at` to `last_at`, in milliseconds since the epoch; deletions do not shorten this period.
+   * Written with `local_media`.
    */
   media_usage: {
     user_id: string;

@@ -228,7 +228,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     });
 
-    it('returns the user id for a valid OpenID token without a signature', async () => {
+    it('answers unsigned requests with the user id of a valid OpenID token', async () => {
       const { access_token: token } = await alice.do(
         'POST',
         `/user/${enc(alice.id)}/openid/request_token`,

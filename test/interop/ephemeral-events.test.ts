@@ -10,7 +10,7 @@ const ephemeral = ({ rooms }: Sync, room: string, type: string) =>
 
 InteropSuite.onSharedServers('ephemeral', ({ bothWays }) => {
   bothWays(
-    'sends receipts of the main timeline and of threads, but no private ones',
+    'sends unthreaded receipts and receipts of the thread `main`, but no private ones',
     async ({ host, guest }) => {
       const room = await host.createRoomWith([guest]);
       const eventIds = [

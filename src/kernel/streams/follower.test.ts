@@ -76,7 +76,7 @@ forEachDatabase((open) => {
       let handled = 0;
       const follow = async (_after: number, upTo: number) => {
         handled = upTo;
-        // No other fact follows this one.
+        // Announces a single late fact, so that no further fact makes the follower run again.
         if (announced === 0) {
           announced = -1;
           void inMicrotasks(count, () => (announced = streams.announce(stream, 'late')));

@@ -26,7 +26,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const provision: DelegatingServer['provision'] = (...request) => hearth.provision(...request);
     const newUser = (scope?: string) => hearth.newUser(scope);
 
-    it('serves the metadata of the authentication service, also while the service does not answer', async () => {
+    it('serves the metadata of the authentication service, also while the service answers with errors', async () => {
       const metadata = () => server.api('GET', '/_matrix/client/v1/auth_metadata');
       assert.equal((await metadata()).body['issuer'], 'https://auth.example/');
       const reads = service.metadataReads;

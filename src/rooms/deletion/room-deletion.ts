@@ -75,10 +75,10 @@ const maxAttempts = 5;
 const minUsersPerStep = 50;
 
 /**
- * Part of the removed users who are added to the progress at once. The progress lists all of them and is written as a
- * whole: in steps of the same size, the bytes that are written would grow with the square of the number of users.
+ * Minimum share of the listed users who are added between two writes of the progress. Each write contains the whole list,
+ * so with steps of a constant size the written bytes would grow with the square of the number of users.
  */
-const addedPart = 0.1;
+const minAddedShare = 0.1;
 
 /** Minimum number of events that are deleted between two writes of the progress. */
 const minEventsPerStep = 2_000;
@@ -277,7 +277,7 @@ export class RoomDeletion {
       const isKicked = await this.#removeUser(deletion, userId);
       (isKicked ? kicked : failed).push(userId);
       unsaved++;
-      if (unsaved < Math.max(minUsersPerStep, addedPart * (kicked.length + failed.length))) continue;
+      if (unsaved < Math.max(minUsersPerStep, minAddedShare * (kicked.length + failed.length))) continue;
       unsaved = 0;
       await progress({ ...deletion, kicked, failed });
     }

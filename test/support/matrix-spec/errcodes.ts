@@ -1,6 +1,6 @@
 /**
- * Errcodes of the client-server API that do not belong to a single kind of operation of users, which an administrator's
- * request may be refused with. Source: client-server API, "Standard error response".
+ * Errcodes with which the admin API may refuse requests: those of the client-server API that are not specific to a few
+ * endpoints for users. Source: client-server API, "Standard error response".
  */
 export const generalErrcodes: ReadonlySet<string> = new Set([
   'M_FORBIDDEN',

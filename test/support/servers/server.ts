@@ -30,7 +30,7 @@ export interface TestServerOptions {
    * hashes.
    */
   readonly config?: ConfigurationOverrides;
-  /** The file and the line of options, which the admin API shows; by default all are defaults. */
+  /** The file and the line of options, which the admin API shows; absent: it shows all options as defaults. */
   readonly origins?: OptionPlaces;
   readonly clock?: Clock;
   readonly randomness?: Randomness;

@@ -28,7 +28,7 @@ export class PieceWriter {
   /** Bytes that were sent. */
   sentBytes = 0;
 
-  /** @param known hashes of pieces in the store @param work a directory for one piece at a time */
+  /** @param known hashes of pieces in the store @param work a directory for the pieces that are being sent */
   constructor(provider: StorageProvider, known: ReadonlySet<string>, work: string) {
     this.#provider = provider;
     this.#known = new Set(known);
@@ -83,7 +83,7 @@ export class PieceWriter {
     this.#number += 1;
     const source = join(this.#work, `piece-${this.#number}`);
     try {
-      // The work directory may belong to another user, whose symbolic links root does not follow.
+      // `wx` follows no symbolic link: another user may own the work directory while this command runs as root.
       await writeFile(source, piece, { mode: 0o600, flag: 'wx' });
       await this.#provider.store(piecePath(sha256), { source, size: piece.length, sha256 });
       await readPiece(this.#provider, sha256);

@@ -13,7 +13,7 @@ export function roomText({ fields, requiredState, timeline, strippedState }: Roo
   const lists = [
     listText('required_state', requiredState),
     listText('timeline', timeline),
-    // The unstable endpoint uses the name of invites for knocks as well.
+    // In the unstable endpoint, `invite_state` holds the stripped state of knocks as well.
     listText('invite_state', strippedState),
   ].filter((text) => text !== undefined);
   const fieldsText = JSON.stringify(fields).slice(1, -1);
