@@ -149,7 +149,11 @@ export class AccountData {
     return this.#change(key, change, async () => undefined);
   }
 
-  /** `update` for a client. @throws MatrixError M_TOO_LARGE for more than 1 MiB, or as `setByClient` */
+  /**
+   * `update` for a client.
+   * @throws MatrixError M_INVALID_PARAM for an invalid type, M_TOO_LARGE when the content would have more than 1 MiB, or
+   * all account data of the user more than 10 MiB
+   */
   updateByClient(key: AccountDataKey, change: Change): Promise<void> {
     return this.#change(key, change, async (writer, content) => {
       if (bytesOf(content) > maxPieceBytes) throw tooLarge('Account data of one type has at most 1 MiB');
@@ -198,7 +202,11 @@ export class AccountData {
 /** Returns new content; `undefined` changes nothing. */
 type Change = (content: JsonObject | undefined) => JsonObject | undefined;
 
-/** Allows content that is not longer than what it replaces. @throws MatrixError M_TOO_LARGE */
+/**
+ * Refuses content with which all account data of a user would have more than 10 MiB, unless it is not longer than the
+ * content that it replaces.
+ * @throws MatrixError M_TOO_LARGE
+ */
 async function requireSpace(
   writer: Writer<AccountDataTables>,
   key: AccountDataKey,

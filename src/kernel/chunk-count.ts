@@ -1,8 +1,8 @@
 /** Number of chunks that a body of any length may arrive in. */
 const chunksOfAnyBody = 4_096;
 
-/** Bytes of further chunks on average, at least: nearly all packets of networks carry more. */
-const bytesPerChunk = 512;
+/** Minimum average bytes of the chunks beyond this number. Nearly all network packets carry more. */
+const minBytesPerChunk = 512;
 
 /**
  * Counts the chunks in which a body arrives. Each takes a few microseconds and some hundred bytes of memory, even if it has
@@ -16,6 +16,6 @@ export class ChunkCount {
   exceedsWith(chunk: Uint8Array): boolean {
     this.#chunks++;
     this.#bytes += chunk.length;
-    return this.#chunks > chunksOfAnyBody + this.#bytes / bytesPerChunk;
+    return this.#chunks > chunksOfAnyBody + this.#bytes / minBytesPerChunk;
   }
 }

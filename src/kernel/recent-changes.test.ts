@@ -43,7 +43,7 @@ describe('RecentChanges', () => {
     assert.deepEqual(recent.between(4), []);
   });
 
-  it('reports that nothing has changed after the newest change, or, before the first change, after the position from which it knows all changes', () => {
+  it('isUnchangedSince is true from the position of the newest change on, or, without changes, from the initial position on', () => {
     const recent = new RecentChanges<string>(5, 10);
     assert.deepEqual(
       [recent.isUnchangedSince(4), recent.isUnchangedSince(5), recent.newest],

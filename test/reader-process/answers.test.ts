@@ -6,7 +6,7 @@ import { ClientDevice } from '../support/users/client-device.ts';
 import { alice, bob, carol, deviceId, message, send, TwoProcesses } from './two-processes.ts';
 
 describe('a reader process', () => {
-  it('answers syncs word for word like the main process, after every kind of change', async () => {
+  it('answers syncs word for word like the main process after changes of rooms, receipts, typing, account data and push rules', async () => {
     const processes = await new TwoProcesses().open();
     try {
       const { writer } = processes;

@@ -23,6 +23,9 @@ const maxUri = 2_000;
 /** Maximum characters of a name. */
 const maxName = 100;
 
+/** Maximum number of strings in a list of the metadata. */
+const maxEntries = 100;
+
 /** Maximum number of redirect URIs. */
 const maxRedirectUris = 20;
 
@@ -114,8 +117,8 @@ function uriIn(body: JsonObject, field: string): string | undefined {
 
 function textsIn(body: JsonObject, field: string): string[] {
   const value: JsonValue = body[field] ?? [];
-  if (!Array.isArray(value) || value.length > 100 || !value.every((one) => typeof one === 'string')) {
-    throw invalid(`${field} must be a list of strings`);
+  if (!Array.isArray(value) || value.length > maxEntries || !value.every((one) => typeof one === 'string')) {
+    throw invalid(`${field} must be a list of at most ${maxEntries} strings`);
   }
   return [...new Set(value as string[])];
 }

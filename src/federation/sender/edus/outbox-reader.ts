@@ -21,7 +21,7 @@ export class OutboxReader {
     this.#database = database;
   }
 
-  /** Whether there may be EDUs that were not read. */
+  /** Whether there may be EDUs that were not read, or acknowledged EDUs that are not deleted yet. */
   get mayHaveEdus(): boolean {
     return this.#mayHaveEdus || this.#acknowledged.length > 0;
   }
@@ -44,7 +44,7 @@ export class OutboxReader {
     return selected;
   }
 
-  /** Marks EDUs that were read as not in flight. */
+  /** Takes back EDUs that were not acknowledged: `read` returns them again. */
   putBack(edus: readonly DurableEdu[]): void {
     if (edus.length > 0) this.#mayHaveEdus = true;
   }

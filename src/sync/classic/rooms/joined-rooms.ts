@@ -136,10 +136,10 @@ export class JoinedRooms {
   }
 
   /**
-   * Returns the stream position at which the user's last membership ended, at most `since`, for a client that has
-   * synced up to `since`; `undefined` when the user was never joined before. The state in front of a timeline that starts
-   * earlier would be older than the state that the client has. Clients skip the events that they have, and would mistake
-   * this older state for the current state.
+   * Returns where the timeline begins in a room that the user has joined again: the stream position at which the user's
+   * last membership ended, but at most `since`, the position up to which the client has synced. Returns `undefined` when
+   * the user was never joined before. If the timeline began earlier, the state before it would be older than the state
+   * that the client has: clients skip the events that they have, and would mistake this older state for the current state.
    */
   async #lastMembershipEnd(head: RoomHead, userId: string, since: number): Promise<number | undefined> {
     const { engine } = this.#deps;
