@@ -3,7 +3,7 @@
 export type { AliasReservations, DirectoryRules, RoomAliases } from './aliases/room-aliases.ts';
 export { AutoJoinJobs } from './auto-join/auto-join-jobs.ts';
 export { BlockedRooms } from './blocking/blocked-rooms.ts';
-export { RoomDeletion, type RoomDeletionOrder, type RoomDeletionStatus } from './deletion/room-deletion.ts';
+export { RoomDeletion, type RoomDeletionRequest, type RoomDeletionStatus } from './deletion/room-deletion.ts';
 export type { DummyEvents } from './dummy-events/dummy-events.ts';
 export type { EventRelations, RelatedBy, Viewer } from './event-relations.ts';
 export {

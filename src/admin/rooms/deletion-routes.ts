@@ -2,7 +2,12 @@ import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam, notFound } from '../../protocol/index.ts';
 import type { RoomHead } from '../../room-engine/index.ts';
-import type { BlockedRooms, RoomDeletion, RoomDeletionOrder, RoomDeletionStatus } from '../../rooms/index.ts';
+import type {
+  BlockedRooms,
+  RoomDeletion,
+  RoomDeletionRequest,
+  RoomDeletionStatus,
+} from '../../rooms/index.ts';
 import { nullableText, text } from '../response-fields.ts';
 import type { LocalUsers } from '../users/local-user.ts';
 import { checkRoomId, type KnownRooms } from './known-rooms.ts';
@@ -78,8 +83,13 @@ export function deletionRoutes(deps: DeletionRoutesDeps): Route[] {
           await blocked.block(roomId, request.requester.userId);
           return nothingDone;
         }
-        const { head, order } = await prepareDeletion(deps, request.requester.userId, roomId, request.body);
-        return deletion.perform(head, order);
+        const { head, deletionRequest } = await prepareDeletion(
+          deps,
+          request.requester.userId,
+          roomId,
+          request.body,
+        );
+        return deletion.perform(head, deletionRequest);
       },
     ),
     route(
@@ -93,8 +103,8 @@ export function deletionRoutes(deps: DeletionRoutesDeps): Route[] {
         response: Type.Object({ delete_id: Type.String() }),
       },
       async ({ params: { roomId }, requester, body: given }) => {
-        const { head, order } = await prepareDeletion(deps, requester.userId, roomId, given);
-        return { delete_id: await deletion.schedule(head, order) };
+        const { head, deletionRequest } = await prepareDeletion(deps, requester.userId, roomId, given);
+        return { delete_id: await deletion.schedule(head, deletionRequest) };
       },
     ),
     ...statusRoutes(deletion),
@@ -160,7 +170,7 @@ async function prepareDeletion(
   administrator: string,
   roomId: string,
   body: DeletionBody,
-): Promise<{ readonly head: RoomHead; readonly order: RoomDeletionOrder }> {
+): Promise<{ readonly head: RoomHead; readonly deletionRequest: RoomDeletionRequest }> {
   checkRoomId(roomId);
   // The reference server also accepts the id of a user without an account.
   const owner = body.new_room_user_id === undefined ? undefined : await users.find(body.new_room_user_id);
@@ -168,7 +178,7 @@ async function prepareDeletion(
   const head = await rooms.find(roomId);
   if (!head) throw invalidParam('This server does not know the room');
   await checkRoomDeletion?.(administrator, roomId);
-  const order = {
+  const deletionRequest = {
     roomId,
     newRoomUserId: body.new_room_user_id ?? null,
     newRoomName: body.room_name ?? defaultName,
@@ -177,7 +187,7 @@ async function prepareDeletion(
     blockedBy: body.block ? administrator : null,
     forcePurge: body.force_purge ?? false,
   };
-  return { head, order };
+  return { head, deletionRequest };
 }
 
 /** The response about an unknown room, which was only blocked. */

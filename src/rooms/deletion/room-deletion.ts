@@ -19,7 +19,7 @@ import { countEvents, hasJoinedUsers } from '../purge/store.ts';
 import type { Rooms } from '../rooms.ts';
 
 /** A room to delete, and what happens to its local users. */
-export interface RoomDeletionOrder {
+export interface RoomDeletionRequest {
   readonly roomId: string;
   /** The local user who creates a new room for the users of the deleted room; null: no new room is created. */
   readonly newRoomUserId: string | null;
@@ -88,9 +88,9 @@ const minEventsPerStep = 2_000;
  */
 const deletionsDevice = 'rooms/deletion';
 
-/** The payload of the job: the order and its progress. */
+/** The payload of the job: the request and its progress. */
 type Progress = {
-  readonly [Name in keyof Omit<RoomDeletionOrder, 'blockedBy'>]: RoomDeletionOrder[Name];
+  readonly [Name in keyof Omit<RoomDeletionRequest, 'blockedBy'>]: RoomDeletionRequest[Name];
 } & {
   readonly roomNid: number;
   /** Local users to remove; null before they have been listed. */
@@ -110,7 +110,7 @@ type Attempt = Pick<JobAttempt<Progress>, 'signal' | 'progress'>;
 
 /**
  * Deletes rooms on behalf of administrators: removes all local users, moves them and the local aliases to a new room if the
- * order requires one, and deletes all rows of the room. A deletion is a job, so that it continues after a restart.
+ * request requires one, and deletes all rows of the room. A deletion is a job, so that it continues after a restart.
  */
 export class RoomDeletion {
   readonly #deps: RoomDeletionDeps;
@@ -135,12 +135,12 @@ export class RoomDeletion {
    * Schedules a deletion and waits for its first attempt.
    * @throws MatrixError as `schedule`; Error when the attempt has failed: the deletion is tried again
    */
-  async perform(head: RoomHead, order: RoomDeletionOrder): Promise<RoomShutdown> {
+  async perform(head: RoomHead, request: RoomDeletionRequest): Promise<RoomShutdown> {
     const deleteId = this.#newId();
     const waiting = Promise.withResolvers<RoomShutdown>();
     this.#waiting.set(deleteId, waiting);
     try {
-      await this.schedule(head, order, deleteId);
+      await this.schedule(head, request, deleteId);
       return await waiting.promise;
     } finally {
       this.#waiting.delete(deleteId);
@@ -152,14 +152,14 @@ export class RoomDeletion {
    * @returns the id of the deletion
    * @throws MatrixError 400 M_UNKNOWN while the room is being deleted
    */
-  schedule(head: RoomHead, order: RoomDeletionOrder, deleteId = this.#newId()): Promise<string> {
-    return this.#scheduling.run(order.roomId, () => this.#schedule(head, order, deleteId));
+  schedule(head: RoomHead, request: RoomDeletionRequest, deleteId = this.#newId()): Promise<string> {
+    return this.#scheduling.run(request.roomId, () => this.#schedule(head, request, deleteId));
   }
 
-  async #schedule(head: RoomHead, order: RoomDeletionOrder, deleteId: string): Promise<string> {
+  async #schedule(head: RoomHead, request: RoomDeletionRequest, deleteId: string): Promise<string> {
     const { database, jobs, clock, blocked } = this.#deps;
-    const { blockedBy, ...options } = order;
-    const isRunning = (await this.ofRoom(order.roomId)).some(
+    const { blockedBy, ...options } = request;
+    const isRunning = (await this.ofRoom(request.roomId)).some(
       ({ status }) => status === 'scheduled' || status === 'active',
     );
     if (isRunning) throw new MatrixError(400, 'M_UNKNOWN', 'The room is being deleted already');
@@ -175,7 +175,7 @@ export class RoomDeletion {
       events: null,
     };
     await database.transaction(async (writer) => {
-      if (blockedBy !== null) await blocked.blockIn(writer, order.roomId, blockedBy);
+      if (blockedBy !== null) await blocked.blockIn(writer, request.roomId, blockedBy);
       await jobs.schedule(writer, { kind: job, key: deleteId, payload, runAt: clock.now() });
     });
     return deleteId;

@@ -16,7 +16,7 @@ import type { DeletionProgress, HistoryDeletion } from './history-deletion.ts';
 import * as store from './history-store.ts';
 
 /** Selects the events of a room to delete. */
-export interface HistoryPurgeOrder {
+export interface HistoryPurgeRequest {
   /** Events before the event with this id are deleted. */
   readonly eventId?: string | undefined;
   /**
@@ -74,11 +74,11 @@ export class HistoryPurge {
   /**
    * Schedules a purge.
    * @returns the id of the purge
-   * @throws MatrixError 404 for an unknown event, 400 for an event of another room, for an order without a bound, and
+   * @throws MatrixError 404 for an unknown event, 400 for an event of another room, for a request without a bound, and
    * while another purge of the room is running
    */
-  schedule(head: RoomHead, order: HistoryPurgeOrder): Promise<string> {
-    return this.#scheduling.run(head.roomId, () => this.#schedule(head, order));
+  schedule(head: RoomHead, request: HistoryPurgeRequest): Promise<string> {
+    return this.#scheduling.run(head.roomId, () => this.#schedule(head, request));
   }
 
   /** Returns the status of a purge; `undefined` for unknown ids and a week after the purge finished. */
@@ -87,13 +87,13 @@ export class HistoryPurge {
     return purgeJob && statusOf(purgeJob);
   }
 
-  async #schedule(head: RoomHead, order: HistoryPurgeOrder): Promise<string> {
+  async #schedule(head: RoomHead, request: HistoryPurgeRequest): Promise<string> {
     const { database, jobs, clock, randomness } = this.#deps;
     const { roomId, roomNid } = head;
-    const { depth } = (await this.#firstKeptEvent(head, order)).event;
+    const { depth } = (await this.#firstKeptEvent(head, request)).event;
     if (await this.#isUnderWay(roomId))
       throw new MatrixError(400, 'M_UNKNOWN', `The history of ${roomId} is being purged already`);
-    const { deleteLocalEvents } = order;
+    const { deleteLocalEvents } = request;
     const payload: DeletionProgress = {
       roomId,
       roomNid,
@@ -109,7 +109,7 @@ export class HistoryPurge {
     return key;
   }
 
-  async #firstKeptEvent({ roomNid }: RoomHead, { eventId, ts }: HistoryPurgeOrder): Promise<StoredEvent> {
+  async #firstKeptEvent({ roomNid }: RoomHead, { eventId, ts }: HistoryPurgeRequest): Promise<StoredEvent> {
     const { engine, database } = this.#deps;
     if (eventId !== undefined) {
       const stored = eventId.includes('\0') ? undefined : await engine.events.getById(eventId);

@@ -40,7 +40,7 @@ export interface Deletion {
   readonly shutdown_room: { readonly kicked_users?: readonly string[] } | null;
 }
 
-export interface DeletionOrder {
+export interface DeletionRequest {
   readonly block: boolean;
   readonly purge: boolean;
 }
@@ -75,8 +75,10 @@ export const setBlocked = (api: Api, roomId: string, block: boolean): Promise<un
   api.admin('PUT', path`/v1/rooms/${roomId}/block`, { body: { block } });
 
 /** Starts a job that deletes a room. @returns the id of the deletion */
-export async function deleteRoom(api: Api, roomId: string, order: DeletionOrder): Promise<string> {
-  const answer = await api.admin<{ delete_id: string }>('DELETE', path`/v2/rooms/${roomId}`, { body: order });
+export async function deleteRoom(api: Api, roomId: string, request: DeletionRequest): Promise<string> {
+  const answer = await api.admin<{ delete_id: string }>('DELETE', path`/v2/rooms/${roomId}`, {
+    body: request,
+  });
   return answer.delete_id;
 }
 
