@@ -50,7 +50,7 @@ const maxDelay = 24 * 3_600_000;
 /** The factor by which the delay grows after each attempt. */
 const growth = 3;
 
-/** Number of failed attempts, which take about six days, after which an event is backfilled only when a client reads it. */
+/** Number of failed attempts, which take about five days, after which an event is backfilled only when a client reads it. */
 const maxAttempts = 14;
 
 /** Maximum number of responses about one room per day, of up to a hundred events each. */
