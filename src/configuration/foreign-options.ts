@@ -37,7 +37,7 @@ export const foreignOptions: ReadonlyMap<string, string> = new Map([
   ['worker_replication_host', workerFile],
   ['worker_replication_port', workerFile],
   ['worker_replication_http_port', workerFile],
-  ['worker_replication_secret_path', `${workers}; worker_replication_secret takes the secret itself`],
+  ['worker_replication_secret_path', workers],
   ['background_updates', 'is not needed, Hearth limits its background work by itself: delete it'],
   [
     'auto_accept_invites',
