@@ -42,10 +42,10 @@ export function ledgerProblems(
   provenBefore: readonly string[],
 ): string[] {
   const counted = new Set(options.filter((option) => option.isCounted).map(({ path }) => path));
-  const claimed = [...proofs].filter(([path]) => !counted.has(path));
+  const notCounted = [...proofs].filter(([path]) => !counted.has(path));
   const lost = provenBefore.filter((path) => counted.has(path) && !proofs.has(path));
   return [
-    ...claimed.map(
+    ...notCounted.map(
       ([path, files]) => `${files.join(', ')}: ${path} is not an option that can be proven by itself`,
     ),
     ...lost.map((path) => `${path} has lost the test that proved it`),

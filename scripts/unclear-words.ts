@@ -9,7 +9,7 @@ export interface UnclearWord {
 
 const nameTheNoun = 'name the user, server, client or caller';
 
-/** Words, as whole words in any case, and what to write instead. */
+/** Whole words, in upper or lower case, and what to write instead. */
 const rules: readonly (readonly [RegExp, string])[] = [
   [/\b(?:whoever|whomever|nobody|somebody|anybody|everybody)\b/gi, nameTheNoun],
   [/(?<=^\s*|[.;:]\s+)(?:who|whom|whose|what was)\b/gim, nameTheNoun],

@@ -23,14 +23,14 @@ describe('generated documentation', () => {
 
 describe('the ledger of options', () => {
   const call = (name: string, title: string) => `${name}(${title}, () => {});`;
-  /** Returns the marker of a title. It is written in two parts, so that this file itself claims no option. */
-  const claim = (paths: string) => `[${'option'}: ${paths}]`;
+  /** Returns the marker of a title. It is written in two parts, so that this file itself marks no option. */
+  const marker = (paths: string) => `[${'option'}: ${paths}]`;
 
-  it('reads one or more claims from titles of tests in any kind of quotes', () => {
+  it('reads the options of one or more markers from titles of tests in any kind of quotes', () => {
     const source = [
-      call('test', `'hashes slowly ${claim('bcrypt_rounds')}'`),
-      call('  await t.test', `"listens ${claim('listeners[].port, listeners[].resources[].names')}"`),
-      call('it', `\`waits \${n} ${claim('push.jitter_delay')}\``),
+      call('test', `'hashes slowly ${marker('bcrypt_rounds')}'`),
+      call('  await t.test', `"listens ${marker('listeners[].port, listeners[].resources[].names')}"`),
+      call('it', `\`waits \${n} ${marker('push.jitter_delay')}\``),
     ].join('\n');
     assert.deepEqual(optionMarkersIn(source), [
       'bcrypt_rounds',
@@ -42,14 +42,14 @@ describe('the ledger of options', () => {
 
   it('ignores skipped tests and strings that are not titles', () => {
     const source = [
-      call('test.skip', `'${claim('bcrypt_rounds')}'`),
-      `// ${claim('daemonize')}`,
-      `const text = '${claim('pid_file')}';`,
+      call('test.skip', `'${marker('bcrypt_rounds')}'`),
+      `// ${marker('daemonize')}`,
+      `const text = '${marker('pid_file')}';`,
     ].join('\n');
     assert.deepEqual(optionMarkersIn(source), []);
   });
 
-  it('reports claims of unknown options and of groups of options, and options that lost their claim', () => {
+  it('reports markers of unknown options and of groups of options, and options that no marker names any more', () => {
     const options = [
       { path: 'email', isCounted: false },
       { path: 'email.smtp_host', isCounted: true },

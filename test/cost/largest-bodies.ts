@@ -3,14 +3,14 @@ import type { RouteContract } from '../../src/kernel/http/routing/route.ts';
 import type { ContractSchema } from '../support/inputs/contract-schema.ts';
 import type { AcceptedValues, Values } from './accepted-values.ts';
 
-/** Returns an object of a number of bytes as JSON. It fills each place where a contract allows an object with any fields. */
+/** Returns the JSON of an object of about this size, which stands wherever a contract allows an object with any fields. */
 export type Filling = (bytes: number) => string;
 
-/** Returns an object of fields that takes a number of bytes as JSON. @param size bytes of each field */
+/** Returns the JSON of an object of about this size. @param size bytes of each field */
 const repeated = (bytes: number, size: number, member: (index: number) => string) =>
   `{${Array.from({ length: Math.max(1, Math.floor(bytes / size)) }, (_, index) => member(index)).join()}}`;
 
-/** Ways to fill an object with a number of bytes of JSON. They return texts, because objects of that size take seconds to make. */
+/** Ways to fill an object. They return JSON and not objects, because making objects of this size takes seconds. */
 export const fillings: Readonly<Record<string, Filling>> = {
   members: (bytes) => repeated(bytes, 12, (index) => `"k${index}":{}`),
   users: (bytes) => repeated(bytes, 40, (index) => `"@u${index}:a.test":{"D${index}":{}}`),
@@ -32,19 +32,21 @@ interface Contents {
 
 /**
  * Returns the largest body that the schema of a route accepts, within a limit of bytes.
- * @param values values of fields, which are not filled; absent: every field is filled
+ * @param accepted values of the fields that are not filled: `everywhere` for fields at any depth, `own` for fields of the
+ * body itself; by default every field is filled
  */
 export function largestBody(
   contract: RouteContract,
   limit: number,
   filling: Filling,
-  { everywhere, own }: AcceptedValues = { everywhere: {}, own: {} },
+  accepted: AcceptedValues = { everywhere: {}, own: {} },
 ): Buffer {
+  const { everywhere, own } = accepted;
   const body = (contract.body ?? {}) as ContractSchema;
   const bytes = Math.max(limit - 1_000, limit / 2);
   if (Object.keys(own).length === 0)
     return Buffer.from(jsonFor(body, bytes, { filling, values: everywhere }));
-  const { properties = {}, ...schema } = withRoomFor(body, Object.keys(own).length);
+  const { properties = {}, ...schema } = withFewerFields(body, Object.keys(own).length);
   const others = Object.fromEntries(Object.entries(properties).filter(([name]) => !Object.hasOwn(own, name)));
   const isOpen = Object.keys(properties).length === 0;
   const filled =
@@ -56,8 +58,8 @@ export function largestBody(
   return Buffer.from(`{${members}${isEmpty ? '' : ','}${filled.slice(1)}`);
 }
 
-/** Returns a copy of a schema that accepts so many fewer fields. */
-const withRoomFor = ({ maxProperties, ...schema }: ContractSchema, count: number): ContractSchema =>
+/** Returns a copy of a schema whose maximum number of fields is lower by `count`. */
+const withFewerFields = ({ maxProperties, ...schema }: ContractSchema, count: number): ContractSchema =>
   maxProperties === undefined ? schema : { ...schema, maxProperties: maxProperties - count };
 
 /** Whether a route limits the number of entries of lists or maps in its body. */
@@ -124,7 +126,7 @@ const smallSize = 20;
 /** Returns the JSON of the largest value that the schema accepts. */
 function jsonFor(schema: ContractSchema, bytes: number, contents: Contents): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const);
-  if (schema.anyOf) return jsonFor(largestOf(schema.anyOf), bytes, contents);
+  if (schema.anyOf) return jsonFor(lastNotNull(schema.anyOf), bytes, contents);
   switch (schema.type) {
     case 'string':
       return JSON.stringify(textOf(schema, bytes));
@@ -142,8 +144,8 @@ function jsonFor(schema: ContractSchema, bytes: number, contents: Contents): str
   }
 }
 
-/** Returns the last of several schemas that is not the one of `null`. */
-const largestOf = (schemas: readonly ContractSchema[]) =>
+/** Returns the last schema that is not the one of `null`. */
+const lastNotNull = (schemas: readonly ContractSchema[]) =>
   schemas.findLast(({ type }) => type !== 'null') ?? schemas[0]!;
 
 function textOf({ maxLength = maxStringLength, pattern }: ContractSchema, bytes: number): string {

@@ -198,7 +198,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         }
       });
 
-      it('fails a restricted join with M_UNABLE_TO_AUTHORISE_JOIN when the server is not in the allowed rooms', async () => {
+      it('fails a restricted join with M_UNABLE_TO_AUTHORISE_JOIN when the other server is not in the allowed rooms', async () => {
         const cleo = await c.registerClient(`cleo${kind}`);
         const roomOfCleo = await cleo.createRoom();
         const roomId = await anna.createRoom(restricted(roomOfCleo));

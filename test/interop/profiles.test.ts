@@ -14,7 +14,7 @@ InteropSuite.onSharedServers('profiles', (suite) => {
       const { displayname, avatar_url } = await host.member(room, guest);
       return displayname === profile.displayname && avatar_url === profile.avatar_url;
     });
-    await eventually('the new name in the profile', async () => {
+    await eventually('the new profile', async () => {
       const { displayname, avatar_url } = await host.do('GET', `/profile/${enc(guest.id)}`);
       return displayname === profile.displayname && avatar_url === profile.avatar_url;
     });

@@ -29,7 +29,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await server.call('GET', '/login')).body, { flows: [{ type: 'm.login.password' }] });
     });
 
-    it('accepts a user id or a localpart in any case, in the identifier or in the deprecated member `user`', async () => {
+    it('accepts a user id or a localpart in upper or lower case, in the identifier or in the deprecated member `user`', async () => {
       await start();
       await server.register('alice');
       for (const user of ['@alice:test', 'alice', 'Alice', '@ALICE:test']) {

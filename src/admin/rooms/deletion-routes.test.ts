@@ -44,13 +44,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(silenced.status, 403);
       assert.deepEqual(await admin.refused('GET', `/v1/rooms/${enc(roomId)}`), [404, 'M_NOT_FOUND']);
       assert.equal((await admin.do('GET', `/v1/rooms/${enc(roomId)}/block`))['block'], true);
-      for (const [version, order] of [
+      for (const [version, body] of [
         ['v1', {}],
         ['v2', {}],
         ['v2', { block: true }],
       ] as const) {
         for (const unknown of ['!un:known', 'no-room-id']) {
-          const refused = await admin.refused('DELETE', `/${version}/rooms/${unknown}`, order);
+          const refused = await admin.refused('DELETE', `/${version}/rooms/${unknown}`, body);
           assert.deepEqual(refused, [400, 'M_INVALID_PARAM'], `${version} ${unknown}`);
         }
       }

@@ -1,4 +1,4 @@
-/** How serious a finding is: only errors and warnings have something to mend. */
+/** How serious a finding is: errors and warnings must be mended; `ok` findings and notes need not. */
 export type Level = 'ok' | 'note' | 'warning' | 'error';
 
 /** One result of `hearth doctor`. */
@@ -8,7 +8,7 @@ export interface Finding {
   readonly level: Level;
   /** Describes the state, in one or two sentences. */
   readonly message: string;
-  /** The command or the lines of configuration that mend it. */
+  /** What to do about it, for instance a command or lines of configuration. */
   readonly fix?: string;
 }
 

@@ -100,7 +100,7 @@ export class JsonScan {
     return end;
   }
 
-  /** Returns the index after the string that continues at `start`, or the length of a chunk that ends before the string. */
+  /** Returns the index after the string that continues at `start`; the length of the chunk if the string does not end in it. */
   #endOfString(chunk: Buffer, start: number): number {
     let from = start;
     if (this.#isEscaped && from < chunk.length) {

@@ -30,7 +30,7 @@ export interface EventRules {
   mayInviteAddress?(medium: string, address: string, state: RoomStateView): Decision | Promise<Decision>;
   /**
    * Checks whether a room may be added to the room directory (`public`) or removed from it (`private`). When it fails, the
-   * request is rejected, and a new room is created unpublished.
+   * request is rejected; for a room that is being created, only the directory entry is left out.
    */
   mayChangeVisibility?(
     roomId: string,

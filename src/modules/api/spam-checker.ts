@@ -84,7 +84,7 @@ export interface SpamChecker {
   mayCreateAlias?(userId: string, alias: string): Answer;
   /**
    * Checks whether a user may publish a room in the room directory. A denied request is rejected with M_FORBIDDEN, whatever
-   * `errcode` the denial has; a new room whose publication is denied is created unpublished.
+   * `errcode` the denial has; for a room that is being created, only the directory entry is left out.
    */
   mayPublishRoom?(userId: string, roomId: string): Answer;
   /**

@@ -49,7 +49,7 @@ describe('server ACL', () => {
     });
   }
 
-  it('compares patterns with the port of the name where the port counts', () => {
+  it('isServerWithPortAllowed compares patterns with the name and its port', () => {
     const verdicts = (content: JsonValue) =>
       ['example.org', 'example.org:8448', '1.2.3.4:8448'].map((name) =>
         isServerWithPortAllowed(compileServerAcl(content), name),

@@ -43,7 +43,7 @@ const maxCachedUsers = 40_000;
 
 /**
  * Maximum bytes of all rules of a user: enough for more than a thousand muted rooms. Larger rules would not fit into
- * the cache, and be compiled again for each message.
+ * the cache, and would be compiled again for each message.
  */
 const maxBytes = 262_144;
 

@@ -70,7 +70,7 @@ interface Staged {
  * Maximum milliseconds by which the time of a create event may be later than the clock. A larger difference means that
  * the clock was set back.
  */
-const maxCreationDelay = 1_000;
+const maxCreationLead = 1_000;
 
 /**
  * Adds the events of local users to their rooms. The authorization, hash and place in the history of an event are
@@ -139,7 +139,7 @@ export class EventAppender {
   ): Promise<string> {
     const { heads, events, roomNids, writer, checks } = this.#deps;
     const drafts = checks.isEmpty ? requestedDrafts : await checks.passAll(requestedDrafts, roomId);
-    // Nothing is awaited after this line, so all events are committed together.
+    // Nothing is awaited from here until all events are staged, so they are committed together.
     const [requestedCreateDraft, ...otherDrafts] = drafts;
     const createDraft =
       roomId === undefined ? this.#atUniqueTime(requestedCreateDraft) : requestedCreateDraft;
@@ -172,8 +172,8 @@ export class EventAppender {
   #atUniqueTime(createDraft: EventToSend): EventToSend {
     if (createDraft.originServerTs !== undefined) return createDraft;
     const now = this.#deps.clock.now();
-    const isLater = now > this.#lastCreationTs || now < this.#lastCreationTs - maxCreationDelay;
-    this.#lastCreationTs = isLater ? now : this.#lastCreationTs + 1;
+    const isUnique = now > this.#lastCreationTs || now < this.#lastCreationTs - maxCreationLead;
+    this.#lastCreationTs = isUnique ? now : this.#lastCreationTs + 1;
     return { ...createDraft, originServerTs: this.#lastCreationTs };
   }
 

@@ -84,7 +84,8 @@ export class ProviderAccounts {
     if (account === undefined || issuer === undefined || account.issuer === issuer.entityId)
       return account?.userId;
     if (account.issuer === undefined) {
-      // An id without an entity id belongs to the only identity provider, and still belongs to it when others are added.
+      // The account was stored without an issuer. Storing it keeps the account with this identity provider when the
+      // metadata lists others later.
       await externalIds.setIssuer({ provider: provider.id, externalId }, issuer.entityId);
       return account.userId;
     }

@@ -47,7 +47,7 @@ export interface AnswerRange {
 /** An answer that has not been sent yet. */
 export interface Answer {
   readonly upTo: number;
-  /** JSON objects, like `rooms` and `extensions`. */
+  /** The JSON text of an object, as are `rooms` and `extensions`. */
   readonly lists: string;
   readonly rooms: string;
   readonly extensions: string;

@@ -26,7 +26,7 @@ export interface AnswerParts {
   readonly extensions: readonly ExtensionAnswer[];
 }
 
-/** Returns the changes of a connection's sent state by an answer, by room nid. */
+/** Returns what an answer changes in the sent state of a connection, by room nid; `undefined` for rooms that left the list. */
 export function sentAfter(
   connection: Connection,
   { listed, relevantRooms, extensions }: AnswerParts,
@@ -70,7 +70,7 @@ export function sentAfter(
 }
 
 /**
- * Returns the sent state of a room after an answer without the room: the client has the parts that may have changed
+ * Returns the sent state of a room after an answer that contains nothing of it: the parts that may have changed were sent
  * only up to `since`.
  * @param changedBits combined bits of the parts that may have changed
  */

@@ -256,12 +256,13 @@ test('a user agrees to the policy in the language of the browser with the link o
     await page.goto(`${server.baseUrl}${pathname}?u=anna&h=00`);
     await page.getByText('The link is not valid').waitFor();
     await context.close();
-    const english = await browser.newContext({ locale: 'fr-FR' });
-    const withoutUser = await openWindow(english);
+    const french = await browser.newContext({ locale: 'fr-FR' });
+    // There is no French text, so the English one is shown.
+    const withoutUser = await openWindow(french);
     await withoutUser.page.goto(server.baseUrl + pathname);
     await withoutUser.page.getByText('public').waitFor();
     assert.equal(await withoutUser.page.getByRole('heading').textContent(), 'House rules 2.0');
-    await english.close();
+    await french.close();
     await anna.createRoom();
   } finally {
     await server.stop();

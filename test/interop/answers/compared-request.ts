@@ -13,7 +13,7 @@ export type RequestBody = object | string | number | null;
 export interface RequestOptions {
   /** Distinguishes the request from others with the same user, method and path. */
   readonly note?: string;
-  /** Values to save: names, each with the path of its value in the response, without `body`. */
+  /** Values to save: names, each with the path of its value in the JSON of the response. */
   readonly save?: Readonly<Record<string, string>>;
   /** Set when lists in the response have no order. */
   readonly anyOrder?: true;

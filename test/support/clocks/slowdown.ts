@@ -13,7 +13,8 @@ const sample = JSON.stringify(
 
 /**
  * CPU time of the fastest run of `sampleTime` until now, in milliseconds. Begins with the time on an idle machine with
- * AMD EPYC processors at about 4 GHz: costs are stated in milliseconds of a machine that is at least as fast.
+ * AMD EPYC processors at about 4 GHz, so that a slower machine counts as busy: limits of CPU time are those of such a
+ * machine.
  */
 let fastest = 0.8;
 

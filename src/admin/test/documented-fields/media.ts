@@ -3,7 +3,7 @@ import type { DocumentedEndpoints } from './documented-endpoint.ts';
 const deleted = 'deleted_media[] total';
 const deletionQuery = 'before_ts size_gt? keep_profiles?';
 
-/** The endpoints of docs/admin_api/media_admin_api.md. */
+/** The endpoints of the reference server's docs/admin_api/media_admin_api.md. */
 export const mediaEndpoints: DocumentedEndpoints = {
   'GET v1/room/{}/media': { response: 'local[] remote[]' },
   'GET v1/media/{}/{}': {

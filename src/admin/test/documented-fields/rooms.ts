@@ -9,13 +9,13 @@ const shutdown = 'kicked_users[] failed_to_kick_users[] local_aliases[] new_room
 const deletion = `delete_id room_id status error? shutdown_room(${shutdown})`;
 
 /**
- * The endpoints of docs/admin_api/rooms.md, room_membership.md, purge_history_api.md and fetch_event.md. Where these say
+ * The endpoints of the reference server's docs/admin_api/rooms.md, room_membership.md, purge_history_api.md and fetch_event.md. Where these say
  * that an endpoint is like one of the client-server API, the fields are those of the specification.
  */
 export const roomEndpoints: DocumentedEndpoints = {
   'GET v1/rooms': {
     query: 'from? limit? order_by? dir? search_term? public_rooms? empty_rooms?',
-    // An example of the documentation has `next_token`; its text and the code have `next_batch`.
+    // An example of the documentation has `next_token`; its text and the code of the reference server have `next_batch`.
     response: `rooms[](${room}) offset total_rooms next_batch? prev_batch?`,
   },
   'GET v1/rooms/{}': {

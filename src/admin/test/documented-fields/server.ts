@@ -7,8 +7,8 @@ const destination = 'destination retry_last_ts retry_interval failure_ts last_su
 const notice = { body: 'user_id content{} type? state_key?', response: 'event_id' };
 
 /**
- * The endpoints of docs/usage/administration/admin_api, of docs/admin_api/event_reports.md, scheduled_tasks.md,
- * server_notices.md, statistics.md and version_api.md, and those about reports of users, which only the code has.
+ * The endpoints of the reference server's docs/usage/administration/admin_api, of docs/admin_api/event_reports.md, scheduled_tasks.md,
+ * server_notices.md, statistics.md and version_api.md, and those about reports of users, which only its code has.
  */
 export const serverEndpoints: DocumentedEndpoints = {
   'GET v1/event_reports': {

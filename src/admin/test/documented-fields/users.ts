@@ -17,7 +17,7 @@ const userList = {
 const mediaOrder = 'limit? from? order_by? dir?';
 const rateLimit = 'messages_per_second? burst_count?';
 
-/** The endpoints of docs/admin_api/user_admin_api.md, account_validity.md, experimental_features.md and register_api.md. */
+/** The endpoints of the reference server's docs/admin_api/user_admin_api.md, account_validity.md, experimental_features.md and register_api.md. */
 export const userEndpoints: DocumentedEndpoints = {
   'GET v2/users/{}': { response: user },
   'PUT v2/users/{}': {

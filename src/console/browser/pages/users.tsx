@@ -18,7 +18,7 @@ const filters: Readonly<Record<string, UserFilter>> = {
 
 const filterNames = [
   ['', 'Active accounts'],
-  ['members', 'Active accounts without guests'],
+  ['members', 'Active accounts except guests'],
   ['admins', 'Administrators'],
   ['deactivated', 'Deactivated accounts'],
   ['all', 'All accounts'],

@@ -58,15 +58,16 @@ function describedEntries(schema: TSchema, value: unknown): DescribedEntries[] {
     : [...members, { schema: ofAnyName, entries: Object.entries(value) }];
 }
 
-/** Returns a schema that accepts any members and items under their names. */
+/** Returns a copy of a schema that checks the names of members, and not the values of members and items. */
 function withoutEntries(schema: TSchema): TSchema {
   const { items, properties, patternProperties } = schema as Containing;
-  const anyOf = (schemas: object) => Object.fromEntries(Object.keys(schemas).map((name) => [name, {}]));
+  const withAnyValue = (schemas: object) =>
+    Object.fromEntries(Object.keys(schemas).map((name) => [name, {}]));
   return {
     ...schema,
     ...(items && { items: {} }),
-    ...(properties && { properties: anyOf(properties) }),
-    ...(patternProperties && { patternProperties: anyOf(patternProperties) }),
+    ...(properties && { properties: withAnyValue(properties) }),
+    ...(patternProperties && { patternProperties: withAnyValue(patternProperties) }),
   } as TSchema;
 }
 

@@ -166,7 +166,10 @@ export class PendingLeaves {
     throw new Error(`unreachable servers: ${[...remaining.each, ...remaining.others].join(', ')}`);
   }
 
-  /** Whether the user is still outside of the room, so that the leave must still be sent. */
+  /**
+   * Returns whether the leave must still be sent to other servers: the user is still outside of the room, and no local
+   * user is in it. When a local user has joined meanwhile, sends the leave as an event of the room instead.
+   */
   async #mustStillLeave({ userId, roomId, ended }: PendingLeave): Promise<boolean> {
     const { engine, serverName } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);
@@ -174,8 +177,7 @@ export class PendingLeaves {
     if (!isResident(head, serverName) || !head.servers.has(serverName)) {
       return room === undefined || room.membership === 'leave';
     }
-    // Another local user has joined, and the invite is still in the room's state: the leave is sent as an event of the
-    // room.
+    // The leave is sent only if the invite is still in the room's state.
     const entry = head.entry('m.room.member', userId);
     const inviteEvent = entry && (await engine.events.get(entry.nid));
     const outOfBand =

@@ -5,7 +5,7 @@ import type { Recipient } from '../recipient.ts';
  * Maximum number of pairs of device and room for which the sent members are cached; for other pairs, members are sent
  * again.
  */
-const maxRooms = 50_000;
+const maxPairs = 50_000;
 
 interface SentMember {
   readonly nid: number;
@@ -45,7 +45,7 @@ export class SentMembers {
 
   constructor(caches: CacheRegistry) {
     this.#rooms = caches.create('sent_members', {
-      size: maxRooms,
+      size: maxPairs,
       maxBytes: 8 * MiB,
       sizeOf: ({ size }) => 200 + 120 * size,
     });
