@@ -21,3 +21,24 @@ test('TimeSlices lets other work of the event loop run when a slice is used up, 
   clock.advance(5);
   assert.ok(slices.pauseIfDue());
 });
+
+test('computations that pause at the same time continue in different turns of the event loop', async () => {
+  const clock = manualClock();
+  const slices = new TimeSlices(clock, 5);
+  clock.advance(5);
+  let turn = 0;
+  let isOver = false;
+  const countTurns = () => {
+    turn++;
+    if (!isOver) setImmediate(countTurns);
+  };
+  setImmediate(countTurns);
+  const turns: number[] = [];
+  const pauses = [1, 2, 3].map(async () => {
+    await slices.pauseIfDue();
+    turns.push(turn);
+  });
+  await Promise.all(pauses);
+  isOver = true;
+  assert.equal(new Set(turns).size, 3, `${turns}`);
+});

@@ -13,6 +13,8 @@ export class TimeSlices {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #lengthMs: number;
   #startedAt: number;
+  /** Ends the pauses of computations that wait for a turn of the event loop. */
+  readonly #waiting: (() => void)[] = [];
 
   /** @param lengthMs milliseconds of work per slice */
   constructor(clock: Pick<Clock, 'monotonic'>, lengthMs = defaultSliceMs) {
@@ -23,17 +25,20 @@ export class TimeSlices {
 
   /**
    * Waits for a turn of the event loop if the slice is used up. Call between two steps. `undefined`: continue
-   * at once.
+   * at once. Computations that wait at the same time continue in a turn each, so that their slices do not add up.
    */
   pauseIfDue(): Promise<void> | undefined {
     if (this.#clock.monotonic() - this.#startedAt < this.#lengthMs) return undefined;
     return new Promise((resolve) => {
-      setImmediate(() => {
-        this.#startedAt = this.#clock.monotonic();
-        resolve();
-      });
+      if (this.#waiting.push(resolve) === 1) setImmediate(this.#continue);
     });
   }
+
+  readonly #continue = (): void => {
+    this.#startedAt = this.#clock.monotonic();
+    this.#waiting.shift()?.();
+    if (this.#waiting.length > 0) setImmediate(this.#continue);
+  };
 
   /** Calls `step` for each item, with pauses where due. Items may be added to `items` while it runs. */
   async each<T>(items: Iterable<T>, step: (item: T) => void): Promise<void> {
