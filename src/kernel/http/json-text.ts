@@ -4,8 +4,11 @@ import { type LongText, TextBuilder } from './long-text.ts';
 /** Minimum number of elements or members of a value that is written in slices. */
 const minEntries = 32;
 
-/** Levels of lists and objects in which longer ones are searched for. */
+/** Levels of lists and objects in which long ones are searched for. */
 const maxDepth = 6;
+
+/** Levels of an entry of a long value in which long lists are searched for: the state of a room, but no content of an event. */
+const maxDepthOfEntries = 2;
 
 /** Characters that are written between two checks of the clock. */
 const charactersPerCheck = 16_384;
@@ -21,7 +24,9 @@ export function hasManyEntries(value: unknown, depth = maxDepth): boolean {
   }
   let count = 0;
   for (const name in value) {
-    if (++count >= minEntries || hasManyEntries(value[name as keyof typeof value], depth - 1)) return true;
+    // The content of an event may have many members, but few bytes.
+    const isLong = ++count >= minEntries && depth > maxDepthOfEntries;
+    if (isLong || hasManyEntries(value[name as keyof typeof value], depth - 1)) return true;
   }
   return false;
 }
@@ -45,13 +50,15 @@ class JsonWriter {
   async write(value: unknown, depth: number): Promise<void> {
     if (!hasManyEntries(value, depth)) return this.#add(JSON.stringify(value) ?? 'null');
     const isList = Array.isArray(value);
+    const names = isList ? [...value.keys()] : Object.keys(value as Container);
+    const depthOfEntries = names.length >= minEntries ? Math.min(depth - 1, maxDepthOfEntries) : depth - 1;
     let start = isList ? '[' : '{';
-    for (const name of isList ? value.keys() : Object.keys(value as Container)) {
+    for (const name of names) {
       const entry = (value as Readonly<Record<string | number, unknown>>)[name];
       if (!isList && isLeftOut(entry)) continue;
       this.#add(isList ? start : `${start}${JSON.stringify(name)}:`);
       start = ',';
-      if (hasManyEntries(entry, depth - 1)) await this.write(entry, depth - 1);
+      if (hasManyEntries(entry, depthOfEntries)) await this.write(entry, depthOfEntries);
       else this.#add(JSON.stringify(entry) ?? 'null');
       const pause = this.#pauseIfDue();
       if (pause) await pause;
