@@ -1,7 +1,7 @@
 import { foldText } from '../kernel/database/index.ts';
 
 /** Maximum characters of the words of results that are compared with the search term. */
-const maxCompared = 100_000;
+const maxCompared = 20_000;
 
 /** Maximum number of highlighted words that are only in results, not in the search term. */
 const maxFound = 50;

@@ -55,7 +55,7 @@ const maxContext = 20;
  * Estimated bytes of results, with context and state, after which a page ends: several times more than a page of
  * ordinary messages has.
  */
-const maxPageBytes = 8_388_608;
+const maxPageBytes = 4_194_304;
 
 /** Searches events in the rooms of a user. Source: client-server API, "Server Side Search". */
 export class Search {
