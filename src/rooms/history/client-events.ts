@@ -1,4 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
+import { TimeSlices } from '../../kernel/time-slices.ts';
 import { allReady, whenReady } from '../../kernel/when-ready.ts';
 import {
   type ClientEvent,
@@ -48,6 +49,7 @@ export class ClientEvents {
   readonly #engine: RoomReader;
   readonly #clock: Clock;
   readonly #additions: EventAdditions | undefined;
+  readonly #slices: TimeSlices;
   readonly #scopes = new WeakMap<Viewer, TransactionScopes>();
 
   /** @param openRelations by default events have no relations @param additions by default nothing is added */
@@ -60,6 +62,7 @@ export class ClientEvents {
     this.#additions = additions;
     this.#engine = engine;
     this.#clock = clock;
+    this.#slices = new TimeSlices(clock);
     this.relations = openRelations(engine, this);
     this.texts = new EventTexts(this, clock);
   }
@@ -81,7 +84,9 @@ export class ClientEvents {
       hasOwnEvents ? this.senderFields(viewer) : undefined,
     ]);
     const formatEvent = formatters[format];
-    return events.map((shown, index) => {
+    const rendered: JsonObject[] = [];
+    await this.#slices.each(events, (shown) => {
+      const index = rendered.length;
       const { stored, membership } = shown;
       const { redactedBy, replaces } = stored;
       const redaction = redactedBy === undefined ? undefined : redactions.get(redactedBy);
@@ -94,8 +99,9 @@ export class ClientEvents {
         ...sent?.(stored),
         ...relationsField(bundles.get(stored.nid)),
       };
-      return formatEvent(eventAsShown(shown), unsigned);
+      rendered.push(formatEvent(eventAsShown(shown), unsigned));
     });
+    return rendered;
   }
 
   /**

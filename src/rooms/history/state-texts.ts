@@ -52,6 +52,9 @@ const maxBytes = 12 * MiB;
 /** Maximum share of the cache that one text may have. */
 const maxShare = 0.5;
 
+/** Minimum bytes of the text of an event: a text of so many events that it is too long need not be tried. */
+const minEventBytes = 300;
+
 /** Number of events that are in memory together while a long text is made. */
 const eventsAtOnce = 100;
 
@@ -140,6 +143,8 @@ export class StateTexts {
     { start, end, includes }: StatePart,
     erased: ReadonlyMap<string, number>,
   ): Promise<RenderedPart> {
+    const count = [...head.state.values()].filter(includes).length;
+    if (count * minEventBytes > this.#rooms.maxBytes * maxShare) return 'too long';
     const builder = new StateTextBuilder();
     builder.add(start);
     let eventStart = `{"room_id":${JSON.stringify(head.roomId)},`;
