@@ -1,7 +1,7 @@
+import { TextBuilder } from '../../../kernel/http/index.ts';
 import { allReady, whenReady } from '../../../kernel/when-ready.ts';
 import { membershipOf, stateMapKey } from '../../../protocol/index.ts';
 import type { RoomHead, RoomReader } from '../../../room-engine/index.ts';
-import type { VisibleEvent } from '../../../rooms/index.ts';
 import { RoomView } from '../../../rooms/index.ts';
 import { type SourceList, timelineBit } from '../../sources/source-list.ts';
 import { accountDataIn } from '../account-data.ts';
@@ -19,7 +19,7 @@ import { isPartialAt } from './partial-members.ts';
 import type { PlainTimelines } from './plain-timelines.ts';
 import { changesWithin, rewind, type StateNids, stateAt } from './room-state.ts';
 import { mayChangeSummary, memberSummaryAt, summaryAt } from './room-summary.ts';
-import { type JoinedRoomPieces, joinedRoomText, timelineText } from './room-text.ts';
+import { type EntryText, type JoinedRoomPieces, joinedRoomText, timelineText } from './room-text.ts';
 import type { SentMembers } from './sent-members.ts';
 import { readTimeline, type Timeline } from './timeline.ts';
 
@@ -38,6 +38,9 @@ type RoomEvents = Pick<JoinedRoomPieces, 'timeline' | 'state' | 'summary'> & {
 };
 
 const noTexts: readonly string[] = [];
+
+/** Number of state events that are in memory together while the text of a long state is made. */
+const stateEventsAtOnce = 200;
 
 const noEvents: RoomEvents = {
   timeline: timelineText(undefined, []),
@@ -65,7 +68,7 @@ export class JoinedRooms {
     head: RoomHead,
     recipient: Recipient,
     range: RoomRange,
-  ): string | undefined | Promise<string | undefined> {
+  ): EntryText | undefined | Promise<EntryText | undefined> {
     const pieces = allReady<[RoomEvents, readonly string[], readonly string[]]>([
       this.#events(head, recipient, range),
       this.#ephemeral(head.roomId, recipient, range),
@@ -102,17 +105,41 @@ export class JoinedRooms {
       : undefined;
     const summary = memberSummary && (await summaryAt(engine, head, memberSummary, range.upTo));
     const heroes = summary?.['m.heroes'] === undefined ? [] : memberSummary?.heroes;
-    const state = await this.#state(head, recipient, range, timeline, heroes ?? []);
-    const [timelineTexts, stateTexts] = await Promise.all([
+    const stateNids = await this.#state(head, recipient, range, timeline, heroes ?? []);
+    const [timelineTexts, state] = await Promise.all([
       text.render(timeline.events, recipient),
-      text.render(state, recipient),
+      this.#stateTexts(stateNids, recipient),
     ]);
+    const hasState = state instanceof TextBuilder ? !state.isEmpty : state.length > 0;
     return {
       timeline: timelineText(timeline, timelineTexts),
-      state: stateTexts,
+      state,
       summary,
-      hasNewData: timeline.limited || timelineTexts.length + stateTexts.length > 0,
+      hasNewData: timeline.limited || timelineTexts.length > 0 || hasState,
     };
+  }
+
+  /** Returns the texts of the state events that pass the filter; those of many events in a builder. */
+  async #stateTexts(nids: readonly number[], recipient: Recipient): Promise<readonly string[] | TextBuilder> {
+    if (nids.length <= stateEventsAtOnce) return this.#textsOf(nids, recipient);
+    const builder = new TextBuilder();
+    for (let start = 0; start < nids.length; start += stateEventsAtOnce) {
+      const texts = await this.#textsOf(nids.slice(start, start + stateEventsAtOnce), recipient);
+      for (const text of texts) builder.add(builder.isEmpty ? text : `,${text}`);
+    }
+    return builder;
+  }
+
+  async #textsOf(nids: readonly number[], recipient: Recipient): Promise<readonly string[]> {
+    const { engine, text } = this.#deps;
+    const filter = recipient.filter.room.state;
+    const listed = engine.events.list(nids);
+    const events = listed instanceof Promise ? await listed : listed;
+    const wanted = events.filter(({ event }) => filter.passes(event));
+    return text.render(
+      wanted.map((stored) => ({ stored, membership: undefined })),
+      recipient,
+    );
   }
 
   async #timeline(
@@ -149,14 +176,14 @@ export class JoinedRooms {
     return end && Math.min(end.stream, since);
   }
 
-  /** Returns the state events that the client needs besides the state events in the timeline. */
+  /** Returns the nids of the state events that the client needs, if they pass its filter, besides the state events in the timeline. */
   async #state(
     head: RoomHead,
     recipient: Recipient,
     range: RoomRange,
     timeline: Timeline,
     heroes: readonly string[],
-  ): Promise<VisibleEvent[]> {
+  ): Promise<readonly number[]> {
     const { engine, sentMembers } = this.#deps;
     const filter = recipient.filter.room.state;
     if (!filter.passesRoom(head.roomId)) return [];
@@ -183,10 +210,7 @@ export class JoinedRooms {
       await addFromAuthEvents(engine, head, state, { recipient, timeline, needed, sent, after, upTo });
     }
     if (sent) recordSent(sent, state, timeline, upTo);
-    const events = engine.events.list([...state.values()]);
-    const stateEvents = events instanceof Promise ? await events : events;
-    const wanted = stateEvents.filter(({ event }) => filter.passes(event));
-    return wanted.map((stored) => ({ stored, membership: undefined }));
+    return [...state.values()];
   }
 
   async #changes(

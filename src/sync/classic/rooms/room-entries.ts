@@ -9,6 +9,7 @@ import { accountDataIn } from '../account-data.ts';
 import type { AnswerRange, Recipient } from '../recipient.ts';
 import type { JoinedRooms } from './joined-rooms.ts';
 import { isPartialAt } from './partial-members.ts';
+import type { EntryText } from './room-text.ts';
 import type { UnjoinedRooms } from './unjoined-rooms.ts';
 
 export interface RoomEntriesDeps {
@@ -138,7 +139,7 @@ export class RoomEntries {
     context: EntryContext,
   ): void | Promise<void> {
     const entries = rooms.map((room) => this.#entry(room, context));
-    return whenReady(allReady<readonly (string | undefined)[]>(entries), (texts) => {
+    return whenReady(allReady<readonly (EntryText | undefined)[]>(entries), (texts) => {
       for (let index = 0; index < rooms.length; index++) addText(sections, rooms[index]!, texts[index]);
     });
   }
@@ -160,7 +161,7 @@ export class RoomEntries {
    * Returns the entry of a room as JSON text, `undefined` when there is no new data; without a promise when it takes no
    * database query.
    */
-  #entry(room: UserRoom, context: EntryContext): string | undefined | Promise<string | undefined> {
+  #entry(room: UserRoom, context: EntryContext): EntryText | undefined | Promise<EntryText | undefined> {
     const { heads } = this.#deps.engine;
     if (!mayHaveEntry(room, context.range)) return undefined;
     return whenReady(heads.peek(room.roomId) ?? heads.get(room.roomId), (head) => {
@@ -175,7 +176,7 @@ export class RoomEntries {
     head: RoomHead,
     room: UserRoom,
     context: EntryContext,
-  ): string | undefined | Promise<string | undefined> {
+  ): EntryText | undefined | Promise<EntryText | undefined> {
     const { recipient, range, changedBits, ephemeral, accountData } = context;
     const { since, upTo, fullState } = range;
     const { roomId } = room;
@@ -303,10 +304,20 @@ type EphemeralOfRooms = ReadonlyMap<string, ReadonlyMap<string, readonly string[
 const noEphemeral: ReadonlyMap<string, readonly string[]> = new Map();
 const noEphemeralOfRooms: EphemeralOfRooms = new Map();
 
-function addText(sections: RoomSections, { roomId, membership }: UserRoom, text: string | undefined): void {
+function addText(
+  sections: RoomSections,
+  { roomId, membership }: UserRoom,
+  text: EntryText | undefined,
+): void {
   if (text === undefined) return;
   const section = sections[sectionOf(membership)];
-  section.add(`${section.isEmpty ? '' : ','}${JSON.stringify(roomId)}:${text}`);
+  const start = `${section.isEmpty ? '' : ','}${JSON.stringify(roomId)}:`;
+  if (typeof text === 'string') {
+    section.add(start + text);
+    return;
+  }
+  section.add(start);
+  section.append(text);
 }
 
 const sectionOf = (membership: UserRoom['membership']): keyof RoomSections =>

@@ -1,3 +1,4 @@
+import { TextBuilder } from '../../../kernel/http/index.ts';
 import type { JsonObject } from '../../../protocol/index.ts';
 import type { StateAfter } from '../recipient.ts';
 import type { Timeline } from './timeline.ts';
@@ -5,7 +6,8 @@ import type { Timeline } from './timeline.ts';
 /** The parts of a joined room's entry; lists hold events as JSON text. */
 export interface JoinedRoomPieces {
   readonly timeline: string;
-  readonly state: readonly string[];
+  /** A builder with the texts of all events where these are many. */
+  readonly state: readonly string[] | TextBuilder;
   readonly stateAfter: StateAfter | undefined;
   readonly ephemeral: readonly string[];
   readonly accountData: readonly string[];
@@ -14,14 +16,23 @@ export interface JoinedRoomPieces {
   readonly summary: JsonObject | undefined;
 }
 
-/** Returns the entry of a joined room as JSON text. */
-export function joinedRoomText(pieces: JoinedRoomPieces): string {
-  return (
-    `{"timeline":${pieces.timeline},${stateText(pieces.state, pieces.stateAfter)},` +
-    `"ephemeral":{"events":[${pieces.ephemeral.join(',')}]},` +
-    `${accountDataText(pieces.accountData)}${pieces.counts.join('')}` +
-    `${pieces.summary ? `,"summary":${JSON.stringify(pieces.summary)}` : ''}}`
-  );
+/** The entry of a room as JSON text; a builder where its state is long. */
+export type EntryText = string | TextBuilder;
+
+/** Returns the entry of a joined room. */
+export function joinedRoomText(pieces: JoinedRoomPieces): EntryText {
+  const { timeline, state, stateAfter, ephemeral, accountData, counts, summary } = pieces;
+  const start = `{"timeline":${timeline},`;
+  const end =
+    `,"ephemeral":{"events":[${ephemeral.join(',')}]},` +
+    `${accountDataText(accountData)}${counts.join('')}` +
+    `${summary ? `,"summary":${JSON.stringify(summary)}` : ''}}`;
+  if (!(state instanceof TextBuilder)) return start + stateText(state, stateAfter) + end;
+  const text = new TextBuilder();
+  text.add(`${start}"${stateAfter ?? 'state'}":{"events":[`);
+  text.append(state);
+  text.add(`]}${end}`);
+  return text;
 }
 
 /** Returns the `account_data` field. @param events as JSON text */
