@@ -24,11 +24,13 @@ export class EventWalk {
     const seen = new Set(from);
     const waiting = (await this.#events(seen)).sort(byAge);
     await this.#readAhead(waiting.at(-1), limit);
-    for (let readsLeft = limit * readsPerEvent; readsLeft > 0 && served.length < limit; readsLeft--) {
+    for (let readsLeft = limit * readsPerEvent; readsLeft > 0 && served.length < limit; ) {
       const next = waiting.pop();
       if (!next) break;
       if (isServed(next)) served.push(next);
-      for (const stored of await this.#previousEvents([next], seen)) insertByAge(waiting, stored);
+      const previous = await this.#previousEvents([next], seen);
+      readsLeft -= Math.max(1, previous.length);
+      for (const stored of previous) insertByAge(waiting, stored);
     }
     return served;
   }

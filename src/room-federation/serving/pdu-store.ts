@@ -5,6 +5,12 @@ import { EventFlag, eventColumns, type RoomTables, storedEventOf } from '../../r
 /** Maximum number of nids in one query. */
 const nidsPerQuery = 500;
 
+/** Number of nids in the first query: 100 events may have 6 MB. */
+const firstNids = 100;
+
+/** Maximum characters of the events of one query as far as the events before them tell, because they are sent together. */
+const maxCharacters = 2_097_152;
+
 /** Reads PDUs as JSON text. Only events that are to be redacted are parsed. */
 export class PduStore {
   readonly #scanner: Reader<RoomTables>;
@@ -14,15 +20,20 @@ export class PduStore {
   }
 
   /**
-   * Reads the JSON of events by nid, in the order of `nids`, at most 500 at a time. Leaves out rejected events and
+   * Reads the JSON of events by nid, in the order of `nids`, at most 500 at a time, and fewer where they are long. Leaves out rejected events and
    * events that are not on disk yet; redacted events are returned in redacted form.
    * @param hidden nids of further events to return in redacted form
    */
   async *read(nids: readonly number[], hidden?: ReadonlySet<number>): AsyncGenerator<readonly string[]> {
-    for (let start = 0; start < nids.length; start += nidsPerQuery) {
-      const wanted = nids.slice(start, start + nidsPerQuery);
+    let count = firstNids;
+    for (let start = 0; start < nids.length; ) {
+      const wanted = nids.slice(start, start + count);
+      start += wanted.length;
       const jsonByNid = await this.#jsonByNid(wanted, hidden);
       yield wanted.map((nid) => jsonByNid.get(nid)).filter((json) => json !== undefined);
+      const characters = jsonByNid.values().reduce((sum, json) => sum + json.length, 0);
+      const fitting = Math.floor((wanted.length * maxCharacters) / Math.max(1, characters));
+      count = Math.max(1, Math.min(fitting, nidsPerQuery));
     }
   }
 
