@@ -1,3 +1,4 @@
+import { ownCommand } from '../kernel/process/index.ts';
 import { randomString, systemRandomness } from '../kernel/randomness.ts';
 import { Templates } from '../kernel/templates/index.ts';
 import { type EmailOptions, mailTemplateFolders, mailTemplates, Smtp } from '../mail/index.ts';
@@ -13,7 +14,7 @@ export async function testMail(address: string, flags: ConfigFlags): Promise<voi
   const { email, templates } = mail;
   if (email === null) {
     throw new CommandFailure(
-      'the configuration has no option email, so this server sends no mail; `hearth config explain email` lists its options',
+      `the configuration has no option email, so this server sends no mail; "${ownCommand} config explain email" lists its options`,
     );
   }
   const smtp = new Smtp(email);

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { ownCommand } from '../kernel/process/index.ts';
 import { addAdministration } from './administration/program-parts.ts';
 import type { RestoreOptions } from './backup/restore.ts';
 import type { StoreFlags } from './backup/store/backup-to-store.ts';
@@ -19,10 +20,10 @@ export function createProgram(context: CommandContext = processContext): Command
   const program = new Command('hearth')
     .description('A federated messaging homeserver that speaks the Matrix protocol.')
     .version(version(), '-V, --version')
-    .showHelpAfterError('(see hearth --help)')
+    .showHelpAfterError(`(see ${ownCommand} --help)`)
     .addHelpText(
       'after',
-      '\nTo start: hearth serve, which creates a configuration in ./data if there is none.',
+      `\nTo start: ${ownCommand} serve, which creates a configuration in ./data if there is none.`,
     );
   addServe(program);
   addInit(program);
@@ -40,7 +41,7 @@ export function createProgram(context: CommandContext = processContext): Command
 /** Adds a command whose errors name its own help. */
 function addCommand(program: Command, name: string): Command {
   const parents = program.parent ? `${program.name()} ` : '';
-  return program.command(name).showHelpAfterError(`(see hearth ${parents}${name} --help)`);
+  return program.command(name).showHelpAfterError(`(see ${ownCommand} ${parents}${name} --help)`);
 }
 
 function addServe(program: Command): void {

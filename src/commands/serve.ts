@@ -181,7 +181,7 @@ Registration by clients is ${isOpen ? 'open' : 'closed (enable_registration)'}. 
   ${registerUser}
 `;
   const tokens = `
-${isOpen ? '' : 'To let users register with a token, set enable_registration and registration_requires_token. '}To make a registration token:
+${isOpen ? '' : 'To let users register with a token, set enable_registration and registration_requires_token, and restart. '}To make a registration token:
   ${ownCommand} token create${files}
 `;
   const nameIsPermanent = `

@@ -45,7 +45,7 @@ describe('welcomeRoute', () => {
     const closed = await page({});
     assert.match(
       closed,
-      /<code>registration_requires_token<\/code> .*make tokens:\s+<code>npm run hearth -- token create<\/code>/,
+      /<code>registration_requires_token<\/code> in the configuration, restart the\s+server, and make tokens:\s+<code>npm run hearth -- token create<\/code>/,
     );
     const open = await page({ openRegistration: true, needsToken: true });
     assert.match(open, /with their client and a token, .*<code>npm run hearth -- token create<\/code>/);

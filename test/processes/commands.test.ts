@@ -105,7 +105,7 @@ async function initialized(
 }
 
 describe('hearth', () => {
-  it('prints its version and its help', async () => {
+  it('prints its version and its help, and names its commands in errors as they can be typed', async () => {
     assert.match((await run(['--version'])).out, /^\d+\.\d+\.\d+\n$/);
     for (const args of [['--help'], ['serve', '--help'], ['register-user', '--help'], ['config', '--help']]) {
       const { code, out } = await run(args);
@@ -113,8 +113,14 @@ describe('hearth', () => {
       assert.match(out, /Usage: hearth/);
     }
     assert.equal((await run(['nonsense'])).code, 1);
-    assert.match((await run(['register-user', '--nonsense'])).err, /see hearth register-user --help/);
-    assert.match((await run(['config', 'check', '--nonsense'])).err, /see hearth config check --help/);
+    assert.match(
+      (await run(['register-user', '--nonsense'])).err,
+      /see npm run hearth -- register-user --help/,
+    );
+    assert.match(
+      (await run(['config', 'check', '--nonsense'])).err,
+      /see npm run hearth -- config check --help/,
+    );
   });
 
   it('ends without an error message and with its own exit code when its output pipe is closed', async () => {
@@ -180,7 +186,7 @@ describe('hearth doctor', () => {
       run(['doctor', ...files, '--strict', '--json']),
     ]);
     assert.equal(plain.code, 0, plain.err);
-    assert.match(plain.out, /! No server answers at .*\n {6}→ hearth serve -c /);
+    assert.match(plain.out, /! No server answers at .*\n {6}→ npm run hearth -- serve -c /);
     assert.equal(strict.code, 1, strict.err);
     assert.equal(JSON.parse(strict.out).errors, 0);
     writeFileSync(overrideFile, 'listeners: 1\n');

@@ -33,7 +33,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
         assert.equal(
           login.out,
-          `Logged in at ${subject.server.baseUrl}/ as @admin:test. To end this: hearth logout\n`,
+          `Logged in at ${subject.server.baseUrl}/ as @admin:test. To end this: npm run hearth -- logout\n`,
         );
         const [stored] = Object.values(
           JSON.parse(readFileSync(join(other, 'hearth', 'logins.json'), 'utf8')),
@@ -67,7 +67,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.match(await as('admin', 'wrong'), /^the login failed: /);
         assert.match(
           await as('ann', 'correct horse'),
-          /@ann:test is not a server administrator\. .*hearth user admin @ann:test/,
+          /@ann:test is not a server administrator\. .*npm run hearth -- user admin @ann:test/,
         );
         const { devices } = await request('GET', `${clientApi}/devices`);
         assert.equal((devices as unknown[]).length, 1);
@@ -115,7 +115,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
         assert.match((await run(other, 'user', 'show', 'ann')).out, /@ann:test/);
         const wrong = await fails('user', 'list', '--token-file', file('token', 'nonsense'));
-        assert.match(wrong, /not valid any more: call hearth login again/);
+        assert.match(wrong, /not valid any more: call npm run hearth -- login again/);
         const notAdmin = await fails('user', 'list', '--token-file', file('token', subject.ann.token));
         assert.match(notAdmin, /needs the login of a server administrator/);
       });
@@ -130,7 +130,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         const closed = 'http://127.0.0.1:1';
         assert.match(
           await fails('user', 'list', '--server', closed),
-          /there is no login at http:\/\/127\.0\.0\.1:1: call hearth login/,
+          /there is no login at http:\/\/127\.0\.0\.1:1: call npm run hearth -- login/,
         );
         const token = file('token', subject.adminToken);
         assert.match(

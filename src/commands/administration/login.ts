@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { ownCommand } from '../../kernel/process/index.ts';
 import { type AdminApi, adminApiAt, reasonOf } from '../admin-api.ts';
 import { CommandFailure } from '../failure.ts';
 import { printable } from '../printable.ts';
@@ -31,7 +32,7 @@ export async function login(flags: LoginFlags): Promise<void> {
     await endSession(adminApiAt(server, previous.accessToken)).catch(() => undefined);
   }
   flags.context.stdout.write(
-    `Logged in at ${server.address} as ${printable(stored.userId)}. To end this: hearth logout\n`,
+    `Logged in at ${server.address} as ${printable(stored.userId)}. To end this: ${ownCommand} logout\n`,
   );
 }
 
@@ -113,6 +114,6 @@ async function requireAdministrator(api: AdminApi, userId: string): Promise<void
 function notAdministrator(userId: string): CommandFailure {
   const name = printable(userId);
   return new CommandFailure(
-    `${name} is not a server administrator. Another administrator can change that with hearth user admin ${name}; the first one is made by hearth register-user --admin`,
+    `${name} is not a server administrator. Another administrator can change that with ${ownCommand} user admin ${name}; the first one is made by ${ownCommand} register-user --admin`,
   );
 }

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { ownCommand } from '../../kernel/process/index.ts';
 import type { CommandContext } from '../command-context.ts';
 import type { LoginFlags } from './login.ts';
 import type { DeleteMediaFlags, MediaSelection } from './media-commands.ts';
@@ -17,7 +18,7 @@ export interface ProgramTools {
 
 const addressHelp = `
 The server is the first listener of the configuration (-c), or --server, or the only one with a login. The first command at a
-terminal asks for the name and the password of an administrator, and stores the login; see hearth login.`;
+terminal asks for the name and the password of an administrator, and stores the login; see ${ownCommand} login --help.`;
 
 /** Adds the commands that use the admin API of a running server. @param media the group of commands about media */
 export function addAdministration(program: Command, media: Command, tools: ProgramTools): void {

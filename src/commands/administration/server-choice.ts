@@ -1,3 +1,4 @@
+import { ownCommand } from '../../kernel/process/index.ts';
 import { type AdminAnswer, type AdminApi, reasonOf } from '../admin-api.ts';
 import type { CommandContext } from '../command-context.ts';
 import { type ConfigFlags, configPaths, readConfiguration } from '../configuration-files.ts';
@@ -42,7 +43,9 @@ export async function userOfToken(api: AdminApi): Promise<string> {
 /** Returns the failure of a request that the server has refused. */
 export function refusalOf(api: AdminApi, answer: AdminAnswer): CommandFailure {
   if (answer.body['errcode'] === 'M_UNKNOWN_TOKEN') {
-    return new CommandFailure(`the login at ${api.address} is not valid any more: call hearth login again`);
+    return new CommandFailure(
+      `the login at ${api.address} is not valid any more: call ${ownCommand} login again`,
+    );
   }
   if (answer.status === 403) {
     return new CommandFailure(`${reasonOf(answer)} (the command needs the login of a server administrator)`);

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { ownCommand } from '../../kernel/process/index.ts';
 import { type AdminApi, type AdminMethod, adminApiAt } from '../admin-api.ts';
 import { CommandFailure } from '../failure.ts';
 import type { ServerAddress } from '../local-server.ts';
@@ -37,7 +38,7 @@ export async function openSession(flags: AdministrationFlags): Promise<Session> 
 async function askForLogin(server: ServerAddress, logins: StoredLogins) {
   if (!process.stdin.isTTY) {
     throw new CommandFailure(
-      `there is no login at ${server.address}: call hearth login${server.certificate ? ' -c CONFIGURATION' : ` --server ${server.address}`} first, or give a file with an access token of an administrator with --token-file`,
+      `there is no login at ${server.address}: call ${ownCommand} login${server.certificate ? ' -c CONFIGURATION' : ` --server ${server.address}`} first, or give a file with an access token of an administrator with --token-file`,
     );
   }
   process.stderr.write(`Log in at ${server.address} as a server administrator.\n`);

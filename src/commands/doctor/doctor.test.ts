@@ -53,7 +53,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         const [missing] = report.findings.filter(({ level }: Finding) => level === 'warning');
         assert.equal(missing.section, 'Backups');
         assert.equal(missing.name, 'backup-none');
-        assert.match(missing.fix, /^hearth backup DIRECTORY -c .*homeserver\.yaml/);
+        assert.match(missing.fix, /^npm run hearth -- backup DIRECTORY -c .*homeserver\.yaml/);
       });
     });
 
@@ -80,7 +80,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           'configuration-error',
           'error',
           /does not exist/,
-          /hearth init/,
+          /npm run hearth -- init/,
         );
         assertFound(
           await findings({ options: { log_config: '/nowhere/log.yaml' } }),
@@ -158,7 +158,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           'server-elsewhere',
           'error',
           /has the database open/,
-          /hearth serve -c/,
+          /hearth -- serve -c/,
         );
         const none = {
           options: {
@@ -217,7 +217,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           'server-stopped',
           'warning',
           /No server answers/,
-          /hearth serve -c .*homeserver\.yaml/,
+          /hearth -- serve -c .*homeserver\.yaml/,
         );
         assertFound(found, 'database-lease', 'ok', /No server has opened/);
         assertFound(found, 'certificate', 'ok', /matrix\.example\.org/);

@@ -91,7 +91,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       it('reports an old backup and a missing file of --backup-mark, and finds backups of hearth backup', async () => {
         const weekAgo = new Date(Date.now() - 8 * day);
         utimesSync(mark(), weekAgo, weekAgo);
-        assertFound(await findings(), 'backup-old', 'warning', /8 days old/, /hearth backup/);
+        assertFound(await findings(), 'backup-old', 'warning', /8 days old/, /npm run hearth -- backup/);
         assertFound(
           await findings({ backupMark: join(subject.folder, 'none') }),
           'backup-mark',

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { ownCommand } from '../../../kernel/process/index.ts';
 import { lastBackup } from '../../backup/last-backup.ts';
 import { type Examination, flagsOf } from '../examination.ts';
 import { error, type Finding, ok, warning } from '../finding.ts';
@@ -14,7 +15,7 @@ const maxDays = 7;
  */
 export function checkBackups(examination: Examination): readonly Finding[] {
   const { backupMark, configuration, clock } = examination;
-  const fix = `hearth backup DIRECTORY${flagsOf(examination)}; if another tool makes backups, name a file that it changes each time: hearth doctor --backup-mark FILE`;
+  const fix = `${ownCommand} backup DIRECTORY${flagsOf(examination)}; if another tool makes backups, name a file that it changes each time: ${ownCommand} doctor --backup-mark FILE`;
   let last = lastBackup(configuration);
   if (backupMark !== undefined) {
     const marked = statSync(backupMark, { throwIfNoEntry: false });

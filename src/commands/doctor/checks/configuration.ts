@@ -8,6 +8,7 @@ import {
   readSourceFiles,
   type SourceNode,
 } from '../../../kernel/config/index.ts';
+import { ownCommand } from '../../../kernel/process/index.ts';
 import { logsToConsole } from '../../logging.ts';
 import { error, type Finding, ok, warning } from '../finding.ts';
 
@@ -46,12 +47,12 @@ function fixOf({ path, at, message }: Problem): string {
   if (message.includes('permission is denied'))
     return 'run this command as the user of the server, or let that user read the file; ls -l shows its owner';
   if (path === '' && message.endsWith('does not exist'))
-    return 'give the path with -c; a new configuration: hearth init -n SERVER_NAME -d DIRECTORY';
+    return `give the path with -c; a new configuration: ${ownCommand} init -n SERVER_NAME -d DIRECTORY`;
   const place = at === undefined ? '' : `change line ${at.line} of ${at.file}; `;
   const option = path.replace(/\[\d+\]/g, '[]');
   return option === ''
-    ? `${place}hearth config docs lists all options`
-    : `${place}to see what is allowed: hearth config explain '${option}'`;
+    ? `${place}${ownCommand} config docs lists all options`
+    : `${place}to see what is allowed: ${ownCommand} config explain '${option}'`;
 }
 
 function readableByOthers(paths: readonly string[]): Finding[] {

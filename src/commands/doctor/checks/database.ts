@@ -8,6 +8,7 @@ import {
   maxConnections,
 } from '../../../kernel/database/index.ts';
 import { silentLogger } from '../../../kernel/observability/index.ts';
+import { ownCommand } from '../../../kernel/process/index.ts';
 import { migrations, stateMigrations } from '../../../slices.ts';
 import { type Examination, flagsOf } from '../examination.ts';
 import { error, type Finding, note, ok, warning } from '../finding.ts';
@@ -39,7 +40,7 @@ async function checkOne(
   try {
     options = databaseOptions(entry);
   } catch (cause) {
-    return [error('database-options', messageOf(cause), "hearth config explain 'database.args'")];
+    return [error('database-options', messageOf(cause), `${ownCommand} config explain 'database.args'`)];
   }
   const place = describeDatabase(options);
   let facts: DatabaseFacts | undefined;
@@ -77,7 +78,11 @@ function moveFindings(place: string, { move }: DatabaseFacts): Finding[] {
   if (move.state === 'restoring') {
     const text = `${place} is incomplete: its restore from ${move.other} was interrupted, and no server starts on it.`;
     return [
-      error('database-incomplete', text, 'hearth restore, with the same directory and flags as before'),
+      error(
+        'database-incomplete',
+        text,
+        `${ownCommand} restore, with the same directory and flags as before`,
+      ),
     ];
   }
   const text = `${place} is incomplete: a move or a split from ${move.other} has not ended, and no server starts on it.`;
@@ -85,7 +90,7 @@ function moveFindings(place: string, { move }: DatabaseFacts): Finding[] {
     error(
       'database-incomplete',
       text,
-      'hearth database move (or split), with the same configurations as before',
+      `${ownCommand} database move (or split), with the same configurations as before`,
     ),
   ];
 }
@@ -115,7 +120,7 @@ function schemaFindings(
       error(
         'database-newer',
         `${place} was migrated by a newer version of Hearth, which applied ${newer.join(', ')}.`,
-        `start that version, or restore a backup from before the update: hearth restore DIRECTORY${flagsOf(examination)}`,
+        `start that version, or restore a backup from before the update: ${ownCommand} restore DIRECTORY${flagsOf(examination)}`,
       ),
     ];
   }
@@ -125,7 +130,7 @@ function schemaFindings(
     note(
       'database-migrations',
       `The next start applies ${missing} ${missing === 1 ? 'migration' : 'migrations'} of the database. Make a backup first: older versions of Hearth cannot open the database afterwards.`,
-      `hearth backup DIRECTORY${flagsOf(examination)}`,
+      `${ownCommand} backup DIRECTORY${flagsOf(examination)}`,
     ),
   ];
 }
@@ -194,7 +199,7 @@ function describeDatabase(options: DatabaseOptions): string {
 function fixOf(options: DatabaseOptions, cause: unknown): string {
   if (options.kind === 'sqlite') {
     const path = resolve(options.path);
-    return `run this command as the user of the server, or let that user read the file: ls -l ${dirname(path)}. If the file is damaged, restore a backup: hearth restore`;
+    return `run this command as the user of the server, or let that user read the file: ls -l ${dirname(path)}. If the file is damaged, restore a backup: ${ownCommand} restore`;
   }
   const { user = 'hearth', database = user, host = 'localhost', port = 5432 } = options;
   const code = String((cause as { code?: unknown }).code ?? '');

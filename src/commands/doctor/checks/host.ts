@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { MiB, maxCacheBytes } from '../../../kernel/caches/index.ts';
 import { databaseOptions, dataStoreEntries } from '../../../kernel/database/index.ts';
+import { ownCommand } from '../../../kernel/process/index.ts';
 import type { Examination } from '../examination.ts';
 import { error, type Finding, ok, warning } from '../finding.ts';
 
@@ -33,7 +34,7 @@ async function disks({ configuration, machine }: Examination): Promise<Finding[]
     findings.push(...writeFindings(label, directory));
     const { free, total, freeInodes } = await machine.space(existingParent(directory));
     const text = `${label} (${directory}): ${size(free)} of ${size(total)} are free`;
-    const fix = `du -xh --max-depth=2 ${directory} | sort -h; then delete or move files, or enlarge the disk. Copies of remote media: hearth media purge-remote --before 30d`;
+    const fix = `du -xh --max-depth=2 ${directory} | sort -h; then delete or move files, or enlarge the disk. Copies of remote media: ${ownCommand} media purge-remote --before 30d`;
     if (free < noSpace)
       findings.push(error('disk-full', `${text}. Without space the server rejects messages.`, fix));
     else if (free < littleSpace) findings.push(warning('disk-space', `${text}.`, fix));

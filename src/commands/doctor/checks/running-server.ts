@@ -1,3 +1,4 @@
+import { ownCommand } from '../../../kernel/process/index.ts';
 import { adminApiAt } from '../../admin-api.ts';
 import { CommandFailure } from '../../failure.ts';
 import { localServer } from '../../local-server.ts';
@@ -57,14 +58,14 @@ function finding(address: string, health: Answer, ready: Answer): Finding {
     return error(
       'listener-foreign',
       `A program that is not Hearth answers at ${address} (status ${health.status}).`,
-      `ss -ltnp shows which one; give the listener another port: hearth config explain 'listeners[].port'`,
+      `ss -ltnp shows which one; give the listener another port: ${ownCommand} config explain 'listeners[].port'`,
     );
   }
   if (ready.status === 503) {
     return warning(
       'server-not-ready',
       `The server at ${address} takes no requests: ${ready.text}.`,
-      'wait, and call hearth doctor again',
+      `wait, and call ${ownCommand} doctor again`,
     );
   }
   return ok('server', `The server at ${address} works.`);
@@ -75,12 +76,12 @@ function notRunning(address: string, examination: Examination, isWritten: boolea
     return error(
       'server-elsewhere',
       `A server has the database open, and none answers at ${address}. It may be starting, run on another machine, or have another configuration.`,
-      `restart it with this configuration: hearth serve${flagsOf(examination)}`,
+      `restart it with this configuration: ${ownCommand} serve${flagsOf(examination)}`,
     );
   }
   return warning(
     'server-stopped',
     `No server answers at ${address}.`,
-    `hearth serve${flagsOf(examination)} (or: systemctl start hearth)`,
+    `${ownCommand} serve${flagsOf(examination)} (or: systemctl start hearth)`,
   );
 }
