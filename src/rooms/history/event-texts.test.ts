@@ -76,6 +76,22 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(long - short >= 8, `${short} and ${long}`);
     });
 
+    it('lets other work run while hundreds of events are prepared as JSON objects', async () => {
+      const clock = fastClock();
+      const fixture = await RoomsUnderTest.open(open, [], { clock });
+      const roomId = await fixture.room(alice);
+      const stored = await fixture.engine.events.getById(await fixture.say(alice, roomId, 'hello'));
+      assert.ok(stored);
+      const clientEvents = new ClientEvents(fixture.engine, clock);
+      const readsFor = (count: number) =>
+        clockReadsDuring(clock, async () => {
+          const events = Array.from({ length: count }, () => ({ stored, membership: 'join' as const }));
+          assert.equal((await clientEvents.render(events, { userId: bob, deviceId: 'D' })).length, count);
+        });
+      const [few, many] = [await readsFor(10), await readsFor(410)];
+      assert.ok(many - few >= 8, `${few} and ${many}`);
+    });
+
     it('renders an event again that is redacted while other events are rendered', async () => {
       const clock = fastClock();
       const fixture = await RoomsUnderTest.open(open, [], { clock });
