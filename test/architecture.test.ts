@@ -79,7 +79,7 @@ const composition = [
   'main.ts',
 ];
 
-/** The only parts that may import a package. */
+/** The only parts that may import a package. Packages without an entry may be imported anywhere. */
 const packageOwners: Readonly<Record<string, readonly string[]>> = {
   '@11ty/nunjucks': ['kernel/templates'],
   aws4fetch: ['media'],
@@ -130,7 +130,7 @@ function importsOf(file: string, text: string): Import[] {
   });
 }
 
-/** Returns the slice of a file, or the file itself where it belongs to the composition. */
+/** Returns the slice of a file; for a file of the composition, the entry of `composition` to which it belongs. */
 const sliceOf = (file: string) => file.split('/', 1)[0]!;
 
 /** Returns the slice of a file; for a file of the kernel, its part of the kernel. */
@@ -164,10 +164,10 @@ describe('architecture', () => {
     assertNone(unassigned, 'every file must be in a slice that `tiers` names');
   });
 
-  it('imports only lower tiers', () => {
+  it('lets a slice import only lower tiers, and the slices of its own tier that `tiers` lists after its name', () => {
     assertNone(
       localImports.filter((found) => !mayImport(found)).map(describeImport),
-      'a slice may import only the tiers below it',
+      'a slice may import only lower tiers, and the slices of its own tier that `tiers` lists after its name',
     );
   });
 
@@ -187,7 +187,7 @@ describe('architecture', () => {
     assert.deepEqual(findCycle(graph), undefined);
   });
 
-  it('has no import cycle between the folders of a folder', () => {
+  it('has no import cycle between folders that have the same parent folder', () => {
     const graph = new Map<string, Set<string>>();
     for (const { from, to } of localImports) {
       const folders = isTest(from) ? undefined : siblingFolders(from, to);
@@ -233,34 +233,37 @@ describe('architecture', () => {
     );
   });
 
-  it('imports each package only in the parts that own it', () => {
+  it('imports each package that `packageOwners` lists only in the parts that it names', () => {
     const offenders = imports.filter(({ from, to, isPackage }) => {
       const allowed = packageOwners[to];
       return (
         isPackage && allowed !== undefined && !isTest(from) && !allowed.some((owner) => isOwner(owner, from))
       );
     });
-    assertNone(offenders.map(describeImport), 'only its owners may import a package');
+    assertNone(
+      offenders.map(describeImport),
+      'only the parts that `packageOwners` names may import the package',
+    );
   });
 
-  it('imports no module with input or output in the protocol', () => {
+  it('lets the slice protocol import only packages that do no input or output', () => {
     const pure = new Set(['node:buffer', 'node:crypto', 're2js']);
     const offenders = imports.filter(
       ({ from, to, isPackage }) =>
         sliceOf(from) === 'protocol' && !isTest(from) && isPackage && !pure.has(to),
     );
-    assertNone(offenders.map(describeImport), 'the protocol must be pure');
+    assertNone(offenders.map(describeImport), 'the slice protocol must do no input or output');
   });
 
   it('lists each migration, each manifest and each section of options once', () => {
-    // A database for state groups alone has some of the migrations of other databases, and migrations of its own.
+    // `stateMigrations` are for a separate database of state groups: some are also in `migrations`, others are not.
     const applied = [...new Set([...migrations, ...stateMigrations].map(({ name }) => name))].sort();
     const declared = [...sources].flatMap(([file, text]) =>
       isTest(file)
         ? []
         : [...text.matchAll(/\bname: '([a-z0-9-]+\/\d{4}-[a-z0-9-]+)'/g)].map(([, name]) => name!),
     );
-    assert.deepEqual(declared.sort(), applied, 'the manifest of its slice must contain each migration');
+    assert.deepEqual(declared.sort(), applied, 'each migration must be in the manifest of its slice');
     const listedSlices = slices.map(({ name }) => name);
     const manifests = files.filter((file) => /^[a-z0-9-]+\/manifest\.ts$/.test(file)).map(sliceOf);
     assert.deepEqual(manifests.toSorted(), listedSlices.toSorted(), 'slices.ts must list each manifest');
@@ -274,11 +277,13 @@ describe('architecture', () => {
     };
     assertNone(
       sections.filter((file) => !listed(file)),
-      'the manifest of its slice, or configuration.ts for the kernel, must list each section of options',
+      'each section of options must be in the manifest of its slice, or in configuration.ts if it belongs to the kernel',
     );
   });
 
-  it('gives slices what they need at construction, except modules: their API offers services of slices that call modules', () => {
+  // The slice modules is opened before the slices that call modules. Its API offers services of these slices, which it
+  // therefore receives later.
+  it('gives each slice except modules everything that it needs when it is opened', () => {
     const calls = openingSources.filter(
       ([file, text]) =>
         /\.(register|attach|supply)\w*\(/.test(withoutComments(text)) && file !== 'composition/modules.ts',
@@ -289,7 +294,7 @@ describe('architecture', () => {
     );
   });
 
-  it('has no interface with more than 11 fields in the composition, inherited fields included, except the kernel', () => {
+  it('has in the composition no interface with more than 11 own and inherited fields, except in composition/kernel.ts', () => {
     const interfaces = openingSources.flatMap(([file, text]) => interfacesIn(file, text));
     const fieldsOf = ({ file, fields, parents }: FoundInterface): number =>
       parents.reduce((sum, parent) => {
@@ -316,11 +321,12 @@ function mayImport({ from, to }: Import): boolean {
 }
 
 /**
- * Whether a file may import another one. Tests may import any file, and the files of a slice, of the kernel and of the
- * protocol may import each other; from outside, only `index.ts` may be imported. `slices.ts` imports the `manifest.ts`
- * of each slice, so that commands that only read options do not load the slices; `configuration.ts` imports the
- * `config.ts` of parts of the kernel; `src/configuration/` may also import files of `kernel/config` that a running
- * server does not load.
+ * Whether an import follows the rule that only the `index.ts` of another slice, or of a part of the kernel, may be
+ * imported. Tests may import any file. Files of the same slice may import each other, also files of different parts of
+ * the kernel. There are three exceptions:
+ * - `slices.ts` imports the `manifest.ts` of each slice, so that commands that only read options do not load the slices;
+ * - `configuration.ts` imports the `config.ts` of parts of the kernel;
+ * - `src/configuration/` imports files of `kernel/config` that a running server does not load.
  */
 function isThroughIndex({ from, to }: Import): boolean {
   if (isTest(from) || sliceOf(from) === sliceOf(to) || composition.includes(sliceOf(to))) return true;
@@ -352,8 +358,8 @@ function interfacesIn(file: string, text: string): FoundInterface[] {
 }
 
 /**
- * Returns the folders of the two files that are next to each other in the deepest folder that contains both files;
- * `undefined` when one of the files is directly in that folder.
+ * Returns a folder above each of two files; both folders have the same parent, the deepest folder that contains both
+ * files. Returns `undefined` when one of the files is directly in that parent.
  */
 function siblingFolders(file: string, otherFile: string): readonly [string, string] | undefined {
   const [names, otherNames] = [file.split('/').slice(0, -1), otherFile.split('/').slice(0, -1)];

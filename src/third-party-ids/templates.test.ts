@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { EmailOptions } from '../mail/index.ts';
 import { parametersOf, ServerWithMail } from './test/server-with-mail.ts';
 
-/** The purposes of mails, with which the names of their options begin, and the paths at which clients request the mails. */
+/**
+ * Each purpose of a mail, and the path at which clients request the mail. The names of the options for the mail begin
+ * with its purpose.
+ */
 const purposes = [
   ['registration', 'register'],
   ['password_reset', 'account/password'],
@@ -24,8 +27,12 @@ describe('templates of mails and of the pages to which they lead', () => {
     rmSync(folder, { recursive: true, force: true });
   });
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
-  const start = async (email: Partial<EmailOptions>, more: object = {}) => {
-    fixture = await ServerWithMail.start('sqlite', more, { email });
+  const start = async (
+    email: Partial<EmailOptions>,
+    { accounts = {}, customFolder = null }: { accounts?: object; customFolder?: string | null } = {},
+  ) => {
+    const mail = { templates: { custom_template_directory: customFolder } };
+    fixture = await ServerWithMail.start('sqlite', accounts, { email, mail });
     await fixture.addAddress(await fixture.server.register('anna'), 'anna@example.org');
   };
   /** The address for which a mail is sent. */
@@ -45,15 +52,16 @@ describe('templates of mails and of the pages to which they lead', () => {
     assert.match(content.text ?? '', /^Matrix: https:/);
   });
 
-  it('templates of mails have the names in the options, also in the folder of the older option template_dir [option: email.template_dir, email.registration_template_html, email.registration_template_text, email.password_reset_template_html, email.password_reset_template_text, email.add_threepid_template_html, email.add_threepid_template_text]', async () => {
+  it('options set the file names of the templates of mails, in custom_template_directory and in the older option template_dir [option: email.template_dir, email.registration_template_html, email.registration_template_text, email.password_reset_template_html, email.password_reset_template_text, email.add_threepid_template_html, email.add_threepid_template_text]', async () => {
     const names: Record<string, string> = {};
+    mkdirSync(join(folder, 'older'));
     for (const [purpose] of purposes) {
       names[`${purpose}_template_html`] = `own_${purpose}.html`;
       names[`${purpose}_template_text`] = `own_${purpose}.txt`;
       write(`own_${purpose}.html`, `<i>${purpose}</i> {{ link }}`);
-      write(`own_${purpose}.txt`, `text of ${purpose} {{ link }}`);
+      write(`older/own_${purpose}.txt`, `text of ${purpose} {{ link }}`);
     }
-    await start({ template_dir: folder, ...names });
+    await start({ template_dir: join(folder, 'older'), ...names }, { customFolder: folder });
     for (const [purpose, path] of purposes) {
       await fixture.receiveLink(path, addressFor(purpose));
       const { content } = fixture.mailServer.received.at(-1)!;
@@ -82,9 +90,10 @@ describe('templates of mails and of the pages to which they lead', () => {
     }
   });
 
-  it('the mail to a used address names to its owner the account and the client [option: email.already_in_use_template_html, email.already_in_use_template_text, email.client_base_url]', async () => {
-    const hidden = { request_token_inhibit_3pid_errors: true };
-    await start({ client_base_url: 'https://client.example.org/?a=b&c=d' }, hidden);
+  it('the mail to an address that belongs to an account names the server and the client [option: email.already_in_use_template_html, email.already_in_use_template_text, email.client_base_url]', async () => {
+    // The owner receives the mail only where responses do not tell whether the address belongs to an account.
+    const accounts = { request_token_inhibit_3pid_errors: true };
+    await start({ client_base_url: 'https://client.example.org/?a=b&c=d' }, { accounts });
     const before = fixture.mailServer.received.length;
     await fixture.requestMail('register', 'anna@example.org');
     const { content } = await fixture.mailServer.mail(before);
@@ -93,11 +102,15 @@ describe('templates of mails and of the pages to which they lead', () => {
       /<a class="button" href="https:\/\/client\.example\.org\/\?a=b&amp;c=d">/,
     );
     assert.match(content.text ?? '', / {4}https:\/\/client\.example\.org\/\?a=b&c=d\n/);
+    for (const text of [content.html, content.text]) {
+      assert.match(text ?? '', /The address belongs to an account there already/);
+      assert.match(text ?? '', /for an account on\s+(<strong>)?test\b/);
+    }
     await fixture.stop();
     write('own.html', 'own HTML');
     write('own.txt', 'own text');
     const names = { already_in_use_template_html: 'own.html', already_in_use_template_text: 'own.txt' };
-    await start({ template_dir: folder, ...names }, hidden);
+    await start({ template_dir: folder, ...names }, { accounts });
     await fixture.requestMail('register', 'anna@example.org');
     const own = (await fixture.mailServer.mail(1)).content;
     assert.deepEqual([own.html?.trim(), own.text?.trim()], ['own HTML', 'own text']);

@@ -19,10 +19,11 @@ export interface TurnCredentials {
 }
 
 /**
- * Returns credentials for a user: computed from the secret that is shared with the TURN servers, or else the
- * configured user name and password; `undefined` when neither is configured. Source: "A REST API For Access To TURN Services"
- * (Internet draft).
+ * Returns credentials for a user. They are computed from the secret that is shared with the TURN servers; without a
+ * secret, they are the configured user name and password. Source: "A REST API For Access To TURN Services" (Internet
+ * draft).
  * @param now milliseconds since the epoch
+ * @returns `undefined` without `turn_uris`, and when neither a secret nor a user name with password is configured
  */
 export function turnCredentials(
   options: TurnOptions,

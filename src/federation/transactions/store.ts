@@ -36,18 +36,24 @@ export async function deleteTransactionsBefore(
   await writer.deleteFrom('received_transactions').where('received_ts', '<', before).execute();
 }
 
-/** Deletes all but the newest `limit` transactions. */
+/**
+ * Deletes the oldest transactions, so that at most `limit` remain. Transactions that were received in the same
+ * millisecond are deleted together.
+ */
 export async function deleteOldestTransactions(
   writer: Writer<TransactionTables>,
   limit: number,
 ): Promise<void> {
-  const oldest = await writer
+  const newestToDelete = await writer
     .selectFrom('received_transactions')
     .select('received_ts')
     .orderBy('received_ts', 'desc')
     .offset(limit)
     .limit(1)
     .executeTakeFirst();
-  if (!oldest) return;
-  await writer.deleteFrom('received_transactions').where('received_ts', '<=', oldest.received_ts).execute();
+  if (!newestToDelete) return;
+  await writer
+    .deleteFrom('received_transactions')
+    .where('received_ts', '<=', newestToDelete.received_ts)
+    .execute();
 }

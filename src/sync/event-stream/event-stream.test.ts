@@ -115,7 +115,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('GET /initialSync and GET /events', () => {
-    it('GET /initialSync returns all rooms of a user, and GET /events then returns new events of joined rooms', async () => {
+    it('GET /initialSync returns the rooms of a user, left rooms only with archived=true, and GET /events then returns new events of joined rooms', async () => {
       const [cleo, dora] = [
         await TestClient.register(server, 'cleo'),
         await TestClient.register(server, 'dora'),
@@ -233,7 +233,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('GET /initialSync and GET /rooms/{roomId}/initialSync answer 400 M_INVALID_PARAM to negative and non-numeric limits, and always return the start of messages', async () => {
+    it('GET /initialSync and GET /rooms/{roomId}/initialSync answer 400 M_INVALID_PARAM to limits that are negative or no integers, and return the token messages.start with every valid limit', async () => {
       const room = await anna.createRoom();
       for (const path of ['/initialSync', `/rooms/${enc(room)}/initialSync`]) {
         for (const limit of ['-1', 'many', '1.5']) {
@@ -242,9 +242,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         }
       }
       for (const limit of [0, 1, 100]) {
-        const { messages } = await roomInfo(anna, room, limit);
-        assert.equal(messages!.chunk.length > 0, limit > 0);
-        assert.equal(typeof messages!.start, 'string', `limit ${limit}`);
+        const all = await anna.do('GET', '/initialSync', undefined, { limit });
+        const inAll = (all['rooms'] as RoomInfoJson[]).find(({ room_id: id }) => id === room);
+        for (const { messages } of [inAll!, await roomInfo(anna, room, limit)]) {
+          assert.equal(messages!.chunk.length > 0, limit > 0, `limit ${limit}`);
+          assert.equal(typeof messages!.start, 'string', `limit ${limit}`);
+        }
       }
     });
 

@@ -10,14 +10,16 @@ export interface WorkerOptions {
 
 /** One step of a request to a worker. */
 export type Operation =
+  /** `undo` rolls back to the savepoint and releases it. `forget-statements` drops the prepared statements. */
   | { readonly kind: 'begin' | 'commit' | 'savepoint' | 'release' | 'undo' | 'forget-statements' }
   /** One statement; in a writer, it runs inside a savepoint. */
   | { readonly kind: 'query'; readonly sql: string; readonly parameters: readonly unknown[] }
-  /** Statements that take effect together or not at all, with their own savepoint. */
+  /** Statements that take effect together or not at all. */
   | { readonly kind: 'batch'; readonly statements: readonly Statement[] };
 
 /**
- * Operations run in order. When an operation other than a query or a batch fails, the operations after it are skipped.
+ * Operations run in order. When an operation that controls the transaction fails (`begin`, `commit`, `savepoint`,
+ * `release`, `undo`), the operations after it are skipped: each has the same error as its result.
  */
 export interface Request {
   readonly id: number;
@@ -26,6 +28,7 @@ export interface Request {
 
 /** The result of one operation. Operations without a result have neither member. */
 export interface Result {
+  /** The result of a query: its rows, or the number of rows that it changed. */
   readonly table?: Table;
   readonly error?: PlainError;
 }
@@ -42,10 +45,10 @@ export interface Response {
  */
 export type ToWorker = { readonly open: WorkerOptions } | Request | 'close';
 
-/** Messages of a worker. A worker that cannot open its connection ends without a message. */
+/** Messages from a worker to the thread that started it. A worker that cannot open its connection ends without a message. */
 export type ToWorkerClient = Response | 'closed';
 
-/** Runs operations: a worker thread, from the view of the calling thread. */
+/** The handle of a worker thread, with which the calling thread sends operations to it. */
 export interface Executor {
   /** Runs the operations in order and resolves with a result for each. */
   send(operations: readonly Operation[]): Promise<readonly Result[]>;
