@@ -92,7 +92,7 @@ function addMedia(program: Command): Command {
   const media = addCommand(program, 'media').description('Manage stored media.');
   withConfig(addCommand(media, 'move'))
     .description('Store the media of this machine at the storage providers, and delete it here.')
-    .option('--keep', 'leave the files on this machine, too')
+    .option('--keep', 'do not delete the files on this machine')
     .addHelpText(
       'after',
       `

@@ -81,7 +81,7 @@ export const directorySection = section({
       object({
         enabled: option(boolean(), {
           description:
-            'Collects statistics of rooms and users. Without them some features may not work well, for instance the list of public rooms.',
+            'Collects statistics of rooms. Without them the list of public rooms is empty, and the list of rooms of the admin API is not updated.',
           default: true,
         }),
       }),

@@ -20,11 +20,11 @@ const component = (name: string) =>
 
 const blockedUrl = object({
   username: component('user name'),
-  netloc: component('host with its port'),
+  netloc: component('host and port'),
   scheme: component('scheme'),
   path: component('path'),
   password: component('password'),
-  hostname: component('host without its port'),
+  hostname: component('host (without the port)'),
   port: component('port'),
   query: component('query'),
 });

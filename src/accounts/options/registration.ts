@@ -55,7 +55,8 @@ export const registrationOptions = {
     },
   ),
   enable_3pid_lookup: option(boolean(), {
-    description: 'Lets users look up others by mail address or phone number on identity servers.',
+    description:
+      'Lets users invite others by mail address or phone number, which the server looks up at an identity server.',
     default: true,
   }),
   registration_requires_token: option(boolean(), {

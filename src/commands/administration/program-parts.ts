@@ -17,8 +17,9 @@ export interface ProgramTools {
 }
 
 const addressHelp = `
-The server is the first listener of the configuration (-c), or --server, or the only one with a login. The first command at a
-terminal asks for the name and the password of an administrator, and stores the login; see ${ownCommand} login --help.`;
+The server is that of --server; without it, that of the configuration (-c); without a configuration, the only one with a stored
+login. Without a login, a command at a terminal asks for the name and the password of an administrator; see
+${ownCommand} login --help.`;
 
 /** Adds the commands that use the admin API of a running server. @param media the group of commands about media */
 export function addAdministration(program: Command, media: Command, tools: ProgramTools): void {
@@ -95,7 +96,7 @@ function addUsers(program: Command, tools: ProgramTools): void {
   add(userCommand, 'deactivate', tools)
     .description('End an account: the user cannot log in again, and leaves all rooms.')
     .argument(...userArgument)
-    .option('--erase', 'hide its messages from users who join rooms later')
+    .option('--erase', 'show redacted messages of the user to users who join rooms later')
     .option(...yes)
     .action(async (name: string, flags: AdministrationFlags & { erase?: boolean }) =>
       (await load()).deactivateUser(name, flags),
@@ -187,11 +188,13 @@ function addRooms(program: Command, tools: ProgramTools): void {
     .description('Delete old messages of a room on this server.')
     .argument(...roomArgument)
     .requiredOption('--before <time>', 'a date (2026-11-23), an age (30d), or the id of an event ($…)')
-    .option('--delete-local', 'messages of local users, too; other servers may not have them')
+    .option('--delete-local', 'delete messages of local users, too, which other servers may not have')
     .option(...yes)
     .action(async (room: string, flags: PurgeHistoryFlags) => (await load()).purgeHistory(room, flags));
   add(roomCommand, 'make-admin', tools)
-    .description('Grant a user, by default yourself, all rights in a room. A local member must have them.')
+    .description(
+      'Give a user, by default yourself, the highest power level that a local member of the room has.',
+    )
     .argument(...roomArgument)
     .argument('[user]', 'ann, or @ann:example.org')
     .action(async (room: string, user: string | undefined, flags: AdministrationFlags) =>
@@ -212,7 +215,7 @@ function addMedia(media: Command, tools: ProgramTools): void {
     .description('Keep files from being downloaded: given ones, or all of a user or a room.')
     .argument(`[${mediaArgument[0]}...]`, mediaArgument[1])
     .option('--user <user>', 'everything that the user has uploaded')
-    .option('--room <room>', 'everything that was sent in the room')
+    .option('--room <room>', 'all files to which the events of the room link')
     .action(async (uris: string[], flags: MediaSelection) => (await load()).quarantineMedia(uris, flags));
   add(media, 'unquarantine', tools)
     .description('Undo quarantine.')
@@ -248,12 +251,12 @@ function addTokens(program: Command, tools: ProgramTools): void {
   const load = () => import('./token-commands.ts');
   const limits = (command: Command) =>
     command
-      .option('--uses <number>', 'how many accounts it registers, or any')
+      .option('--uses <number>', 'how many accounts it can register, or any for no limit')
       .option('--expires <time>', 'a date (2026-11-23), a duration from now (7d), or never');
   add(tokenCommand, 'list', tools)
     .description('List tokens.')
-    .option('--valid', 'those that can be used')
-    .option('--invalid', 'those that are used up or have expired')
+    .option('--valid', 'only tokens that can be used')
+    .option('--invalid', 'only tokens that are used up or have expired')
     .action(async (flags: AdministrationFlags & { valid?: boolean; invalid?: boolean }) =>
       (await load()).listTokens(flags),
     );

@@ -3,7 +3,8 @@ import { boolean, number, object, option, string } from '../../kernel/config/ind
 /** Options of invites, joins and leaves. */
 export const membershipOptions = {
   block_non_admin_invites: option(boolean(), {
-    description: 'Refuses invites to local users, except by administrators of this server.',
+    description:
+      'Refuses invites of local users, also by users of other servers, and invites of mail addresses and phone numbers, except by administrators of this server.',
     default: false,
   }),
   include_profile_data_on_invite: option(boolean(), {

@@ -16,15 +16,15 @@ import { attributeRequirements, descriptionOptions } from './provider.ts';
 const path = () => string({ minLength: 1 });
 
 const remoteMetadata = openObject({
-  url: option(string({ minLength: 1 }), { description: 'The URL.', required: true }),
+  url: option(string({ minLength: 1 }), { description: 'The URL of metadata.', required: true }),
 });
 
 const serviceProvider = openObject({
   metadata: option(
     openObject({
-      local: option(list(path()), { description: 'Files.', default: [] }),
+      local: option(list(path()), { description: 'Files with metadata.', default: [] }),
       remote: option(list(eitherOf(string({ minLength: 1 }), remoteMetadata)), {
-        description: 'URLs, as texts or as mappings with `url`.',
+        description: 'URLs of metadata, as texts or as mappings with `url`.',
         default: [],
       }),
     }),

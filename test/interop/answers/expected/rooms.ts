@@ -57,7 +57,7 @@ export const rooms: readonly ExpectedDifference[] = [
     requests: ['anna GET /rooms/{private}/state', 'anna GET /capabilities'],
     at: ['*room_version', '*.content.creator', '*.m.room_versions.default'],
     what: 'The default room version is 10, not 11',
-    reason: 'Requirement document (`default_room_version`)',
+    reason: 'Interface document (`default_room_version`)',
   },
   {
     requests: ['anna GET /rooms/{upgraded}/state'],

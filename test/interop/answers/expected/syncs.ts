@@ -26,7 +26,7 @@ export const syncs: readonly ExpectedDifference[] = [
   {
     requests: ['* GET /sync?*'],
     at: ['body.presence', 'body.presence.events.*'],
-    what: 'Changes of presence are noticed a little earlier or later; `last_active_ago` needs a sync or a change of presence',
+    what: 'Changes of presence are noticed a little earlier or later, and times of the last activity differ',
     reason: 'The specification leaves the timing open (decision 0021)',
   },
   {
