@@ -2,8 +2,8 @@
 export type TextMatcher = (text: string) => boolean;
 
 /**
- * Returns a matcher for an include list and an exclude list, which takes precedence;
- * `undefined` when everything matches.
+ * Returns a matcher for an include list and an exclude list; `undefined` when everything matches. The exclude list
+ * takes precedence.
  */
 export function allowedBy(
   included: readonly string[] | undefined,
@@ -22,7 +22,7 @@ export function anyOf(list: readonly string[]): TextMatcher {
   return (text) => texts.has(text);
 }
 
-/** Matches texts that match a pattern in the list, in which `*` stands for any characters. */
+/** Matches texts that match a pattern in the list. In a pattern, `*` stands for any characters. */
 export function anyPattern(list: readonly string[]): TextMatcher {
   const isLiteral = anyOf(list.filter((pattern) => !pattern.includes('*')));
   const patterns = list.filter((pattern) => pattern.includes('*')).map(compilePattern);

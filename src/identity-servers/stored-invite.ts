@@ -1,6 +1,8 @@
 import { isJsonObject, type JsonObject } from '../protocol/index.ts';
 
-/** A key with which an identity server proves that the invited person redeems an invite. */
+/**
+ * A public key of an identity server. Its signature proves that the person who redeems an invite is the invited one.
+ */
 export interface InviteKey {
   /** Base64. */
   readonly publicKey: string;

@@ -1,7 +1,7 @@
-/** Number of chunks that a body of any length may arrive in. */
+/** Number of chunks in which any body may arrive, however short it is. */
 const chunksOfAnyBody = 4_096;
 
-/** Minimum average bytes of the chunks beyond this number. Nearly all network packets carry more. */
+/** Minimum average bytes of the chunks beyond `chunksOfAnyBody`. Nearly all network packets carry more. */
 const minBytesPerChunk = 512;
 
 /**

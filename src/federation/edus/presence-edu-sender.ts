@@ -25,7 +25,10 @@ const lifetime = 5 * 60_000;
 /** Maximum number of users in one EDU. */
 const maxInEdu = 50;
 
-/** Maximum number of members of a room for which a server that joins it receives the presence of local members. */
+/**
+ * Maximum number of members of a room. A server that joins a larger room does not receive the presence of local
+ * members.
+ */
 const maxMembers = 1_000;
 
 /** Sends presence of local users to the servers that share rooms with them. Source: server-server API, "Presence". */
@@ -79,7 +82,7 @@ export class PresenceEduSender {
     }
   }
 
-  /** Sends the presence of the local members of a room to a server that has exactly one user in it, who has just joined. */
+  /** Sends the presence of a room's local members to a server whose only user in the room has just joined. */
   async #sendPresentUsers(roomId: string, server: string): Promise<void> {
     const { engine, presence, serverName } = this.#deps;
     const head = await engine.heads.get(roomId);

@@ -23,15 +23,15 @@ export interface NotaryDeps {
 const maxConcurrentServers = 10;
 
 /**
- * Maximum number of servers to which one query may cause requests, because a request to a server that does not exist
- * takes 3 ms of CPU. For the other servers, the stored keys are returned.
+ * Maximum number of servers that one query may cause requests to: a request to a server that does not exist takes 3 ms
+ * of CPU. For further servers, only the stored keys are returned.
  */
 const maxRequestedServers = 40;
 
 /** Milliseconds after which a query begins no further request. */
 const maxRequestTime = 15_000;
 
-/** Servers whose responses are read at the same time, for one answer. */
+/** Number of servers whose stored responses are read at the same time, for one answer. */
 const serversPerRead = 8;
 
 /** Maximum bytes of one answer; a thousand servers have about 1 MiB. Further responses are left out. */
@@ -55,9 +55,9 @@ export class Notary {
   }
 
   /**
-   * Requests keys from the servers whose stored keys do not meet the criteria, from at most `maxRequestedServers` of them.
+   * Requests keys from servers whose stored keys do not meet the criteria: from at most `maxRequestedServers` servers.
    * @param signal prevents further requests; requests that have begun are not stopped
-   * @param mayRequest is called before each request, and permits it
+   * @param mayRequest called before each request; returns whether it may be sent
    */
   async refresh(
     criteria: readonly KeyCriteria[],

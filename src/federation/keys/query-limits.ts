@@ -3,18 +3,19 @@ import { addressKey, RateLimiter } from '../../kernel/rate-limits/index.ts';
 import { limitExceeded } from '../../protocol/index.ts';
 
 /**
- * Servers whose keys one client address may query: enough for the members of some large rooms at once, after a server
- * has joined them.
+ * Rate limit of the servers whose keys one client address may query. A server that has just joined some large rooms can
+ * query the keys of all their servers at once.
  */
 const serversOfAddress = { per_second: 2, burst_count: 10_000 };
 
 /**
- * Requests to other servers that the queries of one client address may cause, because the stored keys do not suffice.
- * The rate is low: anyone may invent names of servers, and the responses of such servers are stored, too.
+ * Rate limit of the requests to other servers that the queries of one client address may cause. A query causes requests
+ * when the stored keys do not suffice. The rate is low: anyone may invent names of servers, and the responses of such
+ * servers are stored, too.
  */
 const requestsOfAddress = { per_second: 0.5, burst_count: 400 };
 
-/** Requests to other servers that the queries of all addresses together may cause. */
+/** Rate limit of the requests to other servers that the queries of all addresses together may cause. */
 const requestsOfAll = { per_second: 10, burst_count: 2_000 };
 
 /** Maximum number of answers that are sent to one client address at the same time. */
@@ -23,7 +24,9 @@ const maxAnswersOfAddress = 8;
 /** Maximum number of answers that are sent to all addresses at the same time: each answer has up to 1 MiB in memory. */
 const maxAnswers = 64;
 
-/** Milliseconds after which a query may be repeated that was refused because too many answers were being sent. */
+/**
+ * Milliseconds after which a client may repeat a query. The query was refused because too many answers were being sent.
+ */
 const retryAfter = 1_000;
 
 /**

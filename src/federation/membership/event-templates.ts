@@ -79,8 +79,8 @@ function checkVersion({ version }: RoomHead, versions: readonly string[] | undef
 }
 
 /**
- * Returns the join content by which a local user authorises a join to a restricted room; empty when no
- * authorisation is needed. The authorization rules decide whether the user may join.
+ * Returns what the content of a join to a restricted room must contain: the local user who authorises the join, or
+ * nothing when no authorisation is needed. The authorization rules decide whether the user may join.
  * Source: server-server API, "Restricted rooms".
  * @throws MatrixError M_FORBIDDEN, M_UNABLE_TO_AUTHORISE_JOIN, M_UNABLE_TO_GRANT_JOIN
  */

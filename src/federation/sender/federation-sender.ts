@@ -79,7 +79,10 @@ export class FederationSender {
   #fannedOut: number;
   /** Stream position up to which events are delivered or recorded in the database. */
   #settled: number;
-  /** Stream positions delivered before the last stop, beyond the follower's starting point. */
+  /**
+   * Stream positions up to which events were delivered before the last stop, by destination. Only positions after the
+   * follower's starting point.
+   */
   #delivered: ReadonlyMap<string, number> = new Map();
 
   constructor(deps: FederationSenderDeps) {

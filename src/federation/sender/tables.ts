@@ -28,7 +28,7 @@ export interface SenderTables {
   /** Stream positions delivered to each destination. */
   destination_positions: {
     destination: string;
-    /** Position of the newest event on the stream of rooms that was delivered in order. */
+    /** Position on the stream of rooms: the newest event that was delivered in order. */
     stream: number;
     /** When a transaction was last acknowledged, in milliseconds since the epoch. */
     sent_ts: number;

@@ -50,7 +50,7 @@ export class Autotuning {
   /**
    * Drops entries from `caches` while memory use is too high.
    * @param use bytes in use
-   * @param now milliseconds, on the clock by which caches record when entries were used
+   * @param now milliseconds of the clock with which caches record the use of entries
    */
   check(use: number, now: number, caches: Iterable<Shrinkable>): void {
     if (use > this.#maxUse) this.#isEvicting = true;

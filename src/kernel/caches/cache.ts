@@ -18,7 +18,7 @@ export interface CacheBounds<K, V> {
    * numbers, booleans, and objects that are in memory for another reason.
    */
   readonly sizeOf?: (value: V, key: K) => number;
-  /** Whether a value must not be used any more: it is removed by a timer, and `get` does not return it. */
+  /** Whether a value has expired. `get` does not return an expired value, and a timer removes it. */
   readonly isExpired?: (value: V) => boolean;
   /** Called for each removed entry, but not when a value is replaced. `isEvicted`: removed by the cache itself. */
   readonly onRemove?: (value: V, key: K, isEvicted: boolean) => void;
@@ -178,7 +178,10 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     if (entry) this.#remove(entry, false);
   }
 
-  /** Removes the entries that `isStale` selects; calls it for all of them. The results of running loads are discarded. */
+  /**
+   * Calls `isStale` for each entry, and removes the entries for which it is true. Discards the results of running
+   * loads.
+   */
   deleteWhere(isStale: (value: V, key: K) => boolean): void {
     this.#loading.forgetAll();
     this.#removeWhere(isStale, false);

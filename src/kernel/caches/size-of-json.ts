@@ -7,10 +7,13 @@ const objectBytes = 56;
 /** Estimated bytes of a member of an object or array besides its value. */
 const memberBytes = 16;
 
-/** Characters up to which a name of a member counts as shared with other objects, which have members of the same name. */
+/** Maximum characters of a member name that counts as shared: other objects have members of the same name. */
 const maxSharedName = 32;
 
-/** Number of members up to which short names count as shared: an object with more is a map, with names of its own. */
+/**
+ * Maximum number of members of an object whose short names count as shared. A larger object is a map with names of its
+ * own.
+ */
 const maxSharedNames = 50;
 
 /** Estimates the bytes of memory of a JSON value. Strings count one byte per character. */

@@ -57,7 +57,7 @@ test('loadConfiguration returns typed values in base units, completed by default
   });
 });
 
-test('loadConfiguration overrides whole top-level options by those of later sources', () => {
+test('loadConfiguration replaces a whole top-level option when a later source sets it', () => {
   const { values } = loadConfiguration(
     [
       { file: 'a.yaml', text: 'server_name: example.org\noven: {mode: grill}\nbake_time: 1h\n' },

@@ -53,7 +53,10 @@ export async function openDatabaseExclusively(
   }
 }
 
-/** Opens a database as `openDatabaseExclusively` does, also one that a move has marked, on which no server may start. */
+/**
+ * Opens a database as `openDatabaseExclusively` does, but also accepts a database that a move has marked. Servers
+ * refuse to start on a marked database.
+ */
 export function openMarkedDatabaseExclusively(
   options: DatabaseOptions,
   environment: DatabaseEnvironment,

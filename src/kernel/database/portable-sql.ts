@@ -2,8 +2,8 @@
 const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|\$\d+|\?/g;
 
 /**
- * Replaces `?` placeholders by those of PostgreSQL: `$1`, `$2`, ... Leaves literals, quoted identifiers and
- * comments unchanged, and SQL with numbered placeholders too.
+ * Replaces the placeholders `?` by the placeholders `$1`, `$2`, ... of PostgreSQL. Leaves literals, quoted identifiers
+ * and comments unchanged. SQL with numbered placeholders stays as it is.
  */
 export function numberPlaceholders(sql: string): string {
   if (!sql.includes('?')) return sql;

@@ -28,15 +28,15 @@ export const reportLimits = {
   timeout: 10_000,
   /** Time that `close` waits until fatal errors are sent. */
   closeTimeout: 3_000,
-  /** Time in which the same error is reported once. */
+  /** Time after a report during which the same error is not reported again. */
   repeated: 60_000,
   /** Maximum number of errors that are remembered as reported. */
   maxRemembered: 200,
 };
 
 /**
- * Sends logged errors to a service that takes Sentry's envelopes, one at a time. Never throws, and never delays other work
- * except for the last report before an exit: while the service fails, a bounded number of events is queued.
+ * Sends logged errors to a service that takes Sentry's envelopes, one at a time. Never throws. Delays no other work;
+ * only an exit waits until the last report is sent. While the service fails, a bounded number of events is queued.
  */
 export class ErrorReports {
   readonly #deps: ErrorReportsDeps;

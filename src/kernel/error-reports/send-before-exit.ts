@@ -13,8 +13,9 @@ const program = `
 `;
 
 /**
- * Sends the report of an error that ends this process. A child process sends it, and this process is blocked until the child
- * has ended, so that no other code runs in a state that may be wrong. Uses no proxy except that of the environment.
+ * Sends the report of an error that ends this process. A child process sends it. This process is blocked until the
+ * child has ended, so that no other code runs in a state that may be wrong. Uses a proxy only if environment variables
+ * name one.
  */
 export function sendBeforeExit(project: SentryProject, envelope: string): void {
   spawnSync(process.execPath, ['-e', program], {

@@ -3,8 +3,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 const tracked = new AsyncLocalStorage<{ isUsed: boolean }>();
 
 /**
- * Marks the current request as one that is permitted because its user is an administrator, so that it is stored in the audit
- * log. Called where a right of administrators outside the admin API decides, not where the user could do the same without it.
+ * Marks the current request as permitted because its user is an administrator. The audit log then contains the request.
+ * Called for requests outside of the admin API, and only where the user could not do the same without the right of an
+ * administrator.
  */
 export function useAdministratorRight(): void {
   const request = tracked.getStore();
@@ -21,8 +22,8 @@ export function trackAdministratorRights<T>(handle: () => T): { result: T; isUse
 }
 
 /**
- * Wraps a check whether a user is an administrator, on which a permission depends: marks the request with
- * `useAdministratorRight` when the user is one.
+ * Wraps a check whether a user is an administrator and therefore has a permission. When the user is one, marks the
+ * request with `useAdministratorRight`.
  */
 export function administratorRight(
   isAdmin: (userId: string) => Promise<boolean>,

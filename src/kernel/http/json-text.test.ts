@@ -6,7 +6,11 @@ import { hasManyEntries, jsonInSlices } from './json-text.ts';
 
 const list = (length: number, element: unknown) => Array.from({ length }, () => element);
 
-/** Writes a value with a clock by which each slice is over at each check. @returns the text, and the number of checks */
+/**
+ * Writes a value. A second passes between two reads of the clock, so that each time slice is over when its end is
+ * checked.
+ * @returns the text, and how often the clock was read
+ */
 async function write(value: unknown) {
   let checks = 0;
   const slices = new TimeSlices({ ...manualClock(), monotonic: () => ++checks * 1_000 });
@@ -38,7 +42,7 @@ describe('JSON texts of long values (jsonInSlices)', () => {
     }
   });
 
-  it('lets other work run between the events of a list, also in a list in an object in a list', async () => {
+  it('lets other work run after each large event of a list that is nested in other lists and objects, but not after each small one', async () => {
     const event = { content: { body: 'x'.repeat(60_000) } };
     const { checks: few } = await write({ chunk: list(40, { content: {} }) });
     const { checks: many } = await write({ rooms: [{ state: list(40, event) }] });

@@ -4,10 +4,13 @@ import { type LongText, TextBuilder } from './long-text.ts';
 /** Minimum number of elements or members of a value that is written in slices. */
 const minEntries = 32;
 
-/** Levels of lists and objects in which long ones are searched for. */
+/** Number of levels of lists and objects that are searched for long lists and objects. */
 const maxDepth = 6;
 
-/** Levels of an entry of a long value in which long lists are searched for: the state of a room, but no content of an event. */
+/**
+ * Number of levels of an entry of a long value that are searched for long lists. They include the state of a room, but
+ * not the content of an event.
+ */
 const maxDepthOfEntries = 2;
 
 /** Characters that are written between two checks of the clock. */
@@ -31,7 +34,10 @@ export function hasManyEntries(value: unknown, depth = maxDepth): boolean {
   return false;
 }
 
-/** Returns a value as JSON text, like `JSON.stringify`, with pauses where due. @param value no `undefined` */
+/**
+ * Returns a value as JSON text, like `JSON.stringify`, and pauses after each time slice.
+ * @param value not `undefined`
+ */
 export async function jsonInSlices(value: unknown, slices: TimeSlices): Promise<string | LongText> {
   const writer = new JsonWriter(slices);
   await writer.write(value, maxDepth);

@@ -57,8 +57,8 @@ export class PendingEdus {
   }
 
   /**
-   * Makes the EDUs in flight pending again, before all newer EDUs, because they did not arrive; an EDU that a newer EDU
-   * replaces is dropped.
+   * Makes the EDUs in flight pending again, because they did not arrive. They come before all newer EDUs. Drops an EDU
+   * that a newer EDU replaces.
    */
   putBack(): void {
     const newer = this.#pending;
@@ -76,7 +76,7 @@ export class PendingEdus {
   }
 
   /**
-   * Removes the oldest EDUs, combines them, and returns at most `limit` EDUs, which are in flight from then on; drops
+   * Removes the oldest EDUs, combines them, and returns at most `limit` EDUs. The returned EDUs are in flight. Drops
    * expired EDUs.
    */
   take(limit: number): Edu[] {

@@ -74,13 +74,13 @@ export class EventFanOut {
     this.#fannedOut = stored.stream;
   }
 
-  /** @returns the event with the states that it has by now */
+  /** Delivers an event. @returns the event; read again if it was stored while the state of the room was partial */
   async #deliver(event: Placed): Promise<StoredEvent> {
     const { engine, deliver } = this.#deps;
     const { roomId } = event.event;
     const head = engine.heads.peek(roomId) ?? (await engine.heads.get(roomId));
     if (!head) return event;
-    // The event was buffered while the state of the room was partial: since then its states were revised.
+    // The event was buffered while the state of the room was partial. Its states have been revised since then.
     const isRevised = event.stream < head.completedAt;
     const stored = isRevised ? ((await engine.events.get(event.nid)) ?? event) : event;
     if (!isPlaced(stored)) return stored;
@@ -93,8 +93,8 @@ export class EventFanOut {
   }
 
   /**
-   * Returns the server of a user whose invite or knock the event ends: it is notified by the event, although
-   * it may not be in the room. Invites themselves are sent by a request of their own.
+   * Returns the server of the user whose invite or knock the event ends. That server receives the event although it may
+   * not be in the room. An invite itself is sent in a separate request.
    */
   async #serverOfEndedInvite(stored: Placed): Promise<string | undefined> {
     const { type, stateKey, content } = stored.event;
@@ -105,7 +105,7 @@ export class EventFanOut {
     return serverOfUser(stateKey);
   }
 
-  /** Whether the event replaces an invite or knock, about which the user's server knows. */
+  /** Whether the event replaces an invite or a knock. The user's server knows about both. */
   async #wasInvitedOrKnocking({ replaces }: Placed): Promise<boolean> {
     const before = replaces === undefined ? undefined : await this.#deps.engine.events.get(replaces);
     const membership = before?.event.content['membership'];

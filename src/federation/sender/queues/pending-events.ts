@@ -67,7 +67,10 @@ export class PendingEvents {
     if (this.#pending.length > maxPending) this.fallBehind();
   }
 
-  /** Records the pending events as missed and drops them from memory, as `add` does with further events until the server has caught up. */
+  /**
+   * Records the pending events as missed and drops them from memory. `add` does the same with each further event until
+   * the server has caught up.
+   */
   fallBehind(): void {
     this.recordMissed();
     this.#behind = true;
@@ -84,8 +87,8 @@ export class PendingEvents {
   }
 
   /**
-   * Returns the newest events of the rooms with events that the server lacks; `undefined` when it has caught up
-   * and the events in memory are next.
+   * Returns the newest events of the rooms in which the server lacks events; `undefined` when it has caught up and the
+   * events in memory are next.
    */
   async catchUp(limit: number): Promise<NextEvents | undefined> {
     const { catchUp, progress } = this.#deps;

@@ -209,8 +209,8 @@ export class ServerQueue {
   }
 
   /**
-   * Handles a refused transaction: smaller transactions find the event or EDU that the server refuses, which is then
-   * dropped. A server that refuses everything is put into backoff.
+   * Handles a refused transaction. Sends smaller transactions until it finds the event or EDU that the server refuses,
+   * and drops that one. Puts a server that refuses everything into backoff.
    */
   async #refused(transaction: Transaction, error: RemoteError, startedAt: number): Promise<void> {
     const { log } = this.#deps;

@@ -3,9 +3,7 @@ import { maxEdus, maxPdus } from './transaction.ts';
 /** Maximum number of events and EDUs in a transaction. */
 const maxItems = maxPdus + maxEdus;
 
-/**
- * Number of consecutive refused transactions with a single item after which the server is put into backoff.
- */
+/** Number of transactions with a single item that a server refuses in a row before it is put into backoff. */
 const maxDropped = 5;
 
 /**

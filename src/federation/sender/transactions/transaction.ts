@@ -17,8 +17,8 @@ export interface DurableEdu {
 }
 
 /**
- * The rooms whose newest events a transaction contains: room nid to the stream position up to which these events bring
- * the destination.
+ * The rooms whose newest events a transaction contains. Maps the nid of a room to a stream position: a destination that
+ * has received these events lacks nothing up to it.
  */
 export type CaughtUp = ReadonlyMap<number, number>;
 

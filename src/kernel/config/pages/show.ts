@@ -56,7 +56,7 @@ function writtenMembers(
 /** Masks the user name and the password of a URL. */
 const withoutUser = (text: string): string => text.replace(/([a-z]:\/\/)[^/?#@\s]+@/gi, `$1${mask}@`);
 
-/** Masks free-form content, in which only the names of members indicate secrets. */
+/** Masks the secrets in free-form content. Only the names of its members show which values are secrets. */
 function masked(name: string, value: unknown): unknown {
   if (secretName.test(name) && !isEmpty(value)) return mask;
   if (Array.isArray(value)) return value.map((item) => masked('', item));

@@ -26,7 +26,7 @@ describe('readSourceFiles', () => {
     return { names: sources.map(({ file }) => basename(file)), first, errors: findings.errors };
   };
 
-  it('reads files in the given order, and those of a directory by name', () => {
+  it('reads files in the given order, and the files of a directory in the order of their names', () => {
     const { names, errors } = read('main.yaml', 'conf.d');
     assert.deepEqual(names, ['main.yaml', '10-b.yaml', '2-a.yml', '20-c.yaml']);
     assert.deepEqual(errors, []);

@@ -3,7 +3,10 @@
  * grams that an index can store. See docs/decisions/0020.
  */
 
-/** A sequence of word characters; `compact` in scripts written without spaces, and for symbols. */
+/**
+ * A sequence of word characters. It is `compact` in scripts that are written without spaces, and when it consists of
+ * symbols.
+ */
 interface Run {
   readonly text: string;
   readonly compact: boolean;
@@ -26,7 +29,10 @@ const runs = new RegExp(
 );
 const accents = /([\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}])\p{Mn}+/gu;
 
-/** Matches ASCII text. Without the rules of Unicode, which it does not need, the same grams take a third of the time. */
+/**
+ * Matches ASCII text. Such text does not need the rules of Unicode: without them, the same grams take a third of the
+ * time.
+ */
 const plain = /^[\0-\x7f]*$/;
 const plainWords = /[a-z0-9]+/g;
 
@@ -86,7 +92,9 @@ export class TextQuery {
     return this.#runs.length === 0;
   }
 
-  /** Whether a text contains all runs: anywhere, or very short ones at the beginning of a word. */
+  /**
+   * Whether a text contains all runs. Very short runs must be at the beginning of a word, other runs may be anywhere.
+   */
   matches(text: string): boolean {
     return this.matchesFolded(foldText(text));
   }

@@ -12,10 +12,13 @@ export interface DatabaseFacts {
    * the database on the other side of the move.
    */
   readonly move?: { readonly state: string; readonly other: string };
-  /** PostgreSQL: the collation version that the database has recorded, and that of the library. Absent when they are equal. */
+  /**
+   * PostgreSQL: the collation versions that the database has recorded and that the library has. Absent when they are
+   * equal.
+   */
   readonly collation?: { readonly recorded: string; readonly actual: string };
   /** PostgreSQL: milliseconds since the epoch by its clock. */
   readonly now?: number;
-  /** PostgreSQL: number of connections that all clients may open, and that are open. */
+  /** PostgreSQL: maximum number of connections of all clients together, and number of open connections. */
   readonly connections?: { readonly maximum: number; readonly open: number };
 }

@@ -82,7 +82,7 @@ function midTransaction(client: ClientBase): boolean {
 
 /** Returns statements that set up a connection; connection poolers reject the settings as connection parameters. */
 function settingsOf(purpose: Purpose, { scanLimit = defaults.scanLimit }: PostgresOptions): string[] {
-  // Parallel workers would take CPU time from other requests, more than the time by which they shorten the scan.
+  // Parallel workers would shorten the scan, but would take even more CPU time from other requests.
   if (purpose === 'scanning')
     return [
       'set default_transaction_read_only = on',

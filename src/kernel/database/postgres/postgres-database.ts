@@ -81,7 +81,7 @@ export class PostgresDatabase implements Database {
       transaction: (work) => this.#transaction(work, latest, this.#idleLimit),
       run: (statement) => this.#runAlone(statement),
       log,
-      // The time of the machine, since the rate of the log concerns its disk.
+      // Uses the machine's clock, because the rate of the log concerns the machine's disk.
       clock: systemClock,
       statistics: this.statistics,
     });

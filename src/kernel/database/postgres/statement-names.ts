@@ -1,4 +1,4 @@
-/** Number of uses from which a statement is prepared. */
+/** A statement is prepared once it has been used this many times. */
 const minUses = 5;
 /** Maximum prepared statements per connection; they take memory of the server. */
 const maxNames = 500;

@@ -15,7 +15,7 @@ import {
 import { FailedWithoutEffect } from './retry.ts';
 import type { Session } from './session.ts';
 
-/** Milliseconds after which a lease expires that is not renewed; a server that starts after a crash waits as long. */
+/** Milliseconds after which a lease expires unless it is renewed. A server that starts after a crash waits as long. */
 const defaultLeaseTime = 6_000;
 
 /** Milliseconds to wait for a running server to stop, for instance during a restart. */
@@ -36,9 +36,9 @@ export interface LeaseOptions {
 }
 
 /**
- * The exclusive right to write to a PostgreSQL database (decision 0131): a row that the server renews. Every transaction
- * that writes checks its epoch, and fails when another server has taken the lease. Uses the system's clock, because
- * other processes wait for the lease to expire.
+ * The exclusive right to write to a PostgreSQL database (decision 0131): a row that the server renews. Every
+ * transaction that writes checks the epoch of the lease, and fails when another server has taken the lease. Uses the
+ * system's clock, because other processes wait for the lease to expire.
  */
 export class WriterLease {
   readonly #pool: ConnectionPool;
@@ -111,8 +111,8 @@ export class WriterLease {
   }
 
   /**
-   * Begins a transaction that can commit only while this server has the lease. Statements may be sent without waiting
-   * for it; COMMIT must wait.
+   * Begins a transaction that can commit only while this server has the lease. The caller may send statements before
+   * this method resolves, but COMMIT only afterwards.
    * @param begin the BEGIN statement
    * @throws LeaseLost when another server has the lease
    */

@@ -27,7 +27,7 @@ function claimElsewhere(path: string, timeout: number) {
   const begun = new Promise((resolve) => child.stdout.once('data', resolve));
   return {
     output: text(child.stdout),
-    /** Waits until the process has tried several times: SQLite sleeps after each. */
+    /** Waits until the process has tried several times: SQLite sleeps after each attempt. */
     async untilWaiting() {
       await begun;
       const before = sleepsOf(child.pid!);

@@ -10,7 +10,7 @@ interface Settle<T> {
   reject(error: unknown): void;
 }
 
-/** Number of rows from which a batch is worth a flush of its own. */
+/** Minimum number of rows of a batch that is worth a flush of its own. */
 const largeBatchRows = 32;
 
 /**

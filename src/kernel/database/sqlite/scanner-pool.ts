@@ -11,7 +11,7 @@ const maxScanners = 2;
 /** Milliseconds without a scan after which the threads end. */
 const idleTimeout = 15_000;
 
-/** Read-only connections in worker threads, which are started on demand and end when no scan has run for a while. */
+/** Read-only connections in worker threads. The threads start on demand, and end when no scan has run for a while. */
 export class ScannerPool {
   readonly #file: SqliteFile;
   readonly #log: Logger;

@@ -15,7 +15,7 @@ export interface CopyTable {
   readonly source: TransferDatabase;
   readonly target: TransferDatabase;
   readonly table: TableShape;
-  /** Whether no other process writes to the source: each range is then compared again after it was written. */
+  /** Whether no other process writes to the source. Then each range is compared again after it was written. */
   readonly isExclusive: boolean;
   /** Called after each range with the number of its rows. */
   onRows(rows: number): void;
@@ -110,9 +110,9 @@ function insertsOf({ name, columns }: TableShape, rows: readonly Row[]): Stateme
 }
 
 /**
- * Returns statements that delete rows of other ranges that have a unique value of one of `rows`: the value has moved to
- * another row since an earlier pass. Where the source still has the deleted row, with another value, a later range or
- * pass writes it again.
+ * Returns statements that delete rows of other ranges. Such a row has a unique value of one of `rows`, because the
+ * value has moved to another row since an earlier pass. If the source still has the deleted row, with another value, a
+ * later range or pass writes it again.
  */
 const removalsByUniqueIndexes = ({ name, unique }: TableShape, rows: readonly Row[]): Statement[] =>
   unique.map((columns) => ({

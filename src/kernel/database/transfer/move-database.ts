@@ -204,8 +204,8 @@ async function copyAll(
 }
 
 /**
- * Marks the source as moved, and then lets servers start on the target. A call after an interruption between the two
- * repeats both.
+ * Marks the source as moved, and then lets servers start on the target. After an interruption between the two steps,
+ * the next call repeats both.
  */
 async function finish(
   deps: MoveDeps,

@@ -8,8 +8,8 @@ import { quoted } from './transfer-database.ts';
 const digits = 15;
 
 /**
- * The number of rows and the sums of their hashes. Equal rows have equal digests, independently of the order in which they
- * were read. PostgreSQL computes the same with `digestSql`.
+ * The number of rows and the sums of their hashes. Equal rows have equal digests, independently of the order in which
+ * they were read. PostgreSQL computes the same digests with `digestSql`.
  */
 export interface Digest {
   readonly rows: number;
@@ -19,7 +19,7 @@ export interface Digest {
 
 export const emptyDigest: Digest = { rows: 0, low: 0n, high: 0n };
 
-/** Returns the digest of the rows of both digests together. */
+/** Adds two digests: returns the digest of the rows of both. */
 export const sumOf = (one: Digest, other: Digest): Digest => ({
   rows: one.rows + other.rows,
   low: one.low + other.low,

@@ -11,7 +11,7 @@ const defaultSocketMode = 0o666;
 const metricsOnly: readonly ListenerResource[] = [{ names: ['metrics'], compress: false }];
 
 /**
- * Returns the HTTP listeners of the configuration, without those of the debugging console (manhole).
+ * Returns the HTTP listeners of the configuration, but no listener of the debugging console (manhole).
  * @param additionalRoutes the routes of the `additional_resources` of each listener
  */
 export function listenersOf(

@@ -10,8 +10,8 @@ const impliedResources: Partial<Record<ResourceName, readonly ResourceName[]>> =
 };
 
 /**
- * Path prefixes of each resource, in the spelling in which routes are declared (`/_proto`, see
- * `namespaces.ts`). A prefix ends at a path segment.
+ * Path prefixes of each resource, spelled as in the declarations of routes (`/_proto`, see `namespaces.ts`). A prefix
+ * ends at a path segment.
  */
 const prefixes: Record<ResourceName, readonly string[]> = {
   client: [
@@ -63,6 +63,6 @@ export function serviceOf(resources: readonly ListenerResource[], path: string):
 const serves = (name: ResourceName, path: string) =>
   prefixes[name].some((prefix) => path.startsWith(prefix) && isUnder(path, prefix));
 
-/** Whether a prefix with which the path begins ends at a path segment. */
+/** Whether a path that begins with a prefix is the prefix itself, or continues with another segment. */
 const isUnder = (path: string, prefix: string) =>
   path.length === prefix.length || (prefix !== '/' && path[prefix.length] === '/');

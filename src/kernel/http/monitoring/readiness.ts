@@ -6,8 +6,8 @@ const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 
 type State = 'starting' | 'ready' | 'stopping';
 
 /**
- * Holds whether load balancers may send requests to this server: from the moment when all listeners are open, which is
- * after the migrations of the database, until the server begins to stop.
+ * Holds whether load balancers may send requests to this server. They may from the moment when all listeners are open
+ * until the server begins to stop. The listeners open after the migrations of the database.
  */
 export class Readiness {
   #state: State = 'starting';
@@ -22,7 +22,7 @@ export class Readiness {
     this.#state = 'stopping';
   }
 
-  /** The reason for which no requests should be sent; `undefined` when the server is ready. */
+  /** The reason why no requests should be sent; `undefined` when the server is ready. */
   get reason(): string | undefined {
     if (this.#state === 'ready') return undefined;
     return this.#state === 'starting' ? 'The server is starting' : 'The server is stopping';

@@ -8,7 +8,7 @@ const longPoll = /\/(sync|events)$/;
 export class RequestCounts {
   /** Numbers of requests that are being answered: syncs, which are long polls, and all others. */
   readonly open = { sync: 0, other: 0 };
-  /** Number of answered requests, those of other servers included. */
+  /** Number of answered requests, including the requests of other servers. */
   answered = 0;
   /** Number of answered requests of other servers. */
   federation = 0;

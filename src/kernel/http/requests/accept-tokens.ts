@@ -1,7 +1,7 @@
 import { MatrixError } from '../../../protocol/index.ts';
 import type { AuthenticationContext, Authenticator, Requester } from '../requester.ts';
 
-/** Authenticates one kind of access token, for instance those of sessions or of application services. */
+/** Authenticates one kind of access token, for instance the tokens of sessions or of application services. */
 export interface TokenKind {
   /**
    * @returns undefined for a token of another kind
@@ -14,8 +14,8 @@ export interface TokenKind {
 }
 
 /**
- * Accepts several kinds of access tokens, tried in their order: a kind that rejects unknown tokens itself
- * comes last. A token that no kind knows is rejected with 401 M_UNKNOWN_TOKEN.
+ * Accepts several kinds of access tokens, which are tried in the given order. A kind that rejects unknown tokens itself
+ * must be the last. A token that no kind knows is rejected with 401 M_UNKNOWN_TOKEN.
  */
 export function acceptTokens(kinds: readonly [...TokenKind[], Authenticator | TokenKind]): Authenticator {
   return {

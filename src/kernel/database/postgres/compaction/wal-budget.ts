@@ -2,7 +2,9 @@ import { type Clock, sleep } from '../../../clock.ts';
 
 const minute = 60_000;
 
-/** Bounds the write-ahead log that background work causes: work that has used a minute's share waits for the next one. */
+/**
+ * Bounds the write-ahead log that background work causes: work that has used more than the share of one minute waits.
+ */
 export class WalBudget {
   readonly #clock: Clock;
   readonly #bytesPerMinute: number;
