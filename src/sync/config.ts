@@ -6,7 +6,7 @@ export const syncSection = section({
   options: {
     filter_timeline_limit: option(integer({ minimum: -1 }), {
       description:
-        'The maximum number of events in one timeline of a response, whatever its filter requests. -1 sets no limit.',
+        'The maximum number of events in a timeline or page of a response, whatever the request and its filter say. -1 stands for 1,000.',
       default: 100,
       unit: 'events',
     }),

@@ -11,7 +11,7 @@ import {
 
 const transport = object({
   type: option(string({ minLength: 1 }), {
-    description: 'The type of the selective forwarding unit, for instance `livekit`.',
+    description: 'The type of the transport, for instance `livekit`.',
     required: true,
   }),
   livekit_service_url: option(nullable(httpUrl()), {

@@ -14,7 +14,7 @@ const notice = object({
 const consent = object({
   template_dir: option(nullable(string({ minLength: 1 })), {
     description:
-      'A directory with a subdirectory for each language, which holds `<policy>.html` and `success.html`. It must be given when a listener serves `consent`.',
+      'A directory with a subdirectory for each language, which holds `<version>.html` and `success.html`. It must be given when a listener serves `consent`.',
     default: null,
   }),
   version: option(nullable(numberAsText()), {

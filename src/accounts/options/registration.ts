@@ -129,7 +129,7 @@ export const registrationOptions = {
         default: null,
       }),
       extra_user_types: option(list(string({ minLength: 1 })), {
-        description: 'Further types that users may have. Such users count as real users.',
+        description: 'Further types that users may have. Such users are treated like users without a type.',
         default: [],
       }),
     }),

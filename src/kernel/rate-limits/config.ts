@@ -100,7 +100,7 @@ export const rateLimitsSection = section({
     rc_3pid_validation: limitOption(
       0.003,
       5,
-      'Attempts to validate an address or phone number, for each user or client address.',
+      'Requests to validate a mail address or phone number, for each client address and for each validated address or number.',
     ),
     rc_invites: option(
       object({

@@ -30,7 +30,7 @@ const maxName = 50;
 /** Maximum number of characters of the value of a property; the reference server leaves out properties with longer values. */
 const maxValue = 1_000;
 
-/** Maximum number of images of a page that are tried for its preview. */
+/** Maximum number of images that are taken from a result of the process, which returns fewer. */
 const maxImages = 5;
 
 interface PageReaderDeps {
