@@ -7,7 +7,7 @@ export interface Comparison {
   readonly unit: string;
   /** Runs one round of the operation. */
   readonly work: () => Promise<unknown>;
-  /** Runs one round of the minimal work, with which the operation is compared. */
+  /** Runs one round of the minimal work. The operation is compared with it. */
   readonly plain: () => Promise<unknown>;
   /** Runs before each round; not measured. */
   readonly prepare?: () => Promise<unknown>;
@@ -16,7 +16,7 @@ export interface Comparison {
 const rounds = 7;
 
 /**
- * Prints the fastest of several rounds of `work` and of `plain`, which alternate so that other work on the
+ * Prints the fastest of several rounds of `work` and of `plain`. The rounds alternate, so that other work on the
  * machine has little effect.
  */
 export async function compare({ name, count, unit, work, plain, prepare }: Comparison): Promise<void> {

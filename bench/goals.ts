@@ -1,7 +1,7 @@
 import { median } from './load/statistics.ts';
 import type { Goal, Result } from './scenario.ts';
 
-/** Returns the throughput of `one` as a multiple of that of `other`: the median over the rounds that both ran. */
+/** Divides the throughput of `one` by the throughput of `other`. Returns the median over the rounds that both ran. */
 function ratio(one: Result, other: Result): number {
   const rounds = Math.min(one.rounds, other.rounds);
   return median(

@@ -25,7 +25,7 @@ export interface Result {
   readonly cpuPerThousand: number | undefined;
   /** Resident memory of the server at the end. */
   readonly residentBytes: number | undefined;
-  /** Share of the time (0 to 1) in which the load generator was busy, of the round with the highest share. */
+  /** Share of the time (0 to 1) in which the load generator was busy: the highest share of a round. */
   readonly generatorBusy: number;
   /** Medians of the rounds. */
   readonly figures: Readonly<Record<string, number>>;

@@ -7,8 +7,8 @@ import { moduleReference } from './module-reference.ts';
 import { collectProofs, ledgerPage, ledgerProblems, provenOptionsModule } from './option-ledger.ts';
 
 /**
- * Generated files by their paths in the repository, and the problems of the option markers from which they are
- * generated.
+ * Generated files by their paths in the repository, and the problems of the option markers in the sources of these
+ * files.
  */
 export interface GeneratedDocs {
   readonly files: ReadonlyMap<string, string>;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach } from 'node:test';
 
-/** Milliseconds without the start or the end of a test after which the test process is ended. */
+/** The test process is ended when no test starts or ends for this many milliseconds. */
 const maxSilence = 10 * 60_000;
 
 /** Milliseconds between two checks. */

@@ -1,6 +1,6 @@
 /**
- * Runs the tests: `node scripts/test.ts [path ...] [flag of node --test ...]`. A path is a file, a folder or
- * a glob. Without a path, runs all tests that need nothing but npm; those of `test/processes` and `test/cost` run in a
+ * Runs the tests: `node scripts/test.ts [path ...] [flag of node --test ...]`. A path is a file, a folder or a glob.
+ * Without a path, runs all tests that need nothing but npm. The tests of `test/processes` and `test/cost` run in a
  * thorough run only. Write the value of a flag after `=`, not after a space.
  */
 import { spawn } from 'node:child_process';
@@ -13,15 +13,15 @@ import { groupTests } from './test-groups.ts';
 
 const everything = ['src/**/*.test.ts', 'test/**/*.test.ts'];
 /**
- * Tests that plain runs leave out: those that start built servers as processes, most of which kill or restore them, and
- * those that measure the CPU time of the largest requests.
+ * Tests that plain runs leave out. Some start built servers as processes, and most of these kill or restore the
+ * servers. The others measure the CPU time of the largest requests.
  */
 const longTests = ['test/processes/**', 'test/cost/**'];
 /** Tests that need clients from the operating system's packages. */
 const needsInstalledClients = ['test/clients/**', 'test/interop/**'];
 /**
- * Tests that keep a process busy for long, that start processes, or that measure CPU time, which includes the garbage
- * collection of a large heap; each file runs on its own, before the others.
+ * Tests that keep a process busy for long, that start processes, or that measure CPU time. Each file runs in a process
+ * of its own, before the others, because CPU time includes the garbage collection of a large heap.
  */
 const ungrouped = ['test/processes/', 'test/simulation/', 'test/clients/', 'test/interop/', 'test/cost/'];
 

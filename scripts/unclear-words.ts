@@ -1,4 +1,4 @@
-/** A word in a comment or a test title that makes the reader stop. */
+/** A word or phrase in a comment or a test title that readers stumble over. */
 export interface UnclearWord {
   /** From 1. */
   readonly line: number;

@@ -9,7 +9,7 @@ import { rateLimitsSection } from './kernel/rate-limits/config.ts';
 import { serverSection } from './kernel/server/config.ts';
 import { sliceOptions } from './slices.ts';
 
-/** All sections of the configuration document, in the order of the reference: those of the kernel and of the slices. */
+/** All sections of the configuration document, of the kernel and of the slices, in the order of the reference. */
 export const sections = {
   server: serverSection,
   process: processSection,

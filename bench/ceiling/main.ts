@@ -1,6 +1,6 @@
 /**
- * The ceiling: the most events that this machine and this Node can process, with which all other results are compared.
- * It serves the few endpoints that its scenarios use. Of a homeserver's work it does only this for each event: parse
+ * The ceiling: the most events that this machine and this Node can process. All other results are compared with it. It
+ * serves the few endpoints that its scenarios use. For each event it does only this part of a homeserver's work: parse
  * one JSON body, compute one SHA-256 and one Ed25519 signature, insert one row durably.
  *
  * node bench/ceiling/main.ts PORT DATABASE

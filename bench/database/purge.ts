@@ -1,9 +1,9 @@
 /**
  * Measures how much disk space a purge of 90 % of the messages of a room releases:
- * `node bench/database/purge.ts [messages] [bytes]`. Prints the size of the database before and after, the time, and the
- * longest write of another user during the purge, on SQLite and on PostgreSQL. The rows of the messages are copies of one
- * sent message with other ids, positions and texts: random texts of `bytes`, like those of encrypted messages, or about
- * 230 bytes of plain text.
+ * `node bench/database/purge.ts [messages] [bytes]`. Prints the size of the database before and after, the time, and
+ * the longest write of another user during the purge, on SQLite and on PostgreSQL. The rows of the messages are copies
+ * of one sent message with other ids, positions and texts. A text has `bytes` random bytes, like an encrypted message,
+ * or about 230 bytes of plain text.
  */
 import { randomBytes } from 'node:crypto';
 import { type Database, openDatabase, type SqlValue } from '../../src/kernel/database/index.ts';

@@ -19,7 +19,7 @@ const batches = 1_000;
 /** Number of messages in a batch. */
 const messages = 10;
 
-/** Number of rooms to which the messages belong. */
+/** Number of rooms that contain the messages. */
 const rooms = 32;
 
 const body = JSON.stringify({ type: 'm.room.message', content: { body: 'x'.repeat(600) } });

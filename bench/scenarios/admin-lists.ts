@@ -16,7 +16,10 @@ const mebibyte = 2 ** 20;
 
 const numbers = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows})`;
 
-/** Statements that add users with names, times of activity and an upload, and rooms. The factors make each order differ from that of insertion. */
+/**
+ * Statements that add users with names, times of activity and an upload, and rooms. The factors make each order differ
+ * from the order of insertion.
+ */
 const fill = [
   `INSERT INTO users (user_id, folded_id, created_at)
    ${numbers} SELECT '@user' || i || ':hearth.test', '@user' || i || ':hearth.test', (i * 79) % 100003 FROM n`,

@@ -57,7 +57,10 @@ const load = (
     }),
 });
 
-/** Files of one mebibyte, against a bare stream to and from the disk; thumbnails that are stored already. */
+/**
+ * Uploads and downloads of one mebibyte, and downloads of stored thumbnails. The ceiling only streams files to and from
+ * the disk.
+ */
 export const media: Scenario<Setup> = {
   name: 'media',
   targets: ['hearth', 'ceiling', 'peer'],

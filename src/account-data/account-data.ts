@@ -74,7 +74,7 @@ export class AccountData {
     return (await this.findWithPosition(key)).content;
   }
 
-  /** Like `find`, with the stream position of the last change, which may be a deletion; 0 when there was none. */
+  /** Like `find`, with the stream position of the last change; 0 when there was none. A deletion counts as a change. */
   async findWithPosition(
     key: AccountDataKey,
   ): Promise<{ readonly content: JsonObject | undefined; readonly position: number }> {
@@ -87,7 +87,7 @@ export class AccountData {
   /**
    * Sets content for a client; an empty object deletes it. Source: MSC3391, "Removing account data".
    * @throws MatrixError 405 M_BAD_JSON for server-controlled types, M_INVALID_PARAM for an invalid type, M_TOO_LARGE
-   * when all account data of the user would have more than 10 MiB, and as `checkContentBounds`
+   * when all account data of the user would have more than 10 MiB, and the errors of `checkContentBounds`
    */
   async setByClient(key: AccountDataKey, content: JsonObject): Promise<void> {
     if (serverControlled.has(key.type)) {
@@ -108,8 +108,8 @@ export class AccountData {
   }
 
   /**
-   * Deletes the notification settings of devices, under both names, in the transaction that deletes the devices.
-   * Source: MSC3890, "Remotely toggle push notifications".
+   * Deletes the notification settings of devices in the transaction that deletes the devices. The settings have a
+   * stable and an unstable type; both are deleted. Source: MSC3890, "Remotely toggle push notifications".
    */
   async devicesRemoved(
     writer: AnyWriter,
@@ -203,8 +203,8 @@ export class AccountData {
 type Change = (content: JsonObject | undefined) => JsonObject | undefined;
 
 /**
- * Refuses content with which all account data of a user would have more than 10 MiB, unless it is not longer than the
- * content that it replaces.
+ * Refuses content that would make all account data of a user exceed 10 MiB. Content that is not longer than the stored
+ * content it replaces is always accepted.
  * @throws MatrixError M_TOO_LARGE
  */
 async function requireSpace(

@@ -30,7 +30,10 @@ export class IgnoredUsers {
     return this.#lists.of(userId);
   }
 
-  /** Returns the stream position at which the user's list changed last, 0 if never; at once when it is cached. */
+  /**
+   * Returns the stream position of the last change of the user's list; 0 if it never changed. Returns at once when the
+   * list is cached.
+   */
   changedAt(userId: string): number | Promise<number> {
     return this.#lists.changedAt(userId);
   }

@@ -17,8 +17,8 @@ export type InviteRules = (inviter: string) => InviteDecision | undefined;
 const maxGlobs = 500;
 
 /**
- * Maximum number of characters of the globs of all lists: matching takes up to one step for each pair of a character of
- * the glob and a character of the user id, on the event loop.
+ * Maximum number of characters of the globs of all lists. Matching blocks the event loop: it takes up to one step for
+ * each pair of a character of the glob and a character of the user id.
  */
 const maxGlobLength = 32 * 1024;
 
@@ -33,9 +33,9 @@ const lists = [
 ] as const;
 
 /**
- * Parses invite permissions, in which globs name users and servers. Invalid parts are ignored, so that a
- * mistake of a client neither allows nor blocks invites.
- * Source: client-server API, "Invite permission" (`default_action`); MSC4155 (the lists, `enabled`).
+ * Parses invite permissions. Their globs name users and servers. Invalid parts are ignored, so that a mistake of a
+ * client neither allows nor blocks invites. Source: client-server API, "Invite permission" (`default_action`); MSC4155
+ * (the lists, `enabled`).
  */
 export function readInviteRules(content: JsonObject): InviteRules {
   if (content['enabled'] === false) return () => undefined;

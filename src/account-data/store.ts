@@ -66,7 +66,7 @@ export async function readEntry(
   return row && toEntry(row);
 }
 
-/** Returns the types among `types` for which a user has global account data that is not empty. */
+/** Returns which of `types` have global account data of the user that is not empty. */
 export async function readGlobalTypes(
   reader: Reader<AccountDataTables>,
   userId: string,
@@ -87,7 +87,7 @@ export async function readGlobalTypes(
   return typesWithContent;
 }
 
-/** Returns the account data of a user that is not empty. @param types absent: all types */
+/** Returns the account data of a user, except empty pieces. @param types absent: all types */
 export async function readEntries(
   reader: Reader<AccountDataTables>,
   userId: string,
@@ -121,7 +121,10 @@ export async function readChanges(
   return toEntries(rows);
 }
 
-/** Bytes that each piece of account data counts besides its content, type and room id: many short pieces take space, too. */
+/**
+ * Bytes that are added for each piece of account data to its content, type and room id, because many short pieces take
+ * space, too.
+ */
 const pieceOverhead = 50;
 
 /** Returns how many bytes a piece of account data counts. */
@@ -133,7 +136,7 @@ export const bytesOf = (content: JsonObject): number => Buffer.byteLength(JSON.s
 
 /** Bytes of stored account data, counted as by `bytesOfPiece`. */
 export interface StoredBytes {
-  /** Of all account data of the user, with deleted pieces. */
+  /** Of all account data of the user. Deleted pieces count, too. */
   readonly total: number;
   /** Of one piece of account data; 0 if there is none. */
   readonly ofPiece: number;

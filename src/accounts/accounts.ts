@@ -57,7 +57,7 @@ export interface AccountLifecycle {
   loggedOut?(writer: AnyWriter, publish: Publish, account: { userId: string }): Promise<void>;
   /** Runs when an administrator activates a deactivated account again. */
   reactivated?(writer: AnyWriter, publish: Publish, account: { userId: string }): Promise<void>;
-  /** Waits, at most some seconds, for the jobs that these hooks have scheduled. */
+  /** Waits for the jobs that these hooks have scheduled, but at most some seconds. */
   settled?(userId: string): Promise<void>;
 }
 
@@ -114,8 +114,8 @@ export class Accounts extends AccountReader {
   }
 
   /**
-   * Makes a guest account a full account, inside the caller's transaction, which `Sessions.change` must have
-   * opened.
+   * Makes a guest account a full account, inside the caller's transaction. `Sessions.change` must have opened the
+   * transaction.
    * @throws MatrixError M_USER_IN_USE when the account is no longer a guest account
    */
   async upgradeGuestIn(writer: AnyWriter, publish: Publish, guest: GuestToUpgrade): Promise<void> {
@@ -125,8 +125,8 @@ export class Accounts extends AccountReader {
   }
 
   /**
-   * Waits, at most some seconds, for jobs that follow the creation or deactivation of an account, so that the
-   * client sees their effects in its next request.
+   * Waits for jobs that follow the creation or deactivation of an account, but at most some seconds. The client then
+   * sees their effects in its next request.
    */
   async settled(userId: string): Promise<void> {
     await Promise.all(this.#lifecycleHooks.map((hooks) => hooks.settled?.(userId)));
@@ -147,7 +147,7 @@ export class Accounts extends AccountReader {
     return this.#setFlags(userId, { is_admin: isAdmin ? 1 : 0 });
   }
 
-  /** Shadow-bans a user, whose events are then accepted and not sent, or lifts the shadow ban. */
+  /** Shadow-bans a user, or lifts the shadow ban. Events of a shadow-banned user are accepted and not sent. */
   setShadowBanned(userId: string, banned: boolean): Promise<void> {
     return this.#setFlags(userId, { is_shadow_banned: banned ? 1 : 0 });
   }

@@ -23,7 +23,7 @@ export class Housekeeping {
   readonly #staleDeviceAge: number | null;
 
   /**
-   * Schedules a run once a day, which restarts do not delay. Must be constructed before jobs are started.
+   * Schedules a run once a day. Restarts do not delay it. Must be constructed before jobs are started.
    * @param options `delete_stale_devices_after`: milliseconds, null to store devices forever
    */
   constructor(deps: HousekeepingDeps, options: { delete_stale_devices_after: number | null }) {

@@ -164,7 +164,8 @@ export const accountMigrations: readonly Migration[] = [
     },
   },
   {
-    // The index has all columns by which lists of users are filtered, so that counts and searches read only the index.
+    // Lists of users are filtered by these columns. The index has all of them, so that counts and searches read only
+    // the index.
     name: 'accounts/0008-users-by-folded-id',
     async up({ db }) {
       await db.schema.dropIndex('users_folded_id').execute();
@@ -177,7 +178,7 @@ export const accountMigrations: readonly Migration[] = [
     },
   },
   {
-    // The partial index has the deactivated, locked and guest users, whom lists of users omit by default.
+    // The partial index has the deactivated, locked and guest users. Lists of users omit these by default.
     name: 'accounts/0009-unlisted-users',
     async up({ run }) {
       await run(

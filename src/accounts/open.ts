@@ -86,7 +86,7 @@ export interface AccountExtensions {
   readonly lifecycleHooks?: readonly AccountLifecycle[];
   /** Further stages of interactive authentication. */
   readonly stages?: readonly Stage[];
-  /** Flows, besides the password, by which a logged-in user can confirm an action. */
+  /** Flows, besides the password, that let a logged-in user confirm an action. */
   readonly confirmation?: (userId: string) => Promise<Flows>;
   readonly loginTypes?: readonly LoginType[];
   readonly oauth?: OAuthExtensions | undefined;
@@ -104,7 +104,7 @@ export interface AccountExtensions {
   readonly names?: AccountNames | undefined;
   /** Receives each login, after its session is stored. */
   readonly loggedIn?: ((login: OpenedLogin) => void) | undefined;
-  /** The content of `/.well-known/proto/client`, which login responses contain as well. */
+  /** The content of `/.well-known/proto/client`. Login responses contain it as well. */
   readonly wellKnown?: JsonObject | undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { AnyWriter } from '../kernel/database/index.ts';
 import { isJsonObject, type JsonValue } from '../protocol/index.ts';
 
-/** An address at which its owner has proven to receive messages. */
+/** An address whose owner has proven that messages to it arrive. */
 export interface ValidatedAddress {
   readonly medium: 'email' | 'msisdn';
   /** In canonical form. */
@@ -14,7 +14,7 @@ export interface ValidatedAddress {
 
 /** Mail addresses and phone numbers of accounts, as accounts need them; provided by `third-party-ids`. */
 export interface ThirdPartyIdentifiers {
-  /** Stages of interactive authentication by which a user who is not logged in can reset the password. */
+  /** Stages of interactive authentication that let a user who is not logged in reset the password. */
   resetStages(): readonly string[];
   /** Returns the user id of the account with an address in any spelling. */
   findUser(medium: string, address: string): Promise<string | undefined>;
@@ -42,8 +42,8 @@ export interface ThirdPartyIdentifiers {
   endValidations(writer: AnyWriter, address: ValidatedAddress): Promise<void>;
   /**
    * Requests that identity servers forget the addresses that the user has published there.
-   * @param server the identity server to which the request is sent; by default all servers at which the user is known to
-   * have published addresses
+   * @param server the identity server that receives the request; by default all servers where the user is known to have
+   * published addresses
    * @returns whether all addresses have been forgotten
    */
   unpublishAll(userId: string, server: string | undefined): Promise<boolean>;

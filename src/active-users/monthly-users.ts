@@ -13,7 +13,7 @@ interface CountedUser {
 /** Milliseconds since the last activity after which a user is not counted. */
 const month = 30 * 86_400_000;
 
-/** Milliseconds by which the recorded activity may be older than the last activity, so that few rows are written. */
+/** Milliseconds that the recorded activity may lag behind the last activity, so that few rows are written. */
 const granularity = 3_600_000;
 
 /** Milliseconds between two writes. */
@@ -53,14 +53,17 @@ export class MonthlyUsers {
     for (const row of rows) this.#set(row.user_id, row.active_at, row.appservice_id ?? undefined);
   }
 
-  /** Number of counted users, without those of application services, whose number has no limit. */
+  /** Number of counted users, except users of application services. The number of the latter has no limit. */
   get count(): number {
     let ofServices = 0;
     for (const number of this.#ofServices.values()) ofServices += number;
     return this.#users.size - ofServices;
   }
 
-  /** Numbers of counted users by the application service that created their accounts; other users are under `native`. */
+  /**
+   * Numbers of counted users by the application service that created their accounts. Users of no service are under
+   * `native`.
+   */
   get byService(): ReadonlyMap<string, number> {
     return new Map([['native', this.count], ...this.#ofServices]);
   }
@@ -101,10 +104,10 @@ export class MonthlyUsers {
   }
 
   /**
-   * Stops counting the users who were not active for 30 days, and the users above the maximum: those who were active most
-   * recently stay.
+   * Stops counting the users who were not active for 30 days. If more users than the maximum are left, also stops
+   * counting the least recently active of them. Users of application services do not count towards the maximum.
    * @param max `undefined`: any number
-   * @param reserved users who stay even when they were not active
+   * @param reserved users who stay in any case
    */
   removeOld(max: number | undefined, reserved: ReadonlySet<string>): void {
     const oldest = this.#clock.now() - month;

@@ -42,10 +42,10 @@ const isCountable = (user: User | undefined): user is User =>
 const reservedLifetime = 60_000;
 
 /**
- * Counts the users who were active in the last 30 days, and refuses others when their number has reached
- * `max_mau_value`. The rules are those of the reference server: users on trial and users of the type `support` are
- * neither counted nor refused; guests are not counted; users of application services are counted even beyond the limit,
- * and refused only with `track_appservice_user_ips`; users who are counted already are never refused.
+ * Counts the users who were active in the last 30 days, and refuses other users when the number of counted users has
+ * reached `max_mau_value`. The rules are the same as in the reference server: users on trial and users of the type
+ * `support` are neither counted nor refused; guests are not counted; users of application services are counted even
+ * beyond the limit, and refused only with `track_appservice_user_ips`; users who are counted already are never refused.
  */
 export class UsageLimit {
   readonly #deps: UsageLimitDeps;
@@ -55,7 +55,7 @@ export class UsageLimit {
     users: new Set(),
   };
   readonly #findingReserved = new LoadOnce<'all', ReadonlySet<string>>();
-  /** Running reads of accounts, by users who were active and are not counted yet. */
+  /** Running reads of the accounts of users who were active and are not counted yet, by user id. */
   readonly #counting = new LoadOnce<string, User | undefined>();
 
   constructor(deps: UsageLimitDeps, options: UsageLimitOptions) {
@@ -90,7 +90,7 @@ export class UsageLimit {
     );
   }
 
-  /** Records the activity of a user, without I/O for users who are counted. */
+  /** Records the activity of a user. Needs no I/O when the user is counted already. */
   record({ userId }: Pick<DeviceActivity, 'userId'>): void {
     if (this.#deps.monthly.refresh(userId)) return;
     const { account } = this.#deps;

@@ -53,7 +53,10 @@ async function readState(contents: DatabaseContents): Promise<ReadonlyMap<string
   return state;
 }
 
-/** Waits until the jobs of accepted requests are done, which may change the same tables. Recurring jobs have an empty key. */
+/**
+ * Waits until the jobs of accepted requests are done, because they may change the same tables. Recurring jobs have an
+ * empty key.
+ */
 const jobsDone = (contents: DatabaseContents) =>
   eventually('the jobs of accepted requests', async () =>
     (await contents.rows('jobs')).every(

@@ -5,8 +5,8 @@ const special = new Set('\\^$.|?*+()[]{}');
 const quantifiers = new Set('?*+{');
 
 /**
- * Returns a text with which every match of a pattern begins; empty where no text can be read from the pattern. Ids without
- * this prefix need not be matched against the pattern.
+ * Returns a prefix of every match of a pattern; empty when no prefix can be read from the pattern. Ids without this
+ * prefix need not be matched against the pattern.
  */
 export function literalPrefix(pattern: string): string {
   if (pattern.includes('|')) return '';

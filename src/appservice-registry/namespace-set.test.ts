@@ -42,7 +42,7 @@ describe('NamespaceSet', () => {
     );
   });
 
-  it('finds the literal text with which all matches of a pattern begin', () => {
+  it('literalPrefix returns a prefix of all matches of a pattern', () => {
     for (const [pattern, prefix] of [
       ['^@irc_.*:example\\.org$', '@irc_'],
       ['@irc\\.x', '@irc.x'],

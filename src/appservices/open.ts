@@ -21,7 +21,7 @@ import { AppserviceSender, followerName } from './sending/appservice-sender.ts';
 import type { ComposeDeps } from './sending/compose.ts';
 import type { ServiceQueueDeps } from './sending/service-queue.ts';
 
-/** The slices whose changes services receive, besides those of rooms. */
+/** The slices whose changes services receive, besides changes of rooms. */
 export interface FollowedSlices {
   readonly queues: FactSources['queues'] & StoredFactsDeps['queues'] & ServiceQueueDeps['queues'];
   readonly devices: FactSources['devices'] & StoredFactsDeps['devices'];
@@ -59,7 +59,7 @@ export interface Appservices {
   readonly sender: AppserviceSender | undefined;
   /** Must be called after the aliases of a room have changed. */
   aliasesChanged(roomId: string): void;
-  /** Must be called after a request of a service: it ends the backoff of the service. */
+  /** Must be called after a request of a service. Ends the backoff of the service. */
   endServiceBackoff(serviceId: string): void;
   stop(): Promise<void>;
 }

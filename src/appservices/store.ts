@@ -11,8 +11,8 @@ export type QueueRow = AppserviceTables['appservice_queues'];
 const rowsPerStatement = 2_000;
 
 /**
- * Number of transaction ids that are skipped after a backup was restored, because services have received transactions with
- * some of them since the backup was made.
+ * Number of transaction ids that are skipped after a backup was restored. Services may have received transactions with
+ * some of these ids since the backup was made.
  */
 const skippedIds = 1_000_000;
 
@@ -30,7 +30,10 @@ export async function insertOutbox(
   }
 }
 
-/** Returns the oldest entries of a service: `limit` entries, and all further entries at the position of the last one. */
+/**
+ * Returns the oldest entries of a service: `limit` entries, and all other entries that have the position of the last of
+ * these.
+ */
 export async function readOutbox(
   reader: Reader<AppserviceTables>,
   serviceId: string,
@@ -95,7 +98,7 @@ export async function writeTransaction(
     .execute();
 }
 
-/** Stores the spelling of paths (`/_matrix` or `/_proto`, for instance) by which a service was reached. */
+/** Stores the spelling of paths that has reached a service. */
 export async function writeSpelling(
   writer: Writer<AppserviceTables>,
   serviceId: string,

@@ -12,8 +12,8 @@ export interface AppserviceTables {
     /** Database number (nid) of the event; 0 for other kinds. */
     event_nid: number;
     /**
-     * A user id, or a user id, a space and a device id; empty for events. For device lists and unshared users also a room id,
-     * which stands for its joined members.
+     * A user id, or a user id, a space and a device id; empty for events. A room id stands for its joined members, in
+     * entries for device lists and unshared users.
      */
     subject: string;
   };

@@ -1,7 +1,7 @@
 /**
- * Supported versions of the specification. For each of them, everything that clients assume from the version
- * number is served. Features that clients detect in another way (login flows, capabilities) or by trying (URL
- * previews) may still be missing. See docs/client-gates.md and docs/decisions/0100.
+ * Supported versions of the specification. The server has every feature that clients assume from one of these version
+ * numbers. Features that clients detect in another way (login flows, capabilities) or by a request (URL previews) may
+ * be missing. See docs/client-gates.md and docs/decisions/0100.
  */
 export const specVersions: readonly string[] = Array.from({ length: 19 }, (_, index) => `v1.${index + 1}`);
 
@@ -61,7 +61,7 @@ const features = [
   'org.matrix.msc4306',
 ] as const;
 
-/** Presets for which clients check whether the server encrypts new rooms. */
+/** Presets of new rooms. Clients check for each whether the server encrypts such rooms. */
 const presets = ['private', 'trusted_private', 'public'] as const;
 
 /** Returns the `unstable_features` of `/versions`. */
@@ -72,7 +72,7 @@ export function unstableFeatures(options: FeatureOptions): Readonly<Record<strin
     ...Object.fromEntries(features.map((name) => [name, true])),
     ...Object.fromEntries(presets.map((preset) => [`io.element.e2ee_forced.${preset}`, encrypts(preset)])),
     'org.matrix.msc4140': options.max_event_delay_duration !== null,
-    // The proposal is accepted, so its paths are those of a future version of the specification.
+    // The proposal is accepted, so a future version of the specification will have its paths.
     'org.matrix.msc4140.stable': options.max_event_delay_duration !== null,
     ...(options.qr_code_login && { 'org.matrix.msc4108': true }),
   };

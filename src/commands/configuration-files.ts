@@ -11,7 +11,7 @@ export interface ConfigFlags {
   readonly configPath?: readonly string[];
 }
 
-/** The directory in which `serve` creates a configuration, and in which every command looks for one. */
+/** The directory of the configuration: `serve` creates it there, and every command looks for it there. */
 export const defaultDirectory = 'data';
 
 const defaultConfigPath = join(defaultDirectory, 'homeserver.yaml');

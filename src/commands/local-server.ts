@@ -3,7 +3,7 @@ import type { HearthConfiguration } from '../configuration.ts';
 import { type ListenerOptions, listenersOf } from '../kernel/http/index.ts';
 import { CommandFailure } from './failure.ts';
 
-/** The address at which a server answers requests to the admin API. */
+/** The address of a server for requests to its admin API. */
 export interface ServerAddress {
   /** A URL without a path, or `unix:` and the path of a socket. */
   readonly address: string;
@@ -11,7 +11,10 @@ export interface ServerAddress {
   readonly certificate?: string;
 }
 
-/** Returns the first listener of a configuration that serves clients. @throws CommandFailure when there is none */
+/**
+ * Returns the address of the first listener in a configuration that serves clients. @throws CommandFailure when there
+ * is none
+ */
 export function localServer(configuration: HearthConfiguration): ServerAddress {
   const listener = listenersOf(configuration.http).find(({ resources }) =>
     resources.some(({ names }) => names.includes('client')),

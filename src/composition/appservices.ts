@@ -27,7 +27,7 @@ export interface RegisteredAppservices {
   readonly registry: AppserviceRegistry;
   readonly requests: ServiceRequests;
   readonly aliasReservations: AliasReservations;
-  /** Reads the registration files again, and logs the services for which a restart would change something. */
+  /** Reads the registration files again, and logs the services whose registrations differ from the ones in use. */
   reload(): void;
   /** Starts to follow the other slices and to send transactions to the services. */
   start(parts: AppserviceParts, opened: OpenedSlices): Promise<Appservices>;
@@ -125,7 +125,8 @@ async function createSenders(registry: AppserviceRegistry, slice: AccountsSlice)
     if ((await slice.accounts.getUser(sender)) !== undefined) continue;
     const account = { userId: sender as UserId, appservice: id };
     await slice.registration.create(account).catch((error: unknown) => {
-      // A user whose id differs in case only has taken the name: the service then acts as its other users only.
+      // The name is taken by a user whose id differs only in upper and lower case. The service can then act only as its
+      // other users.
       if (!(error instanceof MatrixError)) throw error;
     });
   }

@@ -19,7 +19,7 @@ import type { ThirdPartyServices } from './third-party-invites.ts';
 import type { Users } from './users.ts';
 
 /**
- * Returns the function by which `openRooms` opens the service for joins, knocks, leaves and invites of local users in
+ * Returns a function for `openRooms`. It opens the service for joins, knocks, leaves and invites of local users in
  * rooms of remote servers.
  */
 export async function remoteMemberships(
@@ -56,7 +56,7 @@ export async function remoteMemberships(
   };
 }
 
-/** Routes by which remote servers join, knock, leave and invite. */
+/** Routes that let remote servers join, knock, leave and invite. */
 export async function handshakeRoutes(
   kernel: Kernel,
   rooms: Rooms,

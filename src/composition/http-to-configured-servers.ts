@@ -12,7 +12,7 @@ export interface OutboundDeps {
   readonly authorities?: readonly string[];
 }
 
-/** Maximum number of servers to which one client keeps connections, unless its feature sets another number. */
+/** Maximum number of servers that one client keeps connections to, unless its caller sets another number. */
 const defaultMaxPools = 16;
 
 /**

@@ -47,10 +47,13 @@ export async function startMedia(
   return opened.add('media', repository);
 }
 
-/** Maximum number of redirects that are followed to the URL at which a remote server offers its media. */
+/** Maximum number of redirects to follow from the URL that a remote server gives for its media. */
 const maxRedirects = 3;
 
-/** Timeout in milliseconds of a request to the URL at which a remote server offers its media. The signal may end it earlier. */
+/**
+ * Timeout in milliseconds of a request to the URL that a remote server gives for its media. The signal may end the
+ * request earlier.
+ */
 const fetchTimeout = 15 * 60_000;
 
 function mediaServers({ requests, http }: Federation): MediaServers {

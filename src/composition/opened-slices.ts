@@ -15,7 +15,7 @@ export interface OpenedSlice {
   readonly syncSources?: readonly SyncSource[];
   /** Handlers of EDUs that other servers send. */
   readonly eduHandlers?: EduHandlersByType;
-  /** Checks of events of local users; from slices that are opened before the rooms. */
+  /** Checks of events of local users. Only slices that are opened before the rooms may have them. */
   readonly eventChecks?: OpenEventChecks;
   /** Streams whose facts a reader process needs. */
   readonly streams?: readonly AnyStream[];
@@ -32,7 +32,10 @@ type CollectedPart = Exclude<keyof OpenedSlice, 'start' | 'stop'>;
 export class OpenedSlices {
   readonly #shutdown: Shutdown;
   readonly #slices: OpenedSlice[] = [];
-  /** The parts that were read: the same part of a slice that is opened later would have no effect. */
+  /**
+   * The parts that were read. If a slice that is opened later has such a part, the part has no effect, so `add` refuses
+   * it.
+   */
   readonly #readParts = new Set<CollectedPart>();
 
   constructor(shutdown: Shutdown) {

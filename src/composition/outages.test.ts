@@ -26,7 +26,7 @@ describe('outages', () => {
     await database.close();
     rmSync(folder, { recursive: true });
   });
-  /** Returns the error of a connection to a port on which no database listens. */
+  /** Returns the error of a connection to a port where no database listens. */
   const connectionError = () =>
     openDatabase({ kind: 'postgres', host: '127.0.0.1', port: 1 }, { log: silentLogger }).catch(
       (error: Error) => error.cause,
@@ -44,7 +44,7 @@ describe('outages', () => {
     assert.equal(describeOutage(diskFullError), 'the disk is full');
   });
 
-  it('outageForClient returns 503 with a text and the time of the next attempt while the database is not available', async () => {
+  it('outageForClient returns 503 with a message and Retry-After while the database is not available or overloaded', async () => {
     for (const error of [await connectionError(), new DatabaseOverloaded('too many')]) {
       const found = outageForClient(error, null);
       assert.equal(found?.status, 503, String(error));

@@ -6,9 +6,9 @@ import { MatrixError } from '../protocol/index.ts';
 const retryAfter = 5;
 
 /**
- * Returns the error for clients when the disk is full or the database cannot be used: the same request may succeed
- * later.
- * @param contact `admin_contact`: with it, clients show their users whom to contact
+ * Returns the error for clients when the disk is full or the database cannot be used. It tells clients that the same
+ * request may succeed later.
+ * @param contact `admin_contact`; clients show it to their users
  * @returns `undefined` for other errors
  */
 export function outageForClient(error: unknown, contact: string | null): MatrixError | undefined {

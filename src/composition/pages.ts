@@ -31,7 +31,7 @@ export function openPages(custom: string | null): Pages {
   return new Pages(new Templates({ folders }));
 }
 
-/** Opens the templates of mails and of the pages to which their links lead. */
+/** Opens the templates of mails and of the pages that links in mails lead to. */
 export function openMailTemplates({ email, templates }: MailConfig): Templates {
   const custom = templates.custom_template_directory;
   return new Templates({ folders: mailTemplateFolders(custom, email, templateFolders) });

@@ -25,9 +25,9 @@ import { OpenedSlices } from './opened-slices.ts';
 import type { Shutdown } from './shutdown.ts';
 import { startUsers, type Users } from './users.ts';
 
-/** Delivers the facts of the main process to this one. */
+/** Delivers the facts of the main process to this process. */
 export interface FactBus {
-  /** The position of the main process after which `subscribe` delivers facts. */
+  /** A position of the main process. `subscribe` delivers all facts after it. */
   readonly current: number;
   /** @returns a function that ends the subscription */
   subscribe(listener: (range: PublishedRange) => void): () => void;
@@ -94,7 +94,7 @@ export async function openReader(
 
 /**
  * Opens the database. Runs no migrations, because the main process has run them. Writes need the lease of the main
- * process: they fail when another process has taken it.
+ * process, and fail when another process has taken the lease.
  */
 async function openReaderKernel(
   environment: Environment,

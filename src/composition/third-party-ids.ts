@@ -17,8 +17,8 @@ export interface OpenedThirdPartyIds {
 }
 
 /**
- * Opens mail, and the addresses of accounts. Must be called before accounts, which use them, are opened.
- * @param templates of mails and of the pages to which their links lead
+ * Opens mail, and the addresses of accounts. Must be called before accounts are opened, because accounts use both.
+ * @param templates of mails and of the pages that links in mails lead to
  * @param extensions rules of modules
  */
 export function startThirdPartyIds(

@@ -5,10 +5,10 @@ import type { Tracing } from '../kernel/tracing/index.ts';
 import { type OutboundDeps, openHttpToConfiguredServers } from './http-to-configured-servers.ts';
 import type { Shutdown } from './shutdown.ts';
 
-/** Port on which collectors accept traces. Source: OpenTelemetry protocol, "OTLP/HTTP". */
+/** Port of collectors for traces. Source: OpenTelemetry protocol, "OTLP/HTTP". */
 const otlpPort = 4318;
 
-/** Path at which collectors accept traces. Source: OpenTelemetry protocol, "OTLP/HTTP". */
+/** Path of collectors for traces. Source: OpenTelemetry protocol, "OTLP/HTTP". */
 const otlpPath = '/v1/traces';
 
 interface TracingDeps extends OutboundDeps {

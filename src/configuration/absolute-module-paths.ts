@@ -3,9 +3,9 @@ import type { DocumentTransform, SourceMap, SourceNode } from '../kernel/config/
 
 /**
  * Replaces relative paths of modules by absolute ones: in `modules`, in the `additional_resources` of listeners, and in
- * `user_mapping_provider`. A name that does not begin with `./` or `../` stays, as an absolute path or the name of a
+ * `user_mapping_provider`. A name that does not begin with `./` or `../` stays: it is an absolute path or the name of a
  * package.
- * @param directory the directory of the configuration, to which the paths are relative
+ * @param directory the directory of the configuration; the paths are relative to it
  */
 export function absoluteModulePaths(directory: string): DocumentTransform {
   const inModule = (node: SourceNode) => inMember(node, 'module', (name) => absolute(name, directory));
@@ -30,7 +30,7 @@ function absolute(node: SourceNode, directory: string): SourceNode {
 
 type Change = (node: SourceNode) => SourceNode;
 
-/** Returns a map with its member `name` changed; any other node as it is. */
+/** Returns a map with its member `name` changed; returns any other node unchanged. */
 const inMember = (node: SourceNode, name: string, change: Change): SourceNode =>
   node.kind === 'map' ? inMemberOfMap(node, name, change) : node;
 

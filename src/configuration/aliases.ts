@@ -1,8 +1,8 @@
 import { type Alias, mapNode, type SourceNode, scalarNode } from '../kernel/config/index.ts';
 
 /**
- * Other names under which options are accepted: names in configurations of other homeservers, which are only another
- * spelling, and deprecated names, which cause a warning.
+ * Other names that are accepted for options. Names in configurations of other homeservers are only another spelling.
+ * Deprecated names cause a warning.
  */
 export const aliases: readonly Alias[] = [
   { name: 'matrix_authentication_service', option: 'proto_authentication_service', old: false },

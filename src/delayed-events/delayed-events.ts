@@ -72,7 +72,7 @@ export class DelayedEvents implements DelayedSending {
     });
   }
 
-  /** Handles requests in the first form: the send endpoint with a query parameter. */
+  /** Handles requests in the form of the first proposal: the send endpoint with a query parameter. */
   async schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
     const earlier = await this.earlier(sender, event);
     if (earlier !== undefined) return earlier;
@@ -81,7 +81,8 @@ export class DelayedEvents implements DelayedSending {
   }
 
   /**
-   * Handles requests in the form of the accepted MSC: an endpoint of its own, with other errors for rejected delays.
+   * Handles requests in the form of the accepted proposal: an endpoint of its own. Errors for rejected delays differ
+   * from `schedule`.
    */
   async scheduleByOwnEndpoint(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
     this.#checkDelay(delay, 403, 'M_FORBIDDEN');
@@ -136,7 +137,7 @@ export class DelayedEvents implements DelayedSending {
 
   /**
    * Returns the scheduled events of the user and the delayed events that ended last, in the order of their sending
-   * times. Of the ended events only so many are returned that the response stays small.
+   * times. Returns only the ended events that fit into a small response.
    */
   async all(userId: string): Promise<DelayedEvent[]> {
     const scheduled = await store.readScheduledEventsOf(this.#reader, userId, maxListed);

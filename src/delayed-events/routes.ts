@@ -5,7 +5,7 @@ import type { ActionLimit } from '../rooms/index.ts';
 import { type DelayedEvent, delayedEventJson } from './delayed-event.ts';
 import type { Action, DelayedEvents } from './delayed-events.ts';
 
-/** Returns the stable path of the proposal, and the unstable one that clients use. */
+/** Returns the stable path of the proposal, and the unstable path that clients use. */
 const paths = <const V extends string, const P extends string>(version: V, path: P) =>
   [`/_proto/client/${version}${path}`, `/_proto/client/unstable/org.matrix.msc4140${path}`] as const;
 
@@ -112,7 +112,7 @@ const limitKey = ({ userId, deviceId = '' }: Requester) => `${userId} ${deviceId
 
 const isAction = (text: string): text is Action => ['send', 'cancel', 'restart'].includes(text);
 
-/** Returns the list with the members of the first revision of MSC4140 and with those of later revisions. */
+/** Returns the list with the members of the first revision of MSC4140 and the members of later revisions. */
 function listJson(all: readonly DelayedEvent[], status: 'scheduled' | 'finalised' | undefined): JsonObject {
   const scheduled = all.filter(({ finalised }) => !finalised).map(delayedEventJson);
   const ended = all.filter(({ finalised }) => finalised);

@@ -46,7 +46,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await server.call('GET', '/devices/A', { token: bob.token })).status, 404);
     });
 
-    it('returns null for the name, address and time of a device that are unknown', async () => {
+    it('returns null for the unknown name, address and time of a device', async () => {
       await start();
       const { token } = await server.register('alice', { device_id: 'A' });
       await server.login('alice', { device_id: 'B' });
@@ -59,7 +59,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('returns last_seen_ts of a device, which is written at most once a minute and before a read', async () => {
+    it('returns last_seen_ts of a device, and writes it at most once a minute, or when it is flushed', async () => {
       await start();
       const { token } = await server.register('alice', { device_id: 'A' });
       await whoami(token);
@@ -123,7 +123,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await whoami(newSession.token)).status, 200, 'a new device with the same id stays');
     });
 
-    it('challenges the deletion of a device of another user like that of an unknown device, and responds 403 M_FORBIDDEN to the former only after the confirmation', async () => {
+    it('responds to the deletion of a device of another user with the same challenge as for an unknown device, and only after the confirmation with 403 M_FORBIDDEN', async () => {
       await start();
       const alice = await server.register('alice', { device_id: 'PHONE' });
       const bob = await server.register('bob', { device_id: 'LAPTOP' });
@@ -149,7 +149,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await whoami(bob.token)).status, 200);
     });
 
-    it('deletes a device also when another user has a device with the same id, which stays', async () => {
+    it('deletes a device even when another user has a device with the same id; the device of the other user stays', async () => {
       await start();
       const alice = await server.register('alice', { device_id: 'PHONE' });
       const bob = await server.register('bob', { device_id: 'PHONE' });
@@ -217,7 +217,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await devices.changedSince(server.streams.current, server.streams.current + 1), []);
     });
 
-    it('deletes devices that were not used for long, also across restarts [option: delete_stale_devices_after]', async () => {
+    it('deletes devices that were not used for long, even across restarts [option: delete_stale_devices_after]', async () => {
       const hour = 60 * minute;
       await start({ options: { delete_stale_devices_after: 36 * hour }, migrations: jobMigrations });
       const { database, clock, slice } = server;

@@ -18,7 +18,7 @@ const paths = {
   delete: ['/_proto/client/v3/delete_devices', '/_proto/client/r0/delete_devices'],
 } as const;
 
-/** Returns the routes by which users manage their devices. Source: client-server API, "Device Management". */
+/** Returns the routes that let users manage their devices. Source: client-server API, "Device Management". */
 export function deviceRoutes(devices: Devices, reauthentication: Reauthentication): Route[] {
   return [
     ...readRoutes(devices),

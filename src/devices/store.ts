@@ -88,7 +88,7 @@ export async function readDevice(
   return row && toDevice(row);
 }
 
-/** Whether one of the devices belongs to other users only. */
+/** Whether one of the ids belongs to a device of another user, and to no device of this user. */
 export async function hasDeviceOfOthersOnly(
   reader: Reader<DeviceTables>,
   userId: string,
@@ -209,7 +209,7 @@ export interface Connection {
   readonly lastSeenAt: number;
 }
 
-/** The addresses that a user was active from, latest first. */
+/** Returns the addresses that a user was active from, the latest first. */
 export async function listConnections(
   reader: Reader<DeviceTables>,
   userId: string,
@@ -235,7 +235,7 @@ export async function deleteUserIps(writer: Writer<DeviceTables>, userId: string
   await writer.deleteFrom('user_ips').where('user_id', '=', userId).execute();
 }
 
-/** Deletes the time at which a user last used a device; the row stays, because the admin API lists users by it. */
+/** Sets the time when a user last used a device to 0. The row stays, because the admin API lists users by it. */
 export async function eraseActivity(writer: Writer<DeviceTables>, userId: string): Promise<void> {
   await writer.updateTable('user_activity').set({ last_seen_at: 0 }).where('user_id', '=', userId).execute();
 }
@@ -276,7 +276,7 @@ export async function deleteListChange(writer: Writer<DeviceTables>, userId: str
   await writer.deleteFrom('device_list_changes').where('user_id', '=', userId).execute();
 }
 
-/** Users whose device list has its last change at a position in `(after, upTo]`. */
+/** Returns users whose device list has its last change at a position in `(after, upTo]`. */
 export async function changedLists(
   reader: Reader<DeviceTables>,
   after: number,
@@ -292,8 +292,8 @@ export async function changedLists(
 }
 
 /**
- * Devices that were last used, or created if they were never used, before `before`. Dehydrated devices are
- * omitted.
+ * Returns devices that were last used before `before`, and devices that were never used and were created before
+ * `before`. Dehydrated devices are omitted.
  */
 export async function staleDevices(
   reader: Reader<DeviceTables>,

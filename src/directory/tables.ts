@@ -24,9 +24,9 @@ export interface DirectoryTables {
     search_text: string;
   };
   /**
-   * The values by which lists of rooms are sorted and searched, updated together with `room_stats`. They do not
-   * change when users join or leave, so that few changes of a room write the indexes of this table. Sorted texts are
-   * cut after 200 characters.
+   * The values that lists of rooms are sorted and searched by, updated together with `room_stats`. They do not change
+   * when users join or leave, so few changes of a room write the indexes of this table. Sorted texts are cut after 200
+   * characters.
    */
   listed_rooms: {
     room_id: string;

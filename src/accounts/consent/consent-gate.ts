@@ -13,14 +13,14 @@ import { sendingOperations } from './sending-operations.ts';
 export interface ConsentGateDeps {
   readonly consents: Consents;
   readonly account: (userId: string) => Promise<User | undefined>;
-  /** Whether a room is the one in which the server sends notices to the user. */
+  /** Whether the server sends its notices to the user in this room. */
   readonly isNoticeRoom: (userId: string, roomId: string) => Promise<boolean>;
 }
 
 /** Operations that need consent. Leaving a room needs none. */
 const gatedOperations: ReadonlySet<string> = new Set(sendingOperations);
 
-/** Operations by which a user joins a room, with the path parameter that names the room. */
+/** Operations that join a room, each with the path parameter that names the room. */
 const joinOperations: Readonly<Record<string, string>> = {
   joinRoom: 'roomIdOrAlias',
   joinRoomById: 'roomId',
@@ -34,9 +34,9 @@ export const isExemptFromConsent = ({ appservice, userType }: User): boolean =>
   appservice !== undefined || exemptTypes.has(userType);
 
 /**
- * Returns the routes; those that send events refuse users who have not agreed to the current version of the policy.
- * Application services and their users are exempt, as in the reference server.
- * Source: client-server API, `M_CONSENT_NOT_GIVEN`; interface document, "user_consent".
+ * Returns the routes. Routes that send events or join rooms refuse users who have not agreed to the current version of
+ * the policy. Application services and their users are exempt, as in the reference server. Source: client-server API,
+ * `M_CONSENT_NOT_GIVEN`; interface document, "user_consent".
  * @param message the option `block_events_error`
  */
 export function consentGatedRoutes(

@@ -18,14 +18,15 @@ type Options = Pick<AccountOptions, 'user_consent' | 'server_name'>;
 
 const path = '/_proto/consent';
 
-/** The language of the policy when the browser accepts no language that has the template. */
+/** The language of the policy when the template exists in no language that the browser accepts. */
 const defaultLanguage = 'en';
 
 const versionForm = /^[\w.-]{1,64}$/;
 
 /**
- * Serves the policy of `user_consent` without authentication, and with a signed link (`u`, `h`) a form by which the user
- * agrees. Returns no routes without `template_dir`. Parameters and values of the templates are those of the reference server.
+ * Serves the policy of `user_consent` without authentication. A signed link (`u`, `h`) leads to a form by which the
+ * user agrees. Returns no routes without `template_dir`. The templates receive the same parameters and values as in the
+ * reference server.
  */
 export function consentRoutes({ consents, accounts }: ConsentRoutesDeps, options: Options): Route[] {
   const folder = options.user_consent?.template_dir ?? null;
@@ -106,7 +107,10 @@ export function consentRoutes({ consents, accounts }: ConsentRoutesDeps, options
   ];
 }
 
-/** Returns the languages of the templates, which are the names of the folders. Their pages are opened when they are needed. */
+/**
+ * Returns the languages of the templates: the names of the folders. The pages of a language are opened when they are
+ * needed.
+ */
 function languagesIn(folder: string): Map<string, Pages | undefined> {
   const entries = existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : [];
   const folders = entries.filter((entry) => entry.isDirectory() || entry.isSymbolicLink());

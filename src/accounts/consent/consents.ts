@@ -10,9 +10,9 @@ export interface ConsentsDeps {
   readonly clock: Clock;
   /** The option `form_secret`, which signs the links to the form; without it there are no forms. */
   readonly formSecret: string | null;
-  /** The version of the policy to which users have to agree; null without a policy. */
+  /** The version of the policy that users have to agree to; null without a policy. */
   readonly currentVersion: string | null;
-  /** The address at which users reach the server. */
+  /** The address of the server for users. */
   readonly baseUrl: string;
   readonly caches: CacheRegistry;
 }
@@ -50,15 +50,12 @@ export class Consents {
     return url.href;
   }
 
-  /** Returns the version of the policy to which a user has agreed last. */
+  /** Returns the version of the policy that a user has agreed to last. */
   async versionOf(userId: string): Promise<string | undefined> {
     return (await this.agreementOf(userId))?.version;
   }
 
-  /**
-   * Returns the version to which a user has agreed last, and when: `agreed_at` is in milliseconds since the
-   * epoch.
-   */
+  /** Returns the version that a user has agreed to last, and when: `agreed_at` is in milliseconds since the epoch. */
   agreementOf(
     userId: string,
   ): Promise<Pick<AccountTables['user_consents'], 'version' | 'agreed_at'> | undefined> {
@@ -88,7 +85,7 @@ export class Consents {
   }
 
   /**
-   * Returns the signature of a link to the form of a user: HMAC-SHA256 of the name, hexadecimal.
+   * Returns the signature of a link to the form of a user: the HMAC-SHA256 of `user` in hexadecimal.
    * @param user as in the link: the local part of the user id, or the user id
    */
   signature(user: string): string | undefined {

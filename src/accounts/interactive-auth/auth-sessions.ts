@@ -54,10 +54,10 @@ export interface SessionOwner {
   readonly ip: string;
 }
 
-/** Number of new sessions after which sessions that are too old or too many are deleted. */
+/** Old and surplus sessions are deleted after this number of new sessions. */
 const sessionsPerCleanup = 100;
 
-/** Milliseconds after a deletion of old sessions after which a new session causes the next deletion. */
+/** Milliseconds from a deletion of old sessions until a new session causes the next deletion. */
 const cleanupInterval = 3_600_000;
 
 /** Maximum bytes of the stored parameters of a user's request. */
@@ -69,7 +69,7 @@ const maxRegistrationBytes = 4_096;
 /** Maximum number of stored sessions of registrations; older ones are deleted. */
 const maxRegistrations = 10_000;
 
-/** Stores the sessions of interactive authentication, which clients and pages continue. */
+/** Stores the sessions of interactive authentication. Clients and pages continue these sessions. */
 export class AuthSessions {
   readonly #deps: AuthSessionsDeps;
   readonly #bounds: SessionBounds;
@@ -77,7 +77,7 @@ export class AuthSessions {
   #begunSinceCleanup = 0;
   /** Does one piece of work at a time on each session, by session id. */
   readonly #perSession = new KeyedMutex();
-  /** Stores the results of each type of stage one at a time, for stages with `store`; by the type. */
+  /** For stages with `store`: stores the results one at a time for each type of stage; by the type. */
   readonly #storing = new KeyedMutex();
 
   constructor(deps: AuthSessionsDeps) {
@@ -113,8 +113,8 @@ export class AuthSessions {
   }
 
   /**
-   * Stores a session. A new session counts towards the limits of its user, or of the client's address without
-   * a user.
+   * Stores a session. A new session counts towards the limits of its user, or towards the limits of the client's
+   * address when there is no user.
    * @throws MatrixError M_LIMIT_EXCEEDED, M_TOO_LARGE
    */
   async save(session: AuthSession, owner: SessionOwner): Promise<void> {
@@ -226,7 +226,7 @@ export class AuthSessions {
 const unknownSession = () => forbidden('Unknown authentication session');
 
 /**
- * Returns the digest that is stored in place of an operation: sessions outlive the devices whose ids
- * operations contain.
+ * Returns the digest that is stored in place of an operation. An operation may contain the id of a device, and its
+ * session outlives the device.
  */
 export const digestOperation = (operation: string) => hash('sha256', operation, 'base64url');

@@ -18,7 +18,7 @@ export interface InteractiveAuthRequest {
   /** The operation and its target, for instance `DELETE /devices/ABC`. */
   readonly operation: string;
   /**
-   * The request body: its member `auth` is for the authentication, the rest are the parameters of the
+   * The request body. Its member `auth` is for the authentication; the other members are the parameters of the
    * operation.
    */
   readonly body: JsonObject;
@@ -35,7 +35,7 @@ export interface InteractiveAuthResult {
   readonly body: JsonObject;
   /** Maps the completed stages to the results of `Stage.verify`. */
   readonly completed: ReadonlyMap<string, JsonValue>;
-  /** Hash of the id of the session, under which stages store their reservations. */
+  /** Hash of the id of the session. Stages store their reservations under this hash. */
   readonly idHash: string;
 }
 
@@ -56,11 +56,11 @@ export class InteractiveAuth {
 
   /**
    * Carries out an operation when a flow is complete, and returns its result, which must be JSON. Clients repeat
-   * requests whose response they have missed: a request with a session whose operation has been carried out receives
-   * the same result. A session is stored when a stage remains; each new session counts towards the limits of its user,
-   * or of the client's address without a user.
+   * requests when they have missed the response. If the operation of the session has already been carried out, such a
+   * request receives the same result. A session is stored when a stage remains; each new session counts towards the
+   * limits of its user, or towards the limits of the client's address when there is no user.
    * @throws Challenge (401) with the stages that remain; MatrixError M_FORBIDDEN when the session is for another
-   * operation or the proof is of another user, M_LIMIT_EXCEEDED, M_TOO_LARGE; what the operation throws
+   * operation, or the proof authenticates another user, M_LIMIT_EXCEEDED, M_TOO_LARGE; what the operation throws
    */
   run<T>(
     request: InteractiveAuthRequest,
@@ -227,7 +227,7 @@ function checkOperation(row: SessionRow, { operation, requester }: InteractiveAu
   }
 }
 
-/** Whether a client only names a stage, as it does when the user has completed it in a browser. */
+/** Whether a client only names a stage. Clients do this after the user has completed the stage in a browser. */
 const namesOnlyStage = (auth: JsonObject) =>
   Object.keys(auth).every((member) => member === 'type' || member === 'session');
 

@@ -37,8 +37,8 @@ export class Reauthenticator implements Reauthentication {
   readonly #externalConfirmation: ExternalConfirmation | undefined;
 
   /**
-   * @param deps `flows` returns the flows by which a user can authenticate; `external` is absent when all
-   * sessions use interactive authentication
+   * @param deps `flows` returns the flows that let a user authenticate; `external` is absent when all sessions use
+   * interactive authentication
    */
   constructor(
     deps: {

@@ -22,7 +22,10 @@ export interface Stage {
    * @throws MatrixError when the stage fails after all
    */
   store?(writer: AnyWriter, idHash: string, result: JsonValue): Promise<void>;
-  /** The form for clients that do not know the stage, and for the pages of this server; absent when browsers cannot complete it. */
+  /**
+   * The form for clients that do not know the stage, and for the pages of this server. Absent when browsers cannot
+   * complete the stage.
+   */
   readonly form?: StageForm;
 }
 
@@ -68,7 +71,7 @@ export interface StageContext {
 }
 
 /**
- * The error for a stage that authenticated a user who is not the requester. The request fails; the client is not
+ * The error when a stage has authenticated another user than the requester. The request fails; the client is not
  * challenged again.
  */
 export class ProofOfAnotherUser extends MatrixError {
@@ -77,10 +80,10 @@ export class ProofOfAnotherUser extends MatrixError {
   }
 }
 
-/** Lists of stages; the stages of one list must be completed. */
+/** Lists of stages. A client has to complete all stages of one list. */
 export type Flows = readonly (readonly string[])[];
 
-/** Always succeeds; for operations that need no proof but use interactive authentication. */
+/** A stage that always succeeds, for operations that use interactive authentication and need no proof. */
 export const dummyStage: Stage = {
   type: 'm.login.dummy',
   verify: () => true,

@@ -14,8 +14,8 @@ export interface LoginRequest {
   /** Address of the client. */
   readonly ip: string;
   /**
-   * Authenticates the access token of the request, which application services send. Other clients may send a stale token
-   * with their login, because of which the login must not fail, so only login types that need the requester call this.
+   * Authenticates the access token of the request. Application services send one. Other clients may send a stale token,
+   * and their login must not fail because of it, so only login types that need the requester call this.
    * @throws MatrixError M_UNKNOWN_TOKEN, and the other errors of the authenticator
    */
   readonly authenticate: Authenticate;

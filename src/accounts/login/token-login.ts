@@ -14,7 +14,7 @@ export interface TokenIssuer {
   readonly issuesTokens: boolean;
   /**
    * Stores how the user of a new session was authenticated, in the transaction that opens the session.
-   * @param details the details with which the token was issued
+   * @param details the details that were stored when the token was issued
    */
   opened(
     writer: AnyWriter,

@@ -50,7 +50,7 @@ export const registrationOptions = {
     ),
     {
       description:
-        'Mail addresses and phone numbers that accounts may have: those that match a pattern for their kind. Null allows all.',
+        'Patterns for the mail addresses and phone numbers that accounts may have. An address must match a pattern for its kind. Null allows all.',
       default: null,
     },
   ),
@@ -66,7 +66,7 @@ export const registrationOptions = {
   }),
   registration_shared_secret: option(nullable(string({ minLength: 1 })), {
     description:
-      'A secret that allows programs to create accounts, including those of administrators, even when registration is off. After it is replaced, programs must fetch new nonces.',
+      'A secret that allows programs to create accounts, including accounts of administrators, even when registration is off. After it is replaced, programs must fetch new nonces.',
     default: null,
     secret: true,
   }),
@@ -119,7 +119,7 @@ export const registrationOptions = {
   }),
   next_link_domain_whitelist: option(nullable(list(string({ minLength: 1 }))), {
     description:
-      'The domains to which `next_link` of a validation request may lead, even when another service validates the address. Null allows all, an empty list none.',
+      'The domains that `next_link` of a validation request may lead to. They are checked even when another service validates the address. Null allows all, an empty list none.',
     default: null,
   }),
   user_types: option(

@@ -16,8 +16,8 @@ const paths = [
 ] as const;
 
 /**
- * Pages by which users complete stages that their client does not know. The client opens the page, which reports the
- * completion to the window that opened it. Source: client-server API, "Fallback".
+ * Pages on which users complete stages that their client does not know. The client opens the page in a window. The page
+ * reports the completion to the client's own window. Source: client-server API, "Fallback".
  */
 export function fallbackRoutes({ stagePages, pages, randomness }: FallbackDeps): Route[] {
   const stageOf = (request: Pick<RouteRequest, 'ip' | 'url'>, type: string, session: string) => ({

@@ -15,7 +15,7 @@ export interface LoginPageDeps {
   readonly passwordChange: PasswordChange;
   readonly pages: Pages;
   readonly randomness: Randomness;
-  /** The content of `/.well-known/proto/client`, which the login response contains as well. */
+  /** The content of `/.well-known/proto/client`. The login response contains it as well. */
   readonly wellKnown: JsonObject | undefined;
 }
 
@@ -26,8 +26,8 @@ const text = Type.String({ default: '' });
 const device = { device_id: text, initial_device_display_name: text };
 
 /**
- * The page by which users of clients without a login form of their own log in. It hands the response of the login to
- * the client that shows the page: `window.matrixLogin.onLogin(response)`. Source: client-server API, "Login Fallback".
+ * The login page for users of clients that have no login form of their own. It hands the response of the login to the
+ * client that shows the page: `window.matrixLogin.onLogin(response)`. Source: client-server API, "Login Fallback".
  */
 export function loginPageRoutes(deps: LoginPageDeps, options: Options): Route[] {
   const contract = { path: paths, auth: 'none', errors: 'page' } as const;

@@ -26,7 +26,7 @@ const mailStage = 'm.login.email.identity';
 const canResetByMail = (passwordChange: PasswordChange): boolean =>
   passwordChange.isPossible && passwordChange.resetFlows().some((stages) => stages.includes(mailStage));
 
-/** Returns the path to which login pages link; `undefined` on a server that cannot send the mail. */
+/** Returns the path that login pages link to; `undefined` on a server that cannot send the mail. */
 export const passwordResetPageOf = (passwordChange: PasswordChange): string | undefined =>
   canResetByMail(passwordChange) ? '/_synapse/client/password_reset' : undefined;
 
@@ -113,7 +113,7 @@ export function passwordResetRoutes(deps: PasswordResetPageDeps, options: Option
 const continuation = (session: string, folder = '') =>
   `${folder}continue?session=${encodeURIComponent(session)}`;
 
-/** Starts a reset, whose session contains the new password. */
+/** Starts a reset. Its session contains the new password. */
 async function startReset(
   passwordChange: PasswordChange,
   password: string,

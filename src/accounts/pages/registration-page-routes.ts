@@ -8,12 +8,12 @@ const path = '/_server/client/register';
 const text = Type.String({ default: '' });
 
 /**
- * Name of the cookie with the page to which the user returns after the registration, for instance the login
- * of an app.
+ * Name of the cookie that remembers a page. The user returns to it after the registration, for instance to the login of
+ * an app.
  */
 const backCookie = 'hearth_after_registration';
 
-/** Returns the path of a page of this server on which users log in; `undefined` for anything else. */
+/** Returns the path if the URL is a login page of this server; `undefined` for any other URL. */
 const ownPage = (url: string | undefined): string | undefined =>
   /^\/_(synapse|server)\/client\/(oauth2\/[a-z_]+|account)(\?[\x21\x23-\x5b\x5d-\x7e]*)?$/.exec(
     url ?? '',

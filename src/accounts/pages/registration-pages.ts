@@ -49,7 +49,7 @@ export interface ContinuedRegistration {
 const continuation = ({ session, withMail }: Omit<ContinuedRegistration, 'ip'>) =>
   `${formUrl(withMail)}${withMail ? '&' : '?'}session=${encodeURIComponent(session)}`;
 
-/** URL to which the forms of stages are sent, relative to the page that continues a registration. */
+/** URL that the forms of stages are sent to, relative to the page that continues a registration. */
 const formUrl = (withMail: boolean) => (withMail ? 'continue?with=email' : 'continue');
 
 /** Lets users without a client create an account in a browser, by the same steps as a client. */
@@ -72,7 +72,7 @@ export class RegistrationPages {
     return this.#form({ token });
   }
 
-  /** Begins a registration. @param back page of this server to which the user is redirected afterwards */
+  /** Begins a registration. @param back a page of this server; the user is redirected to it afterwards */
   async begin(form: RegistrationForm, ip: string, back?: string): Promise<Reply> {
     const { username, password, token } = form;
     const email = this.#offersMail ? form.email.trim() : '';
@@ -154,7 +154,7 @@ export class RegistrationPages {
   }
 
   /**
-   * Whether the form has a field for an optional mail address. A page of its own has the field for a required address.
+   * Whether the form has a field for an optional mail address. A required address has its field on a page of its own.
    */
   get #offersMail(): boolean {
     const isRequired = this.#options.registrations_require_3pid.includes('email');

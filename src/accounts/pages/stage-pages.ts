@@ -10,7 +10,7 @@ export interface ShownStage {
   readonly session: string;
   /** Address of the client. */
   readonly ip: string;
-  /** URL to which the form is sent. */
+  /** URL that the form is sent to. */
   readonly url: string;
 }
 

@@ -58,15 +58,15 @@ export class PasswordChange {
     );
   }
 
-  /** Flows by which a user who is not logged in can set a new password; empty when there are none. */
+  /** Flows that let a user who is not logged in set a new password; empty when there are none. */
   resetFlows(): Flows {
     return this.#deps.thirdPartyIds.resetStages().map((type) => [type]);
   }
 
   /**
    * Sets the password of the account whose address has just been validated for a password reset.
-   * @param request the parameters of `POST /account/password`, or those of its session when the request omits
-   * them, and the completed stage
+   * @param request the parameters of `POST /account/password`, and the completed stage; parameters that the request
+   * omits come from its session
    * @throws Challenge; MatrixError M_NOT_FOUND when no account has the address
    */
   async resetByAddress(

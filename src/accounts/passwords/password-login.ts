@@ -152,7 +152,7 @@ export class PasswordLogin implements Stage {
     );
   }
 
-  /** Returns the key by which attempts are limited: all spellings and addresses of a user count together. */
+  /** Returns the key of the limit of attempts: all spellings and addresses of a user count together. */
   #limitKey({ userName, unknownAddress }: LoginName): string {
     if (userName === undefined) return unknownAddress;
     return userIdFromInput(userName, this.#options.server_name).toLowerCase();
@@ -202,7 +202,7 @@ function requireActive({ isDeactivated, isLocked }: User): void {
   if (isLocked) throw lockedAccount();
 }
 
-/** The user whom a login request names: a user id or its local part, or an address without account. */
+/** The user whom a login request names: a user id or its local part, or an address that belongs to no account. */
 type LoginName = (
   | { readonly userName: string; readonly unknownAddress?: never }
   | { readonly userName?: never; readonly unknownAddress: string }

@@ -13,7 +13,8 @@ const form = /^([A-Za-z0-9]+\.(\d{1,16}))\.([\w-]+)$/;
 
 /**
  * Issues nonces that are valid once and for a limited time. Issued nonces are not stored, because a MAC proves that
- * they were issued: clients that do not know the registration secret take no memory, and displace no nonces of others.
+ * they were issued. Clients that do not know the registration secret therefore take no memory, and displace no nonces
+ * of other clients.
  */
 export class Nonces {
   readonly #clock: Clock;

@@ -26,8 +26,8 @@ type Options = Pick<AccountOptions, 'registration_shared_secret' | 'user_types' 
 const nonceLifetime = 60_000;
 
 /**
- * Creates accounts, including those of administrators, for programs that know `registration_shared_secret`. The secret
- * itself is never sent: a MAC proves that the program knows it.
+ * Creates accounts, including accounts of administrators, for programs that know `registration_shared_secret`. The
+ * secret itself is never sent: a MAC proves that the program knows it.
  */
 export class SharedSecretRegistration {
   readonly #registration: Registration;
@@ -85,8 +85,8 @@ export class SharedSecretRegistration {
 }
 
 /**
- * Returns the HMAC-SHA1, in hexadecimal, of nonce, user name, password, `admin` or `notadmin` and, if given, the user type,
- * separated by U+0000. Existing registration programs compute it in this way.
+ * Returns an HMAC-SHA1 in hexadecimal over these values, separated by U+0000: nonce, user name, password, `admin` or
+ * `notadmin`, and the user type if it is given. Existing registration programs compute it in this way.
  */
 export function registrationMac(request: Omit<SharedSecretRequest, 'mac'>, secret: string): string {
   const parts = [request.nonce, request.username, request.password, request.admin ? 'admin' : 'notadmin'];

@@ -45,7 +45,9 @@ function readRoutes(): Route[] {
 }
 
 const missingToken = () => new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');
-/** Without its sender, an application service could not act any more, and the name cannot be registered again. */
+/**
+ * Without its sender, an application service cannot act. The name of a deactivated sender cannot be registered again.
+ */
 const senderRefused = () => forbidden('An application service cannot deactivate its own sender');
 const guestRefused = () => new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not do this');
 
@@ -116,7 +118,7 @@ function changeRoutes({
           });
           return { id_server_unbind_result: isForgotten ? 'success' : 'no-support' };
         };
-        // Users of application services have no password by which they could confirm the deactivation.
+        // Users of application services have no password, so they cannot confirm the deactivation.
         if (requester.appservice !== undefined) {
           if (reservations.isSender?.(requester.userId)) throw senderRefused();
           return deactivate();

@@ -11,8 +11,8 @@ const lock = Type.Object({ locked: Type.Boolean() });
 const suspension = Type.Object({ suspended: Type.Boolean() });
 
 /**
- * Returns the routes by which administrators lock and suspend accounts.
- * Source: client-server API, "Server Administration".
+ * Returns the routes that lock and suspend accounts, for administrators. Source: client-server API, "Server
+ * Administration".
  */
 export function lockingRoutes(accounts: Accounts, serverName: string): Route[] {
   return [

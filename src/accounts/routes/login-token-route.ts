@@ -8,13 +8,13 @@ import type { LoginTokens } from '../login/login-tokens.ts';
 export interface LoginTokenRouteDeps {
   readonly loginTokens: LoginTokens;
   readonly reauthenticator: Reauthenticator;
-  /** Issued tokens, by user id. */
+  /** Limits how many tokens are issued, by user id. */
   readonly limiter: Limiter;
 }
 
 /**
- * Returns the route that issues a token by which another client of the user can log in; no route unless the option
- * allows it. Source: client-server API, "POST /_matrix/client/v1/login/get_token".
+ * Returns the route that issues a login token for another client of the user; no route unless the option allows it.
+ * Source: client-server API, "POST /_matrix/client/v1/login/get_token".
  */
 export function loginTokenRoutes(
   { loginTokens, reauthenticator, limiter }: LoginTokenRouteDeps,

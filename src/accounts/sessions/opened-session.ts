@@ -1,6 +1,6 @@
 import type { IssuedTokens } from './sessions.ts';
 
-/** The device with which a client logs in. */
+/** The device of a client that logs in. */
 export interface LoginDevice {
   /** Absent for a new device. */
   readonly deviceId?: string | undefined;

@@ -35,7 +35,7 @@ describe('SessionCache', () => {
     assert.equal(cache.get('a1'), undefined);
   });
 
-  it('caches no session of a user from beginChange on, until invalidate is called or the change times out', () => {
+  it('caches no session of a user between beginChange and invalidate, or until the change times out', () => {
     const cache = new SessionCache(plainCaches(manualClock()));
     cache.put('a1', sessionOf('@a:test'), cache.generation, 0);
     cache.beginChange('@a:test', 0);
@@ -51,7 +51,7 @@ describe('SessionCache', () => {
     assert.ok(cache.get('a1'));
   });
 
-  it('bounds the number of cached sessions, and deletes those of a user also after evictions', () => {
+  it('bounds the number of cached sessions, and deletes all sessions of a user even after evictions', () => {
     const cache = new SessionCache(plainCaches(manualClock()), 10);
     for (let i = 0; i < 100; i++) cache.put(`h${i}`, sessionOf(`@u${i % 3}:test`), cache.generation, 0);
     const held = () => Array.from({ length: 100 }, (_, i) => cache.get(`h${i}`)).filter(Boolean);

@@ -16,12 +16,12 @@ export interface Session {
   readonly usableUntil?: number | undefined;
 }
 
-/** Default maximum number of cached sessions, enough for those in concurrent use on a large server. */
+/** Default maximum number of cached sessions: enough for all sessions in concurrent use on a large server. */
 const capacity = 20_000;
 
 /**
- * Milliseconds for which no session of a user is cached after `beginChange` when `invalidate` is not called,
- * because the transaction has failed.
+ * Milliseconds after `beginChange` until sessions of the user are cached again if `invalidate` is never called. This
+ * happens when the transaction fails.
  */
 const changeTimeout = 30_000;
 
@@ -29,7 +29,10 @@ const changeTimeout = 30_000;
 export class SessionCache {
   readonly #sessions: Cache<string, Session>;
   readonly #tokensOf = new Map<string, Set<string>>();
-  /** Users whose sessions are being changed, with the time in milliseconds since the epoch at which the change times out. */
+  /**
+   * Users whose sessions are being changed, each with the time when the change times out, in milliseconds since the
+   * epoch.
+   */
   readonly #changesUntil = new Map<string, number>();
   #generation = 0;
 
@@ -62,7 +65,7 @@ export class SessionCache {
     else this.#tokensOf.set(userId, new Set([token]));
   }
 
-  /** Begins a change of the user's sessions: none is cached until `invalidate`. */
+  /** Begins a change of the user's sessions: none is cached until `invalidate` is called or the change times out. */
   beginChange(userId: string, now: number): void {
     for (const [user, until] of this.#changesUntil) if (until <= now) this.#changesUntil.delete(user);
     this.#changesUntil.set(userId, now + changeTimeout);

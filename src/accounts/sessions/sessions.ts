@@ -61,7 +61,7 @@ export interface IssuedTokens {
   readonly expiresInMs: number | undefined;
 }
 
-/** The user and the device to which a token belongs. */
+/** The user and the device that a token belongs to. */
 export interface TokenOwner {
   readonly userId: string;
   /** Absent for access tokens without a device. */
@@ -101,7 +101,9 @@ const exchangeLimit = { per_second: 0.1, burst_count: 20 };
 /** Rate limit of refused refresh tokens from one client address. */
 const refusalLimit = { per_second: 0.2, burst_count: 20 };
 
-/** Maximum number of unused pairs of tokens that are valid at the same time in exchange for one token. */
+/**
+ * Maximum number of unused pairs of tokens that were issued in exchange for one token and are valid at the same time.
+ */
 const maxUnusedPairs = 5;
 
 const finiteOrNull = (time: number) => (Number.isFinite(time) ? time : null);
@@ -138,8 +140,8 @@ export class Sessions implements DeviceCleanup {
   }
 
   /**
-   * Exchanges a refresh token. It can be exchanged again, because the client may have lost the answer, until
-   * one of the new tokens is used: then it is revoked, with all other tokens that were issued for it.
+   * Exchanges a refresh token. It can be exchanged again until one of the new tokens is used, because the client may
+   * have missed the response. Then it is revoked together with all other tokens that were issued in exchange for it.
    * Source: client-server API, "Refreshing access tokens".
    * @param ip address of the client
    * @param inTransaction runs in the transaction of the exchange, and may refuse the exchange by an error
@@ -208,9 +210,9 @@ export class Sessions implements DeviceCleanup {
   }
 
   /**
-   * Ends all sessions of a user except that of the token `keptTokenId`, inside the caller's transaction.
-   * Sessions that the user has opened as other users, as an administrator, end too; sessions that
-   * administrators have opened as this user stay.
+   * Ends all sessions of a user except the session of the token `keptTokenId`, inside the caller's transaction.
+   * Sessions that the user has opened as other users, as an administrator, end too; sessions that administrators have
+   * opened as this user stay.
    */
   async closeAllIn(writer: AnyWriter, publish: Publish, userId: string, keptTokenId?: number): Promise<void> {
     this.#deps.cache.beginChange(userId, this.#deps.clock.now());
@@ -231,8 +233,8 @@ export class Sessions implements DeviceCleanup {
   }
 
   /**
-   * Opens a session without a device, by which an administrator acts as a user. The user's list of devices
-   * does not show it.
+   * Opens a session without a device, so that an administrator can act as a user. The user's list of devices does not
+   * show it.
    * @param expiresAt milliseconds since the epoch; `undefined` when it does not expire
    * @returns the access token
    */
@@ -267,7 +269,7 @@ export class Sessions implements DeviceCleanup {
     publish(this.sessionStream, { userId });
   }
 
-  /** Runs a transaction that changes the user's sessions, and invalidates the cached ones. */
+  /** Runs a transaction that changes the user's sessions, and invalidates the user's cached sessions. */
   async change<T>(userId: string, work: (writer: AnyWriter, publish: Publish) => Promise<T>): Promise<T> {
     const { cache, clock, streams } = this.#deps;
     cache.beginChange(userId, clock.now());
@@ -278,7 +280,7 @@ export class Sessions implements DeviceCleanup {
   }
 
   /**
-   * Returns the guest to whom the access token belongs; `undefined` when it is invalid or belongs to a full
+   * Returns the user id of the guest with this access token; `undefined` when the token is invalid or belongs to a full
    * user.
    */
   async guestOf(token: string): Promise<string | undefined> {
@@ -305,8 +307,8 @@ export class Sessions implements DeviceCleanup {
   }
 
   /**
-   * Deletes tokens that expired before `before` (milliseconds since the epoch); until then they are answered
-   * with `soft_logout`.
+   * Deletes tokens that expired before `before` (milliseconds since the epoch). Until their deletion, requests with
+   * them are answered with `soft_logout`.
    */
   async removeExpired(before: number): Promise<void> {
     await this.#deps.database.transaction<AccountTables, void>((writer) =>

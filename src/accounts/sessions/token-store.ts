@@ -88,8 +88,8 @@ interface TokenPair {
 }
 
 /**
- * Revokes the tokens that a refresh replaced, and all other pairs that were issued in exchange for them,
- * because a token of the pair `used` was used.
+ * Called when a token of the pair `used` is used. Revokes the pair that it replaces, and all other pairs that were
+ * issued in exchange for the same refresh token.
  */
 export async function revokeReplaced(
   writer: Writer<AccountTables>,
@@ -186,8 +186,8 @@ export async function deleteTokensOfDevices(
 }
 
 /**
- * Deletes the tokens of a user, including tokens without a device. Keeps the tokens by which administrators act as the
- * user, and, if given, an access token with the refresh token that was issued with it.
+ * Deletes the tokens of a user, including tokens without a device. Keeps the tokens of administrators who act as the
+ * user. Keeps the given access token, if any, and the refresh token that was issued with it.
  */
 export async function deleteTokensOfUser(
   writer: Writer<AccountTables>,
@@ -208,7 +208,7 @@ export async function deleteTokensOfUser(
     .execute();
 }
 
-/** Deletes the tokens by which an administrator acts as other users. @returns the ids of these users */
+/** Deletes the tokens that let an administrator act as other users. @returns the ids of these users */
 export async function deleteTokensIssuedBy(
   writer: Writer<AccountTables>,
   administrator: string,
@@ -221,7 +221,7 @@ export async function deleteTokensIssuedBy(
   return [...new Set(rows.map((row) => row.user_id))];
 }
 
-/** Deletes the tokens by which administrators act as a user. */
+/** Deletes the tokens that let administrators act as a user. */
 export async function deleteTokensIssuedFor(writer: Writer<AccountTables>, userId: string): Promise<void> {
   await writer
     .deleteFrom('access_tokens')

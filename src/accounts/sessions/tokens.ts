@@ -4,7 +4,7 @@ import { type Randomness, randomString } from '../../kernel/randomness.ts';
 /** Characters of a token: about 238 bits of entropy. */
 const tokenLength = 40;
 
-/** A token as the client receives it, and its hash, which the server stores. */
+/** A token as the client receives it, and the hash that the server stores. */
 export interface Token {
   readonly id: number;
   /** Sent to the client and not stored. */
@@ -13,8 +13,8 @@ export interface Token {
 }
 
 /**
- * @param kind `hat` for access tokens, `hgt` for those of guests, `hrt` for refresh tokens; the prefix makes leaked tokens
- * recognizable
+ * @param kind `hat` for access tokens of full accounts, `hgt` for access tokens of guests, `hrt` for refresh tokens;
+ * the prefix makes leaked tokens recognizable
  * @param guestKey key of the tokens of guests
  */
 export function newToken(randomness: Randomness, kind: 'hat' | 'hgt' | 'hrt', guestKey: Uint8Array): Token {
@@ -23,8 +23,8 @@ export function newToken(randomness: Randomness, kind: 'hat' | 'hgt' | 'hrt', gu
 }
 
 /**
- * Returns the hash under which an access token is stored: a MAC for a token of a guest, so that all guests are logged
- * out when an operator replaces `macaroon_secret_key`; a digest for other tokens.
+ * Returns the hash that is stored for an access token: a MAC for a token of a guest, a digest for other tokens. The MAC
+ * logs all guests out when an operator replaces `macaroon_secret_key`.
  */
 export function hashAccessToken(secret: string, guestKey: Uint8Array): string {
   if (!secret.startsWith('hgt_')) return hashToken(secret);

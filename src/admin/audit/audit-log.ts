@@ -7,7 +7,7 @@ import { withoutNul } from '../paging/contains.ts';
 import { countRows } from '../paging/read-page.ts';
 import type { AuditTables } from './tables.ts';
 
-/** A request to the admin API. */
+/** A request to the admin API, or a request to the client API that used a right of administrators. */
 export interface AuditEntry {
   /**
    * The user id of the administrator, or of another user who was refused; `<registration_shared_secret>` for a
@@ -61,8 +61,8 @@ const hour = 3_600_000;
 const day = 24 * hour;
 
 /**
- * Maximum age of entries in milliseconds, and maximum number of entries for changes and, counted
- * separately, for reads, so that frequent reads do not displace entries about changes.
+ * Maximum age of entries in milliseconds, and maximum number of entries. Changes and reads are counted separately, so
+ * that frequent reads do not displace entries about changes.
  */
 const bounds = { maxAge: 365 * day, maxEntries: 100_000 };
 

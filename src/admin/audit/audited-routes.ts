@@ -13,13 +13,13 @@ import type { AuditLog } from './audit-log.ts';
 /** Names of the path parameters that contain secrets. */
 const secretParams: ReadonlySet<string> = new Set(['token']);
 
-/** The `operationId` of registrations with the shared secret, which can make administrators. */
+/** The `operationId` of registrations with the shared secret. These registrations can create administrators. */
 const registrationOperation = 'registerBySharedSecret';
 
 /** The `operationId` of the client API's endpoint that shows the addresses of a user. */
 const whoisOperation = 'getWhoIs';
 
-/** The `operationId`s of downloads, by which administrators can also read quarantined files. */
+/** The `operationId`s of downloads. Administrators can also download quarantined files. */
 const downloadOperations: ReadonlySet<string> = new Set(['getContentAuthed', 'getContentOverrideNameAuthed']);
 
 /** A request. Requests that are refused before their handler is called have no query and no body. */
@@ -29,12 +29,12 @@ type AnyRequest = Omit<RouteRequest, 'query' | 'body'> & {
 };
 
 /**
- * Stores and logs each use of the admin API: the administrator, the operation, its target, the IP address of the client,
- * and the status of the response. For requests with a session that an administrator opened as another user, the
- * administrator is stored. Bodies and queries are left out, because they contain secrets, except for the user whom a body
- * names as `user_id`. These requests are stored as well: requests of users who are not administrators, which are refused;
- * registrations with the shared secret; requests of administrators for the addresses of other users; downloads of
- * quarantined files; and other requests that are permitted only because the user is an administrator.
+ * Stores and logs each use of the admin API: the administrator, the operation, its target, the IP address of the
+ * client, and the status of the response. For requests with a session that an administrator opened as another user, the
+ * administrator is stored. Bodies and queries are left out, because they contain secrets. Only the user whom a body
+ * names as `user_id` is stored. These requests are stored as well: refused requests of users who are not
+ * administrators; registrations with the shared secret; requests of administrators for the addresses of other users;
+ * downloads of quarantined files; and other requests that are permitted only because the user is an administrator.
  */
 export function auditedRoutes(routes: readonly Route[], audit: AuditLog, log: Logger): Route[] {
   return routes.map((found) => {
@@ -166,7 +166,10 @@ function auditedRegistration({ contract, handler }: Route, audit: AuditLog): Rou
   };
 }
 
-/** Returns the path parameters of a request without secrets, and the `user_id` of its body, which joins and notices have. */
+/**
+ * Returns the path parameters of a request, with secrets masked, and the `user_id` of its body. The bodies of joins and
+ * notices have one.
+ */
 function targetOf({ params, body }: AnyRequest): Readonly<Record<string, string>> {
   const target = Object.entries(params as Readonly<Record<string, string>>).map(([name, value]) => [
     name,

@@ -51,7 +51,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(/127\.0\.0\.1|::1/.test(ip) && ts > 1e12);
     });
 
-    it('lists reads and deletions of addresses and publications of rooms in which the administrator has no power', async () => {
+    it('lists the requests of an administrator without power in a room: reads and deletions of its addresses, and changes of its visibility in the directory', async () => {
       const before = (await stored()).length;
       await request(admin.admin, 'GET', `/rooms/${room}/aliases`, undefined, 200);
       await request(admin.admin, 'PUT', visibility(), { visibility: 'private' }, 200);
@@ -63,7 +63,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       ]);
     });
 
-    it('lists invites where only administrators may invite, and publications that the rules deny to users', async () => {
+    it('lists invites and publications of rooms by administrators when the options forbid them to other users', async () => {
       const before = (await stored()).length;
       const own = await admin.admin.createRoom({ preset: 'private_chat' });
       await request(admin.admin, 'POST', `/rooms/${own}/invite`, { user_id: '@anna:test' }, 200);

@@ -1,6 +1,6 @@
 /** Work over many rows in batches, which an administrator can start. */
 export interface BackgroundUpdate {
-  /** The `job_name` by which it is started. */
+  /** The `job_name` that starts it. */
   readonly name: string;
   /** Counts the rows. */
   count(): Promise<number>;

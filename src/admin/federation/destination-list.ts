@@ -19,7 +19,7 @@ export const destinationOrders = [
 
 export type DestinationOrder = (typeof destinationOrders)[number];
 
-/** A server to which this server has sent requests. Times and intervals are in milliseconds, times since the epoch. */
+/** A server that this server has sent requests to. Times and intervals are in milliseconds, times since the epoch. */
 export interface ListedDestination {
   readonly destination: string;
   readonly retry_last_ts: number;
@@ -40,7 +40,7 @@ const orders: Readonly<Record<DestinationOrder, RawBuilder<unknown>>> = {
   last_successful_stream_ordering: sql`coalesce(p.stream, 0)`,
 };
 
-/** Reads the servers with which this server federates. */
+/** Reads the servers that this server federates with. */
 export class DestinationList {
   readonly #database: Database;
   /** Resolves when the table of the servers in rooms is up to date. */

@@ -4,7 +4,7 @@ import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 import { RoomMedia } from './room-media.ts';
 
 describe('RoomMedia', () => {
-  it('returns at most a given number of files, those of the newest events, and reads no older events', async () => {
+  it('returns the files of the newest events, up to a given number, and reads no older events', async () => {
     let reads = 0;
     const events = {
       async history(_roomNid: number, { depth }: { depth: number }, { limit }: { limit: number }) {

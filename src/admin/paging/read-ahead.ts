@@ -29,8 +29,8 @@ const sizeOf = ({ rows }: RowsAhead) =>
   rows.reduce((sum, row) => sum + rowBytes + 2 * String(row.cursor_key).length, listBytes);
 
 /**
- * Caches the keys of many rows after a page, for lists whose order is computed from many rows for each read, so that most
- * of the next pages need no such computation.
+ * Caches the keys of many rows after a page, so that most of the next pages are read without computing the order again.
+ * For lists whose order is computed from many rows.
  */
 export class ReadAhead {
   readonly #clock: Clock;
@@ -42,7 +42,7 @@ export class ReadAhead {
   }
 
   /**
-   * Returns the rows of a page, and perhaps further ones.
+   * Returns the rows of a page, and perhaps rows after the page.
    * @param list names the list, its filters and its order
    * @param read reads at most `limit` rows from the same start
    */

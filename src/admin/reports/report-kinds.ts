@@ -21,16 +21,16 @@ export interface ListedReport {
   readonly canonical_alias: string | null;
 }
 
-/** A column by which lists can be filtered. */
+/** A column that lists can be filtered by. */
 export type FilterColumn = 'reporter' | 'room_id' | 'user_id';
 
 /** Properties of the endpoints for one kind of reports. */
 interface ReportEndpoints {
   /** Begins error messages, and is part of operation ids. */
   readonly title: string;
-  /** For each field of the response, the column with its value. */
+  /** The fields of the response. Each is mapped to the column that has its value. */
   readonly fields: Readonly<Record<string, keyof ListedReport>>;
-  /** For each query parameter, the column that must have its value. */
+  /** The query parameters. Each is mapped to the column that must have its value. */
   readonly filters: Readonly<Record<string, FilterColumn>>;
 }
 

@@ -52,8 +52,9 @@ const response = Type.Object({
 });
 
 /**
- * Serves live figures of the server: counters since its start, from which clients compute rates, open
- * requests, and the data that is pending for other servers. The event loop lag is that of the last seconds.
+ * Serves live figures of the server: counters since its start, the number of open requests, and the data that is
+ * pending for other servers. Clients compute rates from the counters. The event loop lag is measured over the last
+ * seconds.
  */
 export function overviewRoute(deps: OverviewDeps): Route {
   const { serverName, clock, requests, processReading, sender } = deps;

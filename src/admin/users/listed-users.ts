@@ -7,7 +7,7 @@ export type ListedTables = AccountTables & ProfileTables;
 /** Number of users that are read and added at once. */
 const usersAtOnce = 500;
 
-/** Adds a row for each user without one to the table from which lists of users are read. */
+/** Adds a row to the table `listed_profiles` for each user who has none. Lists of users are read from this table. */
 export async function addMissingProfiles(db: Kysely<ListedTables>): Promise<void> {
   for (let after = ''; ; ) {
     const users = await db

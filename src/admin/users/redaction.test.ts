@@ -95,7 +95,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return (tasks as { progress: object }[])[0]?.progress;
     };
 
-    it('counts the events in all rooms up to the limit, with redacted ones and failures, as its progress', async () => {
+    it('counts all events up to the limit in each room as its progress, including redacted events and failures', async () => {
       const user = await newUser();
       const rooms = [await anna.createRoom({ preset: 'public_chat' }), await anna.createRoom()];
       await user.join(rooms[0]!);
@@ -110,7 +110,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await progress(redactId), { done: 6, total: 6 });
     });
 
-    it('redacts the events in the last of 10,000 rooms, of which the server knows no other', async () => {
+    it('redacts the events in the last room of a list of 10,000 rooms when the server knows no other room of the list', async () => {
       const user = await newUser();
       const roomId = await user.createRoom();
       const eventId = await user.say(roomId, 'spam');
@@ -135,7 +135,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await progress(redactId), { done: 81, total: 81 });
     });
 
-    it('reports the events that could not be redacted, and redacts as the administrator with use_admin', async () => {
+    it('reports the events that could not be redacted, and with use_admin redacts them as the administrator', async () => {
       const user = await newUser();
       const roomId = await anna.createRoom({ preset: 'public_chat' });
       await user.join(roomId);

@@ -31,7 +31,7 @@ export interface UserChange {
   readonly isLocked?: boolean | undefined;
   /** Replace the mail addresses and phone numbers of the user. */
   readonly addresses?: readonly { readonly medium: string; readonly address: string }[] | undefined;
-  /** Replace the ids at identity providers with which the user logs in. */
+  /** Replace the user's ids at identity providers. The user logs in with these. */
   readonly externalIds?: readonly ExternalId[] | undefined;
   /** Null removes the type. */
   readonly userType?: string | null | undefined;

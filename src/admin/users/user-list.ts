@@ -83,7 +83,7 @@ const orders: Readonly<Record<Exclude<UserOrder, ValueOrder>, RawBuilder<unknown
   locked: sql`u.is_locked`,
 };
 
-/** The orders by a flag, whose rows databases find in the index of the ids. */
+/** The orders by a flag. Databases find their rows in the index of the ids. */
 const flags: ReadonlySet<UserOrder> = new Set([
   'is_guest',
   'admin',
@@ -151,7 +151,10 @@ export class UserList {
     return readUsersByValue({ database, users, excluded, by: valueOrders[by], descending }, page, read);
   }
 
-  /** Counts the users that the filter selects. If the filter excludes few users, subtracts their number from that of all users. */
+  /**
+   * Counts the users that the filter selects. If the filter excludes few users, subtracts the number of excluded users
+   * from the number of all users.
+   */
   async count(filter: UserFilter): Promise<number> {
     if (filter.name !== undefined) return (await this.search(filter, filter.name)).total;
     const excluded = await excludedUsers(this.#database, filter);

@@ -17,8 +17,8 @@ export interface UserRoomsDeps {
 }
 
 /**
- * Lists the rooms in which a local or remote user has a membership, with their names, in the order of their ids. Rooms that
- * this server is not in have no name.
+ * Lists the rooms in which a local or remote user has a membership, in the order of the room ids. Each room has its
+ * name, except rooms that this server is not in.
  */
 export function userRoomsRoute({ database, engine, cursors, caughtUp }: UserRoomsDeps): Route {
   return route(

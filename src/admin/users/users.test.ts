@@ -25,7 +25,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const whoami = async (token: string) =>
       (await server.api('GET', '/_matrix/client/v3/account/whoami', { token })).status;
 
-    it('PUT /users/{userId} creates an account with all its properties, which can log in', async () => {
+    it('PUT /users/{userId} creates an account with all its properties; the user can log in', async () => {
       const created = await admin.call('PUT', '/v2/users/@new:test', {
         password: 'secret password',
         displayname: 'Newcomer',
@@ -156,7 +156,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }
     });
 
-    it('PUT /users/{userId} replaces the third-party ids of an account, by which GET /threepid finds the user', async () => {
+    it('PUT /users/{userId} replaces the third-party ids of an account; GET /threepid finds the user by the new ids', async () => {
       const [user, other] = [await newUser(), await newUser()];
       const path = `/v2/users/${user.id}`;
       const email = (address: string) => ({ medium: 'email', address });
@@ -187,7 +187,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual((await admin.do('GET', path))['threepids'], []);
     });
 
-    it('GET /auth_providers/{provider}/users/{externalId} finds the user of an external id that PUT /users/{userId} has set', async () => {
+    it('GET /auth_providers/{provider}/users/{externalId} finds a user by an external id that PUT /users/{userId} has set', async () => {
       const path = '/v1/auth_providers/oidc-x/users/12%2F34';
       assert.deepEqual(await admin.refused('GET', path), [404, 'M_NOT_FOUND']);
       const [owner, other] = [await newUser(), await newUser()];

@@ -53,7 +53,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         body: { type: 'm.login.application_service', username, inhibit_login: true, ...more },
       });
 
-    it('[option: app_service_config_files] lets a service act as its sender by default, whose account exists from the start', async () => {
+    it('[option: app_service_config_files] lets a service act as its sender by default; the account of the sender exists from the start', async () => {
       assert.deepEqual(await call('GET', '/account/whoami', as(irc)), {
         user_id: '@ircbot:test',
         is_guest: false,
@@ -64,7 +64,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('registers users of the namespaces of a service without auto_join_rooms, and rejects others with 400 M_EXCLUSIVE', async () => {
+    it('lets a service register users in its namespaces, who join no auto_join_rooms, and rejects other users with 400 M_EXCLUSIVE', async () => {
       const made = await register(irc, 'irc_anna');
       assert.deepEqual(made, { user_id: '@irc_anna:test', home_server: 'test' });
       assert.deepEqual(await register(irc, 'irc_anna'), [400, 'M_USER_IN_USE']);
@@ -105,7 +105,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await register(limited, 'irc_eva'), [400, 'M_EXCLUSIVE']);
     });
 
-    it('lets a service act as users of its namespaces that have an account, with the token in the header or the query', async () => {
+    it('lets a service act as users in its namespaces who have an account, with the token in the header or the query', async () => {
       await register(irc, 'irc_fred');
       const { user_id } = (await call('GET', '/account/whoami', as(irc, '@irc_fred:test'))) as {
         user_id: string;
@@ -145,7 +145,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await call('GET', '/account/whoami', device), [400, 'M_UNKNOWN_DEVICE']);
     });
 
-    it('lets a service deactivate its users without user-interactive authentication, which it requires from the sessions of these users', async () => {
+    it('lets a service deactivate its users without user-interactive authentication, but requires it in the sessions of these users', async () => {
       await register(irc, 'irc_zoe');
       const zoe = '@irc_zoe:test';
       const identifier = { type: 'm.id.user', user: 'irc_zoe' };
@@ -188,7 +188,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await login('limited_x', limited.token), [400, 'M_APPSERVICE_LOGIN_UNSUPPORTED']);
     });
 
-    it('rejects logins and requests as locked users with 401 M_USER_LOCKED and soft_logout', async () => {
+    it('rejects logins of locked users of a service, and requests in their name, with 401 M_USER_LOCKED and soft_logout', async () => {
       await register(irc, 'irc_lou');
       const admin = await registerAdmin(server);
       const path = `/_synapse/admin/v2/users/${encodeURIComponent('@irc_lou:test')}`;
@@ -235,7 +235,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await statuses(as(irc, '@irc_jo:test')), [200]);
     });
 
-    it('sets the time of messages and state events of a service by the query parameter ts', async () => {
+    it('sets the time of messages and state events of a service to its query parameter ts', async () => {
       await register(irc, 'irc_kim');
       const kim = as(irc, '@irc_kim:test');
       const { room_id: room } = (await call('POST', '/createRoom', { ...kim, body: {} })) as {
@@ -260,7 +260,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('[option: track_appservice_user_ips] records addresses of requests by which a service acts as its users', async () => {
+    it('[option: track_appservice_user_ips] records the address of requests in which a service acts as its user', async () => {
       await register(irc, 'irc_nina');
       await call('GET', '/devices', as(irc, '@irc_nina:test'));
       await call('GET', '/devices', as(irc, '@irc_nina:test'));
@@ -268,7 +268,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.match(JSON.stringify(whois), /"ip":"127\.0\.0\.1"/);
     });
 
-    it('rejects other clients that create or delete aliases of a service, and a service that creates other aliases, with 400 M_EXCLUSIVE', async () => {
+    it('rejects with 400 M_EXCLUSIVE when other clients create or delete aliases in the namespaces of a service, and when a service creates other aliases', async () => {
       await register(irc, 'irc_lea');
       const lea = as(irc, '@irc_lea:test');
       const { token } = await server.register('mia');

@@ -17,7 +17,7 @@ export interface EphemeralDataDeps {
   readonly log: Logger;
   /** Resolves when all changes of memberships so far are handled, or after some seconds. */
   readonly caughtUp: () => Promise<void>;
-  /** Called with the services for which there is new data. */
+  /** Called with the services that have new data to receive. */
   readonly onData: (services: Iterable<Appservice>) => void;
 }
 
@@ -25,8 +25,8 @@ export interface EphemeralDataDeps {
 const maxItems = 1_000;
 
 /**
- * Maximum number of changes that wait to be handled, while the services of a room are read from a slow database; further
- * changes are dropped.
+ * Maximum number of changes that wait to be handled. Changes wait while the services of a room are read from a slow
+ * database. Changes above the maximum are dropped.
  */
 const maxWaiting = 1_000;
 
@@ -104,7 +104,7 @@ export class EphemeralData {
   }
 
   async #presence({ changes, rooms }: PresenceFact): Promise<void> {
-    // The services that have received the change, by user: one common room suffices.
+    // The services that have received the presence of a user, by user: one common room suffices.
     const receivers = new Map<string, Set<string>>();
     for (const [roomId, users] of rooms) {
       for (const userId of users) {
@@ -122,7 +122,7 @@ export class EphemeralData {
   /** Adds an item for the services of a room. @returns the ids of the services that receive it */
   async #add(roomId: string, subject: string, data: JsonObject): Promise<readonly string[]> {
     const { rooms, caughtUp } = this.#deps;
-    // Waits, so that a service receives the ephemeral data of a room that follows the join of its user.
+    // Waits for changes of memberships, so that a service receives ephemeral data from just after the join of its user.
     if (rooms.isChanging(roomId)) await caughtUp();
     const receivingServices = (await rooms.servicesOf(roomId)).filter(
       ({ registration }) => registration.receivesEphemeral,

@@ -141,7 +141,10 @@ export class Networks {
   }
 }
 
-/** Adds to each instance of a protocol the id by which clients request its room list (`third_party_instance_id`). */
+/**
+ * Adds an id to each instance of a protocol. Clients request the room list of the instance by this id
+ * (`third_party_instance_id`).
+ */
 function withInstanceIds(protocol: JsonObject, serviceId: string): JsonObject & { instances: JsonObject[] } {
   const { instances: sentInstances, ...rest } = protocol;
   const instances = Array.isArray(sentInstances) ? sentInstances.filter(isJsonObject) : [];

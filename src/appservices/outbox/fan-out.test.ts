@@ -84,7 +84,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await positions(), [1, 2]);
     });
 
-    it('treats a user who leaves in a later page of stored events as joined before, so that the service receives the events until then', async () => {
+    it('sends a service the events until its user leaves, even when the leave is in a later page of stored events', async () => {
       const user = '@watched_a:test';
       const leaveAt = 550;
       const stored = Array.from({ length: 600 }, (_, index) => ({
@@ -121,7 +121,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('finds the services for a changed device list in cached rooms first, and loads no more rooms than needed', async () => {
+    it('finds the services for a changed device list in cached rooms first, and loads no other room when these suffice', async () => {
       const receiver = {
         ...service,
         registration: { url: 'http://127.0.0.1:1', receivesDeviceChanges: true },
@@ -170,7 +170,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('sends no event twice when a transaction is committed and its confirmation is lost', async () => {
+    it('writes no entry twice when a transaction is committed and its confirmation is lost', async () => {
       const { database, fanOut, wokenServices, positions } = await openFanOut([event(1, '@watched_a:test')]);
       let isLost = true;
       const losing = {

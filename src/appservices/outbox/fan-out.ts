@@ -18,15 +18,18 @@ export interface FanOutDeps extends StoredFactsDeps, DeviceListChangesDeps {
   readonly database: Database;
   readonly users: UserInterest;
   readonly buffer: FactBuffer<Fact>;
-  /** Called with the user for each membership event of a user of a service. */
+  /** Called for each membership event about a user of a service, with this user. */
   readonly onMember: (userId: string) => void;
-  /** Called after each transaction that writes entries, also a failed one, with the services that these entries are for. */
+  /**
+   * Called with the services of the entries after each transaction that writes entries. Called even when the
+   * transaction fails, because it may have been committed.
+   */
   readonly onEntries: (services: Iterable<Appservice>) => void;
 }
 
 /**
  * Writes an entry into the outbox for each fact (an event or another change) that a service has to receive. Entries and
- * progress are written in one transaction, so that a crash neither loses nor doubles an entry.
+ * progress are written in one transaction, so that a crash loses no entry and writes none twice.
  */
 export class FanOut {
   readonly #deps: FanOutDeps;
@@ -42,8 +45,8 @@ export class FanOut {
   }
 
   /**
-   * Returns, for the users of a room whose membership is changed by facts that are not handled yet, whether they were
-   * joined before these facts.
+   * Finds the users of a room whose membership is changed by facts that are not handled yet. Returns for each of them
+   * whether the user was joined before these facts.
    */
   membersBeforeUnhandledFacts(roomId: string): ReadonlyMap<string, boolean> {
     return this.#unhandled.membersBeforeUnhandledFacts(roomId);
@@ -57,7 +60,8 @@ export class FanOut {
     const buffered = this.#deps.buffer.take(from, upTo);
     if (buffered) return this.#handle(buffered, buffered.at(-1)?.position ?? upTo);
     try {
-      // For `membersBeforeUnhandledFacts`: stored members already include the changes by facts that are still to be handled.
+      // For `membersBeforeUnhandledFacts`: the stored members of a room already include changes whose facts are still
+      // to be handled.
       this.#unhandled.setStored(await storedMemberships(this.#deps, from, upTo));
       for await (const facts of storedFacts(this.#deps, from, upTo)) {
         await this.#handle(facts, facts.at(-1)?.position ?? upTo);
@@ -78,7 +82,7 @@ export class FanOut {
       }
     }
     if (rows.length === 0) return;
-    // The commit may succeed although its confirmation is lost: then the progress is read again.
+    // The commit may succeed although its confirmation is lost. The progress is therefore read again after a failure.
     this.#progress = undefined;
     try {
       await this.#deps.database.transaction<AppserviceTables, void>(async (writer) => {
@@ -134,7 +138,8 @@ export class FanOut {
   async #applyMemberships(roomId: string, steps: readonly MembershipStep[]): Promise<ServiceEntry[]> {
     const entries = await this.#deviceLists.afterMemberships(roomId, steps);
     for (const step of steps) this.#deps.rooms.change(roomId, step);
-    // Excludes this fact from `membersBeforeUnhandledFacts`: the services of the room, when they are loaded again, include its changes.
+    // Excludes this fact from `membersBeforeUnhandledFacts`: if the services of the room are loaded again, they must
+    // include its changes.
     this.#unhandled.membershipsApplied();
     return entries;
   }

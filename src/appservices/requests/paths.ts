@@ -1,7 +1,7 @@
 import { toDeclaredSpelling, toMatrixSpelling } from '../../kernel/http/index.ts';
 
 /**
- * The paths that a service serves, by the words that the database contains:
+ * The paths that a service serves. The database stores one of these words:
  * - `ecosystem`: paths below `/_matrix`;
  * - `documents`: paths below `/_proto`;
  * - `legacy`: the paths without a prefix (application service API, "Legacy routes").
@@ -10,7 +10,7 @@ export type Spelling = 'ecosystem' | 'documents' | 'legacy';
 
 const spellings: readonly Spelling[] = ['ecosystem', 'documents', 'legacy'];
 
-/** Returns the spellings to try: first the spelling by which the service was last reached. */
+/** Returns the spellings to try. The first is the spelling of the last request that reached the service. */
 export function spellingsToTry(lastSpelling: Spelling = 'ecosystem'): readonly Spelling[] {
   return [lastSpelling, ...spellings.filter((spelling) => spelling !== lastSpelling)];
 }

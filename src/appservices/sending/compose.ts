@@ -77,7 +77,7 @@ async function eventsOf(
   return [...byId.values()];
 }
 
-/** Returns messages in the format of `to_device` of transactions: with the user and the device to which they are addressed. */
+/** Returns messages in the format of `to_device` of transactions: each with its recipient, a user and a device. */
 async function messagesOf({ queues }: ComposeDeps, rows: readonly OutboxRow[]): Promise<JsonObject[]> {
   const messages: JsonObject[] = [];
   for (const { kind, subject, position } of rows) {

@@ -18,8 +18,8 @@ export interface ServiceQueueDeps extends StoredTransactionsDeps {
 const timeout = 60_000;
 
 /**
- * Milliseconds of the first backoff before a transaction is sent again. A request of the service ends a longer backoff
- * when this time has passed.
+ * Milliseconds of the first backoff before a transaction is sent again. A request of the service ends a longer backoff,
+ * but not before this time has passed.
  */
 const minBackoff = 1_000;
 
@@ -64,7 +64,10 @@ export class ServiceQueue {
     });
   }
 
-  /** Ends the backoff, though not its first second, after the service has shown that it is up. */
+  /**
+   * Must be called after the service has shown that it is up. Ends the backoff, but not before its first second is
+   * over.
+   */
   retryNow(): void {
     if (this.#isFailing) this.#backoffEnd.abort();
   }

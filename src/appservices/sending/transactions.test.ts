@@ -129,7 +129,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const roomId = await createRoom();
       const path = `/directory/room/${encodeURIComponent('#irc_den:test')}`;
       await say(roomId, 'without an alias');
-      // A service receives the events of the rooms that have an alias when the events are handled.
+      // Rooms are selected by the aliases that they have when their events are handled.
       await eventsHandled();
       await call('PUT', path, irc.token, { room_id: roomId });
       await say(roomId, 'with an alias');
@@ -137,7 +137,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.ok(!textsOf(irc).includes('without an alias'));
     });
 
-    it('repeats a transaction with the same id and content until it is accepted, also after a restart, without a delay for other services', async () => {
+    it('repeats a transaction with the same id and content until the service accepts it, even after a restart, and delays no other service', async () => {
       const roomId = await createRoom();
       await join(irc, await registerPuppet(irc, 'cid'), roomId);
       await join(xmpp, await registerPuppet(xmpp, 'cid'), roomId);
@@ -156,7 +156,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const attempts = () => irc.transactions.filter(({ path }) => path === failed.path);
       await irc.until(() => attempts().length >= 2);
       isDown = false;
-      // Any request of the service shows that it is up, which ends the backoff.
+      // A request of the service shows that it is up. It ends the backoff.
       await call('GET', '/account/whoami', irc.token);
       await irc.until(() => textsOf(irc).includes('three'));
       assert.deepEqual(textsOf(irc).slice(-3), texts);
@@ -170,7 +170,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       irc.respond = () => undefined;
     });
 
-    it('sends no messages that have expired by the retention policy of their room while the service was down', async () => {
+    it('sends no messages that expired under the retention policy of their room while the service was down', async () => {
       const [roomId, otherRoomId] = [await createRoom(), await createRoom()];
       const user = await registerPuppet(irc, 'dan');
       for (const room of [roomId, otherRoomId]) await join(irc, user, room);
@@ -276,8 +276,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const initial_state = [{ type, state_key, content: { algorithm: 'm.megolm.v1.aes-sha2' } }];
       const [first, second] = [await createRoom({ initial_state }), await createRoom({ initial_state })];
       /**
-       * Returns the device lists in the transactions that `work` and a message after it cause, each user
-       * once.
+       * Runs `work` and sends a message. Returns the device lists in the transactions that these cause, each user once.
        */
       const listsOf = async (work: () => Promise<unknown>) => {
         const transactionsBefore = xmpp.transactions.length;
@@ -341,7 +340,7 @@ for (const database of selectedDatabases(import.meta.url)) {
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`an application service that is registered again (${database})`, () => {
-    it('receives no events from the time in which the service was not registered', async () => {
+    it('receives no events from the time when it was not registered', async () => {
       const irc = await ApplicationService.start('irc');
       const files = [irc.file];
       const config = { appservices: { app_service_config_files: files } };

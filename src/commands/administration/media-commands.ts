@@ -23,7 +23,7 @@ const mediaPath = (action: string, uri: string) => {
   return `/_synapse/admin/v1/media/${action}${encodeURIComponent(server)}/${encodeURIComponent(id)}`;
 };
 
-/** `hearth media list`: lists the uploads of a user, or the media to which events of a room link. */
+/** `hearth media list`: lists the uploads of a user, or the media that events of a room link to. */
 export async function listMedia(flags: MediaSelection): Promise<void> {
   requireOne(flags, []);
   const session = await openSession(flags);

@@ -8,7 +8,7 @@ import type { AdministrationFlags } from './server-choice.ts';
 import type { TokenLimits } from './token-commands.ts';
 import type { CreateUserFlags, PasswordFlags, UserListFlags } from './user-commands.ts';
 
-/** The functions and the context with which the parts of the program add commands. */
+/** The functions and the context that the parts of the program use to add commands. */
 export interface ProgramTools {
   readonly addCommand: (program: Command, name: string) => Command;
   readonly withConfig: (command: Command) => Command;
@@ -207,7 +207,7 @@ function addMedia(media: Command, tools: ProgramTools): void {
   const load = () => import('./media-commands.ts');
   const mediaArgument = ['media', 'addresses of files: mxc://example.org/id'] as const;
   add(media, 'list', tools)
-    .description('List the uploads of a user, or the media to which the events of a room link.')
+    .description('List the uploads of a user, or the media that the events of a room link to.')
     .option('--user <user>', 'ann, or @ann:example.org')
     .option('--room <room>', "'!id' or '#alias'; media in encrypted messages is not found")
     .action(async (flags: MediaSelection) => (await load()).listMedia(flags));

@@ -25,7 +25,7 @@ export interface RestoreOptions extends ConfigFlags {
   readonly overwrite?: boolean;
   /** Does only the steps that follow after the database was restored with other tools. */
   readonly databaseOnly?: boolean;
-  /** Address of a store from which the backup is fetched into the directory. */
+  /** Address of a store. The backup is fetched from it into the directory. */
   readonly store?: string;
   /** Name of a backup in the store. */
   readonly at?: string;
@@ -62,7 +62,7 @@ export async function restore(source: string | undefined, options: RestoreOption
   );
 }
 
-/** Renames existing files that restored files replace, so that the existing ones are kept. */
+/** Keeps existing files that restored files replace, under other names. */
 class ReplacedFiles {
   readonly moved: string[] = [];
   readonly #isAllowed: boolean;
@@ -90,7 +90,8 @@ class ReplacedFiles {
   }
 
   /**
-   * Gives a file a second name if it exists, so that it is complete under this name before the first one is replaced.
+   * Gives an existing file a second name before the file with the first name is replaced. The old file is then complete
+   * under the second name.
    * @param endings of further files that belong to it, for instance `-wal`; these keep their endings
    * @throws CommandFailure when it exists and may not be replaced
    */
@@ -136,7 +137,7 @@ async function restoreConfiguration(
   }
 }
 
-/** Writes the signing key to the path that another configuration names. An existing key stays. */
+/** Writes the signing key to the path that the given configuration names. An existing key stays. */
 async function restoreSigningKey(
   directory: string,
   { signingKey }: BackupManifest,
@@ -193,8 +194,8 @@ async function restoreDatabase(
 }
 
 /**
- * Prepares the database under another name, and renames it at the end. No server starts while that other name exists, so
- * that a database that is only half restored, or that has lost its write-ahead log, is never served.
+ * Prepares the database under another name, and renames it at the end. No server starts while a file with that other
+ * name exists, so no server opens a database that is half restored or has lost its write-ahead log.
  */
 async function replaceSqlite(source: string, path: string, replaced: ReplacedFiles): Promise<void> {
   const unfinished = unfinishedRestoreOf(path);

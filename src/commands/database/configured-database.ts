@@ -12,7 +12,7 @@ import { silentLogger } from '../../kernel/observability/index.ts';
 import { type ConfigFlags, configPaths, readConfiguration } from '../configuration-files.ts';
 import { CommandFailure } from '../failure.ts';
 
-/** The options with which the databases of a configuration are opened. */
+/** The options of the databases of a configuration. */
 export interface ConfiguredDatabases {
   readonly main: DatabaseOptions;
   /** Has the state groups; absent when `main` has them. */
@@ -40,7 +40,7 @@ export interface OpenStores {
 
 /**
  * Opens the databases.
- * @param exclusively whether no server may use them until they are closed
+ * @param exclusively true: no server can use them until they are closed
  * @throws StartFailure when the two databases belong to different servers
  */
 export async function openStores(

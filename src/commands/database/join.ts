@@ -7,7 +7,10 @@ import { CommandFailure } from '../failure.ts';
 import { configuredDatabases } from './configured-database.ts';
 import { ProgressLine } from './progress.ts';
 
-/** `hearth database join`: copies the state groups from the database of the data store `state` back to that of `main`. */
+/**
+ * `hearth database join`: copies the state groups from the database of the data store `state` back to the database of
+ * `main`.
+ */
 export async function joinConfiguredDatabases(flags: ConfigFlags): Promise<void> {
   const { main, state } = configuredDatabases(flags);
   if (state === undefined)

@@ -17,7 +17,7 @@ const maxConnections = 16;
 /** Milliseconds after which a connection without traffic is closed. */
 const maxIdle = 15 * 60_000;
 
-/** Milliseconds after which a connection without a login is closed, so that it does not take the place of others. */
+/** Milliseconds after which a connection without a login is closed, so that it does not keep other connections out. */
 const loginTimeout = 30_000;
 
 /** Objects that users of the console can inspect; names become variables. */

@@ -4,13 +4,13 @@ import ssh2 from 'ssh2';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { LoginAttempts } from './login-attempts.ts';
 
-/** Number of wrong passwords after which a connection is closed. */
+/** A connection is closed after this number of wrong passwords. */
 const maxAttempts = 3;
 
 /** The connection between a prompt and its client. */
 export interface Console {
   readonly stream: ServerChannel | Socket;
-  /** Whether the client is a terminal, for which the prompt writes colours and edits lines. */
+  /** Whether the client is a terminal. The prompt then writes colours and edits lines. */
   readonly isTerminal: boolean;
 }
 
@@ -22,7 +22,10 @@ interface SshConsoleDeps {
   readonly open: (console: Console) => void;
 }
 
-/** Serves the debugging console by SSH: a prompt after a login with a password, without commands, files or forwarded ports. */
+/**
+ * Serves the debugging console by SSH: a prompt after a login with a password. Runs no commands, and transfers no files
+ * and forwards no ports.
+ */
 export class SshConsole {
   readonly #deps: SshConsoleDeps;
   readonly #server: ssh2.Server;

@@ -8,14 +8,15 @@ export const defaultLimit = 100;
 const roomsAtOnce = defaultLimit + 1;
 
 /**
- * Characters of the texts of rooms after which a page ends, so that 500 rooms with topics of 60 kB do not become one
- * response.
+ * A page ends when the texts of its rooms have this many characters, so that 500 rooms with topics of 60 kB do not
+ * become one response.
  */
 const maxCharacters = 1_048_576;
 
 /**
  * Reads a page of the list, some rooms at a time.
- * @returns the rooms, and the number of rooms on the page: with one room more when there is another page in this direction
+ * @returns the number of rooms on the page as `limit`, and the rooms: one room more than `limit` when there is another
+ * page in this direction
  */
 export async function readPage(
   read: (place: ListPlace | undefined, limit: number) => Promise<ListedRoom[]>,
@@ -39,7 +40,7 @@ export async function readPage(
   return { rooms, limit };
 }
 
-/** Returns the number of characters of the texts of a room that clients receive. */
+/** Returns the number of characters of those texts of a room that clients receive. */
 const charactersOf = ({ name, topic, canonical_alias, avatar_url, room_type }: ListedRoom): number =>
   [name, topic, canonical_alias, avatar_url, room_type].reduce((sum, text) => sum + (text?.length ?? 0), 0);
 

@@ -23,10 +23,13 @@ export interface ListFilter {
 
 type Query<O> = SelectQueryBuilder<DirectoryTables, 'room_stats', O>;
 
-/** Join rules with which users without an invite can join or knock. */
+/** Join rules that let users without an invite join or knock. */
 const openRules = ['public', 'knock', 'knock_restricted'];
 
-/** Reads a page of the list. The rooms with the most members come first, also in a page that precedes `place`. */
+/**
+ * Reads a page of the list. The rooms with the most members come first, even when the page is read backwards from
+ * `place`.
+ */
 export async function readList(
   scanner: Reader<DirectoryTables>,
   published: PublishedRooms,
@@ -66,8 +69,8 @@ export async function countList(
 }
 
 /**
- * Selects the published rooms that match the filter. Excludes rooms without members, and rooms that users without an
- * invite can neither join, knock on nor read.
+ * Selects the published rooms that match the filter. Excludes rooms without members. Users without an invite can join,
+ * knock on or read the selected rooms.
  */
 function listed<O>(query: Query<O>, published: PublishedRooms, filter: ListFilter): Query<O> {
   const { roomTypes, network, federatableOnly } = filter;

@@ -59,7 +59,7 @@ const rowsOf = (database: Database) =>
   database.reader<DirectoryTables>().selectFrom('listed_rooms').selectAll().orderBy('room_id').execute();
 
 forSelectedDatabases(import.meta.url, (open) => {
-  it('listedRoomsMigration adds all rooms, with texts of at most 200 characters', async () => {
+  it('listedRoomsMigration adds all rooms, and cuts sorted texts after 200 characters', async () => {
     const database = await open([...rooms, ...older]);
     const all = Array.from({ length: 1_201 }, (_, index) => roomOf(index));
     all[7] = roomOf(7, {
@@ -99,7 +99,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     );
   });
 
-  it('changedListedRooms returns new and renamed rooms, and no room in which only the members have changed', async () => {
+  it('changedListedRooms returns new and renamed rooms, and no room whose name and other listed values stay the same', async () => {
     const database = await open([...rooms, ...directoryMigrations]);
     const write = async (...changed: Room[]) => {
       const rows = await changedListedRooms(database, changed.map(listedRoom));
@@ -144,7 +144,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     }
   });
 
-  it('listedRoomChecks find and mend rows without rooms and rooms without rows', async () => {
+  it('listedRoomChecks find rows without rooms and rooms without rows, and mend both', async () => {
     const database = await open([...rooms, ...directoryMigrations]);
     await database.transaction<DirectoryTables, void>(async (writer) => {
       await writeRoomStats(writer, roomOf(1));

@@ -14,7 +14,7 @@ import type { DirectoryTables } from '../tables.ts';
 type Room = DirectoryTables['room_stats'];
 type ListedRow = DirectoryTables['listed_rooms'];
 
-/** The texts by which lists are sorted. */
+/** The texts that lists can be sorted by. */
 const sortedTexts = [
   'name',
   'canonical_alias',
@@ -25,7 +25,7 @@ const sortedTexts = [
   'history_visibility',
 ] as const;
 
-/** The flags, 0 or 1, by which lists are sorted. */
+/** The flags, 0 or 1, that lists can be sorted by. */
 const sortedFlags = ['federatable', 'guest_can_join'] as const;
 
 /** Maximum characters of a sorted text, because PostgreSQL limits the length of values in an index. */
@@ -40,7 +40,7 @@ const lacksRoom = 'not exists (select 1 from room_stats r where r.room_id = list
 /** Number of rooms that the migration reads and writes at once. */
 const rowsAtOnce = 500;
 
-/** Returns the row by which lists sort and search a room. */
+/** Returns the row of a room that lists sort and search by. */
 export const listedRoom = (room: Room): ListedRow => ({
   room_id: room.room_id,
   name: sortable(room.name),
@@ -55,7 +55,7 @@ export const listedRoom = (room: Room): ListedRow => ({
   search_text: `${room.name ?? ''}\n${localpartOf(room.canonical_alias ?? '')}`.toLowerCase().toWellFormed(),
 });
 
-/** Returns those of the given rows that are missing or different in the database. */
+/** Returns the given rows, except rows that the database already has with the same values. */
 export async function changedListedRooms(
   database: Database,
   rows: readonly ListedRow[],

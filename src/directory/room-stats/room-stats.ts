@@ -24,7 +24,10 @@ export interface RoomStatsDeps {
 /** Maximum number of rooms that one transaction writes. */
 const roomsPerTransaction = 50;
 
-/** Maximum number of servers of one room whose changed members are collected; above it, all servers are compared. */
+/**
+ * Maximum number of servers with changed members that are collected for one room. Above it, all servers of the room are
+ * compared.
+ */
 const maxChangedServers = 100;
 
 /** What has changed in a room since its rows were written. */
@@ -38,15 +41,15 @@ interface RoomChange {
 const anyChange: RoomChange = { servers: 'all', hasNewDescription: true };
 
 /**
- * Updates one row per room, so that room lists need not read the state of each. Changes during a write are
- * combined: a busy room costs one row at a time.
+ * Updates one row per room, so that room lists need not read the state of each room. Changes of a room during a write
+ * are combined, so that a busy room is written once for many changes.
  */
 export class RoomStats {
   readonly #deps: RoomStatsDeps;
   readonly #follower: Follower;
   /**
-   * Position on the stream at which `start` was called: changes of rooms after it are collected in `#changed`, and earlier
-   * changes must be read from the database.
+   * Position of the stream when `start` was called. Later changes of rooms are collected in `#changed`; earlier changes
+   * must be read from the database.
    */
   #collectedAfter = 0;
   readonly #redacted: RedactedState;

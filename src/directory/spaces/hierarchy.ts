@@ -79,7 +79,7 @@ export class SpaceHierarchy {
   }
 
   /**
-   * Returns a room and those of its children that users of a remote server may see.
+   * Returns a room and its children, as far as users of a remote server may see them.
    * Source: server-server API, `GET /hierarchy/{roomId}`.
    * @throws MatrixError M_NOT_FOUND when these users may not see the room itself
    */
@@ -114,7 +114,10 @@ export class SpaceHierarchy {
   ): AsyncGenerator<TreeRoom> {
     const { userId } = page;
     const remote = page.seesAllRooms ? undefined : new RemoteWalk(this.#remote, suggestedOnly, page);
-    /** Depths at which rooms were visited: a shorter path may lead further. */
+    /**
+     * The depths of visited rooms; 0 for rooms without children. A room is visited again by a shorter path, because
+     * more levels below it are then within the maximum depth.
+     */
     const depths = new Map<string, number>();
     const stack: QueuedRoom[] = [{ roomId: rootId, depth: 0, via: [] }];
     let visited = 0;
@@ -158,7 +161,7 @@ export class SpaceHierarchy {
     return serverMaySee(this.#engine, head, room, serverName);
   }
 
-  /** Returns a room with local members: the stored state of other rooms may be outdated. */
+  /** Returns a room if it has local members, because the stored state of other rooms may be outdated. */
   async #local(roomId: string): Promise<LocalRoom | undefined> {
     const head = await this.#engine.heads.get(roomId);
     if (!head?.servers.has(this.#serverName)) return undefined;

@@ -14,8 +14,8 @@ import { childrenFromJson, type SpaceChild } from './children.ts';
 /** Requests hierarchies from remote servers; implemented in composition. */
 export interface RemoteHierarchies {
   /**
-   * Returns the response of `GET /hierarchy/{roomId}` of the first server that knows the room; `undefined`
-   * when none does.
+   * Requests `GET /hierarchy/{roomId}` from servers, one after the other. Returns the response of the first server that
+   * knows the room; `undefined` when no server knows it.
    * @param budget what the responses of all servers together may cost
    */
   hierarchy(
@@ -42,7 +42,7 @@ const maxCached = 500;
 /** Milliseconds for which a response is cached. */
 const cacheTime = 60_000;
 
-/** Maximum number of servers to which requests for one room are sent. */
+/** Maximum number of servers that receive a request for one room. */
 const maxServers = 5;
 
 /** The page of a hierarchy that a user requests. */
@@ -69,7 +69,7 @@ interface CachedTree {
   readonly bytes: number;
 }
 
-/** Bounds of all responses together: spaces with about 8,000 rooms. */
+/** Bounds of all responses together, enough for spaces with about 8,000 rooms. */
 const totalOfResponses = { bytes: 16 * MiB, values: 200_000 };
 
 /** Returns the budget of one walk through a hierarchy. */

@@ -23,7 +23,7 @@ export class RoomSummaries {
   /**
    * Returns the summary of a room.
    * @param userId absent for unauthenticated requests
-   * @param via servers to which a request is sent when this server is not joined to the room
+   * @param via servers that receive a request when this server is not joined to the room
    * @throws MatrixError M_INVALID_PARAM; M_NOT_FOUND for unknown rooms and rooms that the user may not see
    */
   async summary(
@@ -51,7 +51,7 @@ export class RoomSummaries {
     return this.#aliases.locate(idOrAlias);
   }
 
-  /** Returns a room with local members: the stored state of other rooms may be outdated. */
+  /** Returns a room if it has local members, because the stored state of other rooms may be outdated. */
   async #head(roomId: string): Promise<RoomHead | undefined> {
     const head = await this.#engine.heads.get(roomId);
     return head?.servers.has(this.#serverName) ? head : undefined;

@@ -31,8 +31,8 @@ export class RemoteUsers {
   readonly #texts: FullText;
   readonly #follower: Follower;
   /**
-   * Position on the stream at which `start` was called: memberships after it are collected in `#changed`, and earlier
-   * memberships must be read from the database.
+   * Position of the stream when `start` was called. Later memberships are collected in `#changed`; earlier memberships
+   * must be read from the database.
    */
   #collectedAfter = 0;
   readonly #redacted: RedactedState;

@@ -5,8 +5,8 @@ import type { MembershipTransition } from './membership-history.ts';
 type Rooms = ReadonlyMap<string, UserRoom>;
 
 /**
- * Computes whether a user shared a room with another user at an earlier position, from the current rooms of
- * both and the transitions since then.
+ * Computes whether two users shared a room at an earlier position. Needs the current rooms of both users, and the
+ * transitions of their memberships since that position.
  */
 export class UsersSharingRooms {
   readonly #ownRooms: Rooms;
@@ -38,7 +38,7 @@ export class UsersSharingRooms {
     );
   }
 
-  /** Reports whether the user has joined a room, in `(after, upTo]`, that the other user was in then. */
+  /** Reports whether the user joined a room in `(after, upTo]` while the other user was joined to it. */
   joinedRoomOf(otherUserId: string, rooms: Rooms, after: number, upTo: number): boolean {
     return [...(this.#transitions.get(this.#userId)?.entries() ?? [])].some(([roomId, transitions]) =>
       transitions.some(
@@ -51,7 +51,7 @@ export class UsersSharingRooms {
     );
   }
 
-  /** Reports whether there was a position in `(after, upTo]` at which the two users shared no room. */
+  /** Reports whether the two users shared no room at some position in `(after, upTo]`. */
   stoppedSharing(otherUserId: string, rooms: Rooms, after: number, upTo: number): boolean {
     return [otherUserId, this.#userId]
       .flatMap((userId) => [...(this.#transitions.get(userId)?.values() ?? [])].flat())

@@ -34,7 +34,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(facts, [alice.deviceId, alice.deviceId]);
     });
 
-    it('removes the counts of a device with many invented algorithms from the cache when those of other devices need the space', async () => {
+    it('removes the counts of a device with many invented algorithms from the cache when the counts of other devices need the space', async () => {
       await start();
       const { database, clock } = server.server;
       const { keyStream } = server.keyChanges;

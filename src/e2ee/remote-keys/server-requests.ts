@@ -5,7 +5,7 @@ import { limitExceeded, MatrixError } from '../../protocol/index.ts';
 import type { RemoteKeys, RemoteRequest } from './remote-keys.ts';
 import { withTimeout } from './timeout.ts';
 
-/** Maximum number of servers to which one request of a client may cause requests. */
+/** Maximum number of servers that may receive requests because of one request of a client. */
 const maxServers = 250;
 
 /**
@@ -15,8 +15,8 @@ const maxServers = 250;
 const maxConcurrentServers = 25;
 
 /**
- * Bounds of all responses together: the keys of about 10,000 devices. The responses of one server with the keys of 500
- * users usually have a tenth of it.
+ * Bounds of all responses together, enough for the keys of about 10,000 devices. The responses of one server with the
+ * keys of 500 users usually need a tenth of this.
  */
 const totalOfResponses = { bytes: 16 * 1024 * 1024, values: 200_000 };
 

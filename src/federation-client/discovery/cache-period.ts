@@ -2,8 +2,8 @@ const minute = 60_000;
 const hour = 60 * minute;
 
 /**
- * Milliseconds for which a delegation is cached: `default` without a caching header, `max` and `min` as bounds of such
- * a header, `error` for failed lookups.
+ * Milliseconds for which a delegation is cached: `default` without a caching header, between `min` and `max` with a
+ * caching header, and `error` after a failed look-up.
  * Source: server-server API, "Resolving server names", step 3.
  */
 export const periods = { default: 24 * hour, max: 48 * hour, min: 5 * minute, error: hour } as const;

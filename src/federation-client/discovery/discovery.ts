@@ -45,7 +45,7 @@ export class Discovery {
   }
 
   /**
-   * Returns the endpoints at which a server may be reached, at least one, in the order in which to try them.
+   * Returns the possible endpoints of a server, at least one, in the order in which to try them.
    * @throws TypeError for an invalid server name
    * @throws OutboundError `unknown-host` when the SRV record says that the service is not offered
    */

@@ -1,6 +1,6 @@
 import { parseServerName, type ServerNameParts } from '../../protocol/index.ts';
 
-/** The address to which requests for a server are sent, and the name that its certificate must be valid for. */
+/** The address for requests to a server, and the name that its certificate must be valid for. */
 export interface Endpoint {
   /** Host name or address to connect to. */
   readonly host: string;
@@ -15,8 +15,8 @@ export interface Endpoint {
 export const defaultPort = 8448;
 
 /**
- * Returns the endpoint for a server name, delegated or not, that consists of an IP address or has an explicit port;
- * `undefined` for any other server name.
+ * Returns the endpoint for a server name that is an IP address or has an explicit port; `undefined` for any other
+ * server name. The name may come from a delegation.
  * Source: server-server API, "Resolving server names", steps 1, 2, 3.1 and 3.2.
  */
 export function explicitEndpoint(

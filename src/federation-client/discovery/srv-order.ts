@@ -1,7 +1,7 @@
 import type { SrvRecord } from '../../kernel/outbound/index.ts';
 import { type Randomness, randomFraction } from '../../kernel/randomness.ts';
 
-/** Returns the records in the order in which their targets are tried. Source: RFC 2782, "Priority" and "Weight". */
+/** Returns the records in the order in which to try their targets. Source: RFC 2782, "Priority" and "Weight". */
 export function orderBySrv(records: readonly SrvRecord[], randomness: Randomness): SrvRecord[] {
   const byPriority = Map.groupBy(records, ({ priority }) => priority);
   return [...byPriority.keys()]
@@ -10,8 +10,8 @@ export function orderBySrv(records: readonly SrvRecord[], randomness: Randomness
 }
 
 /**
- * Draws the records of one priority in a random order: the chance to be next is proportional to the weight, and
- * very small for weight 0.
+ * Draws the records of one priority in a random order. The chance of a record to be next is proportional to its weight,
+ * and very small for weight 0.
  */
 function drawByWeight(records: readonly SrvRecord[], randomness: Randomness): SrvRecord[] {
   const remaining = records.toSorted((a, b) => a.weight - b.weight);

@@ -25,15 +25,15 @@ export interface KeyFetcherDeps {
 }
 
 /**
- * Milliseconds between two requests to one server after a response without the wanted keys; each failure
- * doubles the time.
+ * Milliseconds between two requests to one server after a response without the wanted keys. Each request without a
+ * valid response doubles the time.
  */
 const minPause = 5_000;
 
 /** Maximum milliseconds between two requests to one server after failures. */
 const maxPause = 600_000;
 
-/** Number of responses with wanted keys within `minPause` after which requests to the server are paused. */
+/** Requests to a server are paused after this number of responses with wanted keys within `minPause`. */
 const maxHelpful = 5;
 
 /** Milliseconds until a key that notaries did not have is requested from them again. */
@@ -61,12 +61,17 @@ export class KeyFetcher {
   readonly #deps: KeyFetcherDeps;
   /** Running requests by server. */
   readonly #running = new LoadOnce<string, KeyResponse | undefined>();
-  /** Callers that wait for a slot or a response, by purpose and server: a request does not wait behind events. */
+  /**
+   * Callers that wait for a slot or a response, by purpose and server. The key of a request does not wait behind keys
+   * of events.
+   */
   readonly #waiting = new LoadOnce<string, KeyResponse | undefined>();
   readonly #pauses: Cache<string, Pause>;
   /** When a key may be requested from notaries again, in milliseconds since the epoch, by server and key id. */
   readonly #missing: Cache<string, number>;
-  /** By purpose: the maximum number of running requests, and of servers whose requests wait. */
+  /**
+   * For each purpose, the maximum number of running requests, and the maximum number of servers whose requests wait.
+   */
   readonly #limits: Readonly<Record<KeyPurpose, ConcurrencyLimit>> = {
     request: new ConcurrencyLimit(64, 512),
     events: new ConcurrencyLimit(32, 20_000),
@@ -161,7 +166,10 @@ export class KeyFetcher {
     this.#pauses.set(serverName, { until: now + length, length, since: now, helpful: 0 });
   }
 
-  /** Counts a response with a wanted key: the keys of a server that has rotated them may be requested again at once. */
+  /**
+   * Counts a response with a wanted key. Does not pause the first such responses, because a server that has rotated its
+   * keys may be requested again at once.
+   */
   #countHelpful(serverName: string): void {
     const now = this.#deps.clock.now();
     const before = this.#pauses.get(serverName);

@@ -28,7 +28,7 @@ export interface KeyRingDeps {
   readonly log: Logger;
   readonly requests: FederationClient;
   readonly own: OwnKeys;
-  /** Notaries: servers from which the keys of other servers are requested. */
+  /** Notaries: servers that are requested for the keys of other servers. */
   readonly keyServers: readonly KeyServer[];
 }
 
@@ -91,8 +91,8 @@ export class KeyRing {
   }
 
   /**
-   * Requests the keys of a server, to answer as a notary, when a requested key is unknown or the stored response is
-   * old.
+   * Requests the keys of a server if a requested key is unknown or the stored response is old. Called before this
+   * server answers as a notary.
    * @param wantedKeys the requested keys; an empty list means all
    * @param validUntil required validity when all keys are requested, in milliseconds since the epoch
    * @param mayRequest is called when the stored keys do not suffice, and returns whether a request may be sent to the
@@ -118,8 +118,8 @@ export class KeyRing {
   }
 
   /**
-   * Returns the stored responses of a server with its keys, as signed by it; usually some KiB, at most `maxResponses`
-   * texts of `maxResponseBytes` bytes.
+   * Returns the stored responses that contain the keys of a server, as the server has signed them. They usually have
+   * some KiB, and are at most `maxResponses` texts of `maxResponseBytes` bytes.
    * @param keyIds the requested keys; an empty list means all
    */
   async responsesOf(serverName: string, keyIds: readonly string[]): Promise<readonly string[]> {
@@ -132,7 +132,10 @@ export class KeyRing {
     return readTexts(reader, serverName, [...new Set(chosen.map(({ responseId }) => responseId))]);
   }
 
-  /** Protects keys that are used for events from deletion. A failure is only logged, because the keys are known. */
+  /**
+   * Protects keys that are used for events from deletion. A failure is only logged, because the caller has the keys
+   * already.
+   */
   async #markForEvents(keys: readonly WantedKey[]): Promise<void> {
     if (keys.length === 0) return;
     const { database, log } = this.#deps;
@@ -183,8 +186,8 @@ export class KeyRing {
 const nameOf = ({ serverName, keyId }: Omit<WantedKey, 'validUntil'>) => `${serverName} ${keyId}`;
 
 /**
- * Whether a notary passes on a stored response: until half of its validity is over. Source: server-server API,
- * `GET /_matrix/key/v2/server`.
+ * Whether a notary may pass on a stored response: it may do so until half of the validity is over. Source:
+ * server-server API, `GET /_matrix/key/v2/server`.
  */
 function isFresh(
   { validUntilTs, fetchedTs, isRetired }: KeyInResponse,

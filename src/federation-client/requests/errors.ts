@@ -59,7 +59,7 @@ export class RemoteError extends FederationError {
   }
 }
 
-/** Errcodes with a status above 500 by which a healthy server explains missing media. */
+/** Errcodes with a status above 500 that healthy servers send for missing media. */
 const mediaCodes = new Set(['M_NOT_YET_UPLOADED', 'M_TOO_LARGE']);
 
 /** The server responded with success, but with invalid content. */
@@ -86,8 +86,8 @@ const sessionCodes = new Set([
 ]);
 
 /**
- * Returns the error for a client whose request failed at another server: the status and errcode of that server
- * if it refused the request (4xx), otherwise 502 (decision 0091). Errors of other kinds are returned unchanged.
+ * Returns the error for a client whose request failed at another server. If that server refused the request, the error
+ * has its status (4xx) and errcode, otherwise 502 (decision 0091). Errors of other kinds are returned unchanged.
  */
 export function errorForClient(error: unknown): unknown {
   if (!(error instanceof FederationError)) return error;
@@ -100,6 +100,9 @@ export function errorForClient(error: unknown): unknown {
   return new MatrixError(error.status, error.errcode, error.message, extra);
 }
 
-/** Whether the server refused the request. With 401 it refuses this server, not the request of the client. */
+/**
+ * Whether the server refused the request of the client. With 401, or an errcode about a session, it refuses this server
+ * instead.
+ */
 const isRefusal = ({ status, errcode }: RemoteError) =>
   status >= 400 && status < 500 && status !== 401 && !sessionCodes.has(errcode);

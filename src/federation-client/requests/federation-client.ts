@@ -83,7 +83,9 @@ export class FederationClient {
     });
   }
 
-  /** Like `request`, but returns the body as a stream of any content type, which the caller must read or destroy. */
+  /**
+   * Like `request`, but returns the body as a stream of any content type. The caller must read or destroy the stream.
+   */
   open(request: FederationRequest): Promise<Response> {
     return this.#withRetries(request, async (target, signed) => {
       const response = await this.#deps.http.openTarget(target, signed);
@@ -249,7 +251,7 @@ function failureOf(destination: string, cause: OutboundError): FederationError {
     : new ServerUnavailable(destination, { cause });
 }
 
-/** The error of a request that its caller aborted, whatever the last attempt ended with. */
+/** Returns the error of a request that its caller aborted, whatever the error of the last attempt was. */
 function abortedBy(cause: unknown): OutboundError {
   const isAborted = cause instanceof OutboundError && cause.failure === 'aborted';
   return isAborted ? cause : requestAborted(cause);

@@ -14,18 +14,18 @@ import { MalformedResponse, RemoteError } from './errors.ts';
 import type { FederationRequest } from './request.ts';
 
 /**
- * Maximum nesting depth of a response. It is greater than the maximum depth of an event, so that a response with one
- * event that is too deep can be parsed and only that event is invalid: see `parseJson`.
+ * Maximum nesting depth of a response. It is greater than the maximum depth of an event: if one event of a response is
+ * too deep, only that event is invalid. See `parseJson`.
  */
 const maxDepth = 2_000;
 
-/** Bytes up to which a response is parsed at once, whatever it contains. */
+/** Maximum bytes of a response that is parsed at once, whatever it contains. */
 const maxShortBytes = 64 * 1024;
 
-/** Bytes up to which a response that has been measured is parsed at once, which takes some milliseconds. */
+/** Maximum bytes of a measured response that is parsed at once. Parsing it takes some milliseconds. */
 const maxBytesAtOnce = 256 * 1024;
 
-/** Number of values up to which a response that has been measured is parsed at once. */
+/** Maximum number of values in a measured response that is parsed at once. */
 const maxValuesAtOnce = 15_000;
 
 /** Bytes that are measured between two checks of the clock. */

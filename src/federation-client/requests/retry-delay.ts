@@ -14,13 +14,13 @@ export function retriesOf(mode: RetryMode, options: Options): number {
   return mode === 'short' ? options.max_short_retries : options.max_long_retries;
 }
 
-/** Milliseconds before the first retry, and the factor by which the delay grows with each further retry. */
+/** Milliseconds before the first retry, and the factor that multiplies the delay for each further retry. */
 const delays = { short: { first: 500, factor: 2 }, long: { first: 4_000, factor: 4 } } as const;
 
 /**
  * Returns the milliseconds before a retry.
  * @param retry 0 for the first retry
- * @param chance in [0, 1), chooses a delay that is up to 20 % shorter or longer
+ * @param chance a random number in [0, 1) that makes the delay up to 20 % shorter or longer
  * @param wanted delay that the server requests; the result is `undefined` when it exceeds the maximum delay
  */
 export function retryDelay(

@@ -45,8 +45,8 @@ const maxBackoff = 60_000;
 
 /**
  * Sends changes of local users' devices and cross-signing keys to the servers that share rooms with them: each change
- * once, in order, including changes from just before a stop. All servers receive the same sequence of updates, in which
- * each update names the previous update; a server that has missed an update fetches the whole list.
+ * once, in order, including changes from just before a stop. All servers receive the same sequence of updates. Each
+ * update names the previous update, so that a server that has missed an update fetches the whole list.
  * Source: server-server API, "Device Management". Decision 0096.
  */
 export class DeviceListAnnouncer {
@@ -168,8 +168,9 @@ export class DeviceListAnnouncer {
   }
 
   /**
-   * Called when the partial state of a room has become complete. Repeats the last update of each local user of the room
-   * for the servers that were not known to be in the room before (`unnamedAtJoin`), because they have missed updates.
+   * Called when the partial state of a room has become complete. Finds the servers that were not known to be in the
+   * room before (`unnamedAtJoin`), because they have missed updates. Repeats the last update of each local user of the
+   * room for these servers.
    */
   async #announceToServersUnnamedAtJoin(roomId: string): Promise<void> {
     const servers = await this.#servers.unnamedAtJoin(roomId);

@@ -1,6 +1,6 @@
 /** Tables of device list updates announced to other servers. */
 export interface AnnouncementTables {
-  /** The last announced update of each local user's device list, to which the next update refers. */
+  /** The last announced update of each local user's device list. The next update refers to it. */
   announced_device_lists: {
     user_id: string;
     /** `stream_id` of the update. */

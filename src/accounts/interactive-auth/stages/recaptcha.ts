@@ -74,7 +74,7 @@ function scriptOf(api: URL): URL {
 }
 
 /**
- * Returns a policy with which the page may load scripts and frames of the CAPTCHA service, and nothing else from other
+ * Returns a policy that lets the page load scripts and frames of the CAPTCHA service, and nothing else from other
  * hosts.
  */
 function captchaPolicy({ hostname, origin }: URL): ContentSecurityPolicy {

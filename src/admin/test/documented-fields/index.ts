@@ -27,7 +27,7 @@ export const ownEndpoints: Readonly<Record<string, string>> = {
   'GET v1/effective_configuration': 'lists the options with their values and where these are from',
   'GET v1/overview': 'shows the load and the state of the server',
   'GET v1/statistics/days': 'lists counts of users, rooms, messages and bytes by day',
-  'GET v1/room_deletions': 'lists the deletions of a room, those of unknown rooms as well',
+  'GET v1/room_deletions': 'lists the deletions of a room, even if the server does not know the room',
   'GET v1/room_reports': 'lists the reports of rooms',
   'GET v1/room_reports/{}': 'shows the report of a room',
   'DELETE v1/room_reports/{}': 'deletes the report of a room',

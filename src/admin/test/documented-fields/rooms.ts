@@ -9,8 +9,9 @@ const shutdown = 'kicked_users[] failed_to_kick_users[] local_aliases[] new_room
 const deletion = `delete_id room_id status error? shutdown_room(${shutdown})`;
 
 /**
- * The endpoints of the reference server's docs/admin_api/rooms.md, room_membership.md, purge_history_api.md and fetch_event.md. Where these say
- * that an endpoint is like one of the client-server API, the fields are those of the specification.
+ * The endpoints of the reference server's docs/admin_api/rooms.md, room_membership.md, purge_history_api.md and
+ * fetch_event.md. Where these documents say that an endpoint is like an endpoint of the client-server API, the fields
+ * come from the specification.
  */
 export const roomEndpoints: DocumentedEndpoints = {
   'GET v1/rooms': {

@@ -9,8 +9,8 @@ import { readPiece } from './piece-writer.ts';
 import { readBackup, readIndex, type StoredFile } from './stored-backup.ts';
 
 /**
- * Fetches a backup from a store into a directory, which is then a backup like those of `hearth backup DIRECTORY`. Files that
- * an interrupted call has fetched are kept.
+ * Fetches a backup from a store into a directory. The directory then has the same files as after
+ * `hearth backup DIRECTORY`. Files that an interrupted call has fetched are kept.
  * @param name of the backup; by default the newest
  */
 export async function fetchBackup(

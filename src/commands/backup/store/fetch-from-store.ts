@@ -11,7 +11,7 @@ export interface FetchFlags extends ConfigFlags {
   readonly at?: string;
 }
 
-/** Fetches a backup from a store into a directory, from which it is restored. */
+/** Fetches a backup from a store into a directory. `hearth restore` restores it from there. */
 export async function fetchFromStore(directory: string, flags: FetchFlags): Promise<void> {
   const paths = configPaths(flags);
   const values =

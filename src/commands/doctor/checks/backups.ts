@@ -11,7 +11,8 @@ const day = 24 * hour;
 const maxDays = 7;
 
 /**
- * Reports the age of the last backup, by `hearth backup` or by another tool that changes the file of `--backup-mark`.
+ * Reports the age of the last backup. `hearth backup` has made it, or another tool that changes the file of
+ * `--backup-mark` after each backup.
  */
 export function checkBackups(examination: Examination): readonly Finding[] {
   const { backupMark, configuration, clock } = examination;

@@ -2,7 +2,9 @@ import { error, type Finding, ok, warning } from '../finding.ts';
 
 const day = 24 * 60 * 60 * 1_000;
 
-/** Days before its end at which a certificate should have been renewed: usual tools renew certificates 30 days before. */
+/**
+ * A certificate should be renewed this many days before its end. Usual tools renew certificates 30 days before the end.
+ */
 const warningDays = 14;
 
 /** A certificate that was read from a file or presented by a server. */

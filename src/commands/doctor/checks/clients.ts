@@ -6,7 +6,7 @@ import { checkServedCertificate } from './federation.ts';
 import { checkAddresses, isLocalName } from './public-names.ts';
 import { describeAnswer, fixOf, jsonOf, type PublicAnswer, requestUrl } from './public-requests.ts';
 
-/** Returns the URL at which clients reach the server. */
+/** Returns the URL of the server for clients. */
 export function clientsUrl({ configuration }: Pick<Examination, 'configuration'>): URL {
   const { public_baseurl: given, server_name: name } = configuration.server;
   const { host = name, kind } = parseServerName(name) ?? {};

@@ -4,15 +4,14 @@ import { error, type Finding, note, ok, warning } from '../finding.ts';
 import { requestUrl } from './public-requests.ts';
 
 /**
- * Maximum difference in milliseconds that is no finding, since headers have whole seconds and answers take
- * time.
+ * Differences up to this number of milliseconds are ignored, since headers have whole seconds and answers take time.
  */
 const maxDifference = 5_000;
 
-/** Maximum difference in milliseconds that is a warning; a larger one is an error. */
+/** Maximum difference in milliseconds that is only a warning. A larger difference is an error. */
 const maxTolerable = 60_000;
 
-/** Compares the clock of this machine with that of a server in `trusted_key_servers`. */
+/** Compares the clock of this machine with the clock of a server in `trusted_key_servers`. */
 export async function checkClock(examination: Examination): Promise<readonly Finding[]> {
   const { clock, configuration } = examination;
   for (const { server_name: server } of configuration.federationClient.trusted_key_servers) {

@@ -16,7 +16,7 @@ import { error, type Finding, note, ok, warning } from '../finding.ts';
 type DatabaseEntry = Parameters<typeof databaseOptions>[0];
 type Inputs = Pick<Examination, 'configuration' | 'clock' | 'paths'>;
 
-/** Milliseconds by which the clocks of this machine and of PostgreSQL may differ. */
+/** Maximum difference in milliseconds between the clocks of this machine and of PostgreSQL. */
 const maxClockDifference = 2_000;
 
 /** The message of the finding `database-lease` while no server has the database open. */
@@ -176,13 +176,14 @@ function postgresSettings(
 }
 
 /**
- * Connections that the server leaves to others: PostgreSQL reserves some for superusers, and administrators use tools.
+ * Number of connections that the server leaves to others. PostgreSQL reserves some of them for superusers, and
+ * administrators connect with tools.
  */
 const spareConnections = 10;
 
 /**
- * Returns the number of connections to advise for PostgreSQL, in hundreds: those that this server may open, and those
- * that other programs, or a second database of this server, have open.
+ * Returns the number of connections to advise for PostgreSQL, rounded up to hundreds. This server may open `needed` of
+ * them. Other programs, or a second database of this server, have `open` connections open.
  */
 function enoughConnections(needed: number, open: number): number {
   return Math.ceil((needed + open + spareConnections) / 100) * 100;

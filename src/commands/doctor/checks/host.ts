@@ -66,7 +66,10 @@ function writeFindings(label: string, directory: string): Finding[] {
   }
 }
 
-/** Returns the directories in which the server writes, without those of a PostgreSQL server. */
+/**
+ * Returns the directories that the server writes to. A PostgreSQL server has its own directories, which are not among
+ * them.
+ */
 function directoriesOf({ database, media }: Examination['configuration']): [label: string, path: string][] {
   const { main, state } = dataStoreEntries(database);
   const files = [...new Set([main, state])].flatMap((entry): [string, string][] => {

@@ -8,7 +8,7 @@ import type { Examination } from '../examination.ts';
 import { error, type Finding, note, ok, warning } from '../finding.ts';
 import { describeAnswer, fixOf, isUnanswered, jsonOf, requestUrl } from './public-requests.ts';
 
-/** The endpoints at which other servers find this one, with findings about them. */
+/** The endpoints that other servers find for this server, with findings about them. */
 export interface FederationNames {
   readonly findings: readonly Finding[];
   readonly endpoints: readonly Endpoint[];

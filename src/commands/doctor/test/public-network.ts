@@ -16,8 +16,9 @@ export interface FrontAnswer {
 }
 
 /**
- * The network around a server: a reverse proxy with TLS in front of the server, another server on the internet, and a CONNECT
- * proxy that leads to both, because tests cannot listen on port 443. DNS answers are made up.
+ * The network around a server: a reverse proxy with TLS in front of the server, another server on the internet, and a
+ * CONNECT proxy. The CONNECT proxy leads to the other two, because tests cannot listen on port 443. DNS answers are
+ * made up.
  */
 export interface PublicNetwork {
   readonly resolver: FakeResolver;
@@ -29,7 +30,7 @@ export interface PublicNetwork {
   passedPath: (path: string) => string;
   /** Addresses (`host:port`) that refuse connections. */
   readonly closed: Set<string>;
-  /** Milliseconds by which the clock of the other server is ahead. */
+  /** Milliseconds that the clock of the other server is ahead. */
   otherClock: number;
   /** Presents another certificate for a name; `undefined` presents the right one. */
   present(name: string, certificate: Certificate | undefined): void;

@@ -1,11 +1,11 @@
-/** Registration tokens, with which users may register. */
+/** Registration tokens. Users need one to register if the server requires it. */
 import { type Api, path } from './request.ts';
 
 export interface RegistrationToken {
   readonly token: string;
   /** `null`: no limit. */
   readonly uses_allowed: number | null;
-  /** Number of registrations that use the token and are not complete. */
+  /** Number of registrations with the token that are not complete. */
   readonly pending: number;
   readonly completed: number;
   /** Milliseconds since the epoch; `null`: never. */

@@ -9,7 +9,7 @@ const usesSynapsePaths = globalThis.location?.pathname.startsWith('/_synapse/') 
 export const adminPath = usesSynapsePaths ? '/_synapse/admin' : '/_server/admin';
 export const clientPath = usesSynapsePaths ? '/_matrix/client' : '/_proto/client';
 
-/** Query parameters; those without a value are left out. */
+/** Query parameters. Parameters that are `undefined` are left out. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -90,12 +90,12 @@ export class Api {
     this.#signedOut = signedOut;
   }
 
-  /** Sends a request to the admin API. @param target path below that of the admin API @throws ApiError */
+  /** Sends a request to the admin API. @param target path below the path of the admin API @throws ApiError */
   async admin<Answer>(method: Method, target: string, options: RequestOptions = {}): Promise<Answer> {
     return (await (await this.#send(method, target, options)).json()) as Answer;
   }
 
-  /** Reads a file from the admin API. @param target path below that of the admin API @throws ApiError */
+  /** Reads a file from the admin API. @param target path below the path of the admin API @throws ApiError */
   async file(target: string, options: RequestOptions = {}): Promise<Blob> {
     return (await this.#send('GET', target, options)).blob();
   }

@@ -11,7 +11,7 @@ export interface LoginFlow {
   readonly identity_providers?: readonly { readonly id: string; readonly name: string }[];
 }
 
-/** Key of the session in `sessionStorage`, which survives a reload and which the browser deletes with the tab. */
+/** Key of the session in `sessionStorage`. The session survives a reload; the browser deletes it with the tab. */
 const storageKey = 'hearth-console-session';
 
 export function storedSession(): Session | undefined {
@@ -33,7 +33,7 @@ export async function loginFlows(): Promise<readonly LoginFlow[]> {
 }
 
 /**
- * Returns the URL at which single sign-on begins, and from which the browser returns to this page.
+ * Returns the URL that begins single sign-on. At the end the browser returns to this page.
  * @param provider id of an identity provider; absent: the only one of the server
  */
 export function singleSignOnAddress(provider?: string): string {
@@ -42,7 +42,7 @@ export function singleSignOnAddress(provider?: string): string {
   return `${clientPath}/v3/login/sso/redirect${id}?redirectUrl=${encodeURIComponent(back)}`;
 }
 
-/** Key in `sessionStorage` that marks a tab in which single sign-on has begun. */
+/** Key in `sessionStorage` that marks that single sign-on has begun in this tab. */
 const signOnKey = 'hearth-console-single-sign-on';
 
 /** Marks that single sign-on begins in this tab. */
@@ -64,7 +64,7 @@ export function takeLoginToken(): string | undefined {
 /**
  * Signs in with a password.
  * @param user a user name, a user id or a mail address
- * @throws ApiError, also for a user who is not an administrator, whose new session is ended
+ * @throws ApiError, also for a user who is not an administrator; the new session of this user is ended
  */
 export function signInWithPassword(user: string, password: string): Promise<Session> {
   const isAddress = /^[^@\s]+@[^@\s]+$/.test(user);
@@ -104,7 +104,7 @@ async function signIn(login: object): Promise<Session> {
   return session;
 }
 
-/** Sends a request that only administrators may send and whose response is short. @throws ApiError */
+/** Sends a request that only administrators may send. Its response is short. @throws ApiError */
 async function requireAdministrator(token: string): Promise<void> {
   try {
     await send('GET', `${adminPath}/v1/background_updates/enabled`, { token });

@@ -1,4 +1,4 @@
-/** A button that opens a dialog, in which an action is confirmed and its fields are filled in. */
+/** A button that opens a dialog. The administrator fills in the fields of an action there, and confirms it. */
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { announce, ErrorMessage } from './messages.tsx';
@@ -18,7 +18,7 @@ interface ActionProps {
   readonly children?: ComponentChildren;
 }
 
-/** A button that opens a dialog with a form, whose submission performs an action. */
+/** A button that opens a dialog with a form. Submitting the form performs an action. */
 export function Action({
   label,
   about,

@@ -115,7 +115,7 @@ export function Choice({
   );
 }
 
-/** Milliseconds after the last key press at which a search begins. */
+/** Milliseconds from the last key press to the start of a search. */
 const searchDelay = 300;
 
 /** A search that begins while the administrator types. */
@@ -137,7 +137,7 @@ export function SearchField({
   useEffect(() => () => clearTimeout(pending.current), []);
   const search = (text: string) => {
     clearTimeout(pending.current);
-    // A filter may be chosen meanwhile: the newest function knows it.
+    // The administrator may choose a filter meanwhile. The newest function searches with it.
     pending.current = setTimeout(() => newest.current(text), searchDelay);
   };
   return (

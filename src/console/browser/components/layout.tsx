@@ -9,13 +9,13 @@ interface PageProps {
   readonly title: string;
   /** Name of the page for the title of the window; by default the title. */
   readonly about?: string | undefined;
-  /** The parent page, to which a link above the heading leads. */
+  /** The parent page. A link above the heading leads to it. */
   readonly up?: { readonly href: string; readonly text: string } | undefined;
   readonly actions?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
-/** A page with its heading, which receives the focus when the page is opened, so that screen readers read it. */
+/** A page with its heading. The heading receives the focus when the page is opened, so that screen readers read it. */
 export function Page({ title, about = title, up, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

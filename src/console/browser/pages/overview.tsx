@@ -50,7 +50,7 @@ function useReadings(newest: Overview | undefined): readonly Overview[] {
   return readings.current;
 }
 
-/** Shows the figures at the top: those of the current day, and those that need attention. */
+/** Shows the figures at the top: figures of the current day, and figures that need attention. */
 function Tiles({ overview }: { readonly overview: Overview }) {
   const { api } = useSession();
   const today = useLoaded(async (signal) => {
@@ -97,7 +97,7 @@ function Tiles({ overview }: { readonly overview: Overview }) {
 
 interface TileProps {
   readonly name: string;
-  /** Name of the page to which the tile leads. */
+  /** Name of the page that the tile leads to. */
   readonly page: string;
   readonly children: ComponentChildren;
 }

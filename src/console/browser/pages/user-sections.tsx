@@ -100,7 +100,7 @@ const roomColumns: readonly Column<UserRoom>[] = [
   },
 ];
 
-/** Lists the rooms of a user. @param address that of the user's page, whose query contains the page of the list */
+/** Lists the rooms of a user. @param address address of the user's page; its query contains the page of the list */
 export function UserRooms({ userId, address }: { readonly userId: string; readonly address: PageAddress }) {
   const { api } = useSession();
   return (

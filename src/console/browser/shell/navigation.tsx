@@ -1,6 +1,9 @@
 import { addressOf } from './route.ts';
 
-/** The pages of the menu by group; `below` names pages for which the menu marks the same entry. */
+/**
+ * The pages of the menu by group. `below` names pages that are not in the menu themselves: the menu marks this entry
+ * for them.
+ */
 const groups: readonly {
   readonly title: string;
   readonly pages: readonly (readonly [page: string, text: string, ...below: string[]])[];
