@@ -17,7 +17,7 @@ export const pagePaths = {
 
 /** The URLs of the authorization server. */
 export class Endpoints {
-  /** The issuer identifier (RFC 8414), which ends with a slash. */
+  /** The issuer identifier (RFC 8414). Ends with a slash. */
   readonly issuer: string;
 
   /**

@@ -61,10 +61,10 @@ const codeRate: RateLimit = { per_second: 0.1, burst_count: 10 };
 /** Milliseconds between two deletions of rows that have expired. */
 const cleanupInterval = 3_600_000;
 
-/** Milliseconds for which a rendezvous session of MSC4108 lives. */
+/** Lifetime of a rendezvous session of MSC4108 in milliseconds. */
 const msc4108Lifetime = 60_000;
 
-/** Milliseconds for which a rendezvous session of MSC4388 lives. */
+/** Lifetime of a rendezvous session of MSC4388 in milliseconds. */
 const msc4388Lifetime = 120_000;
 
 /** Opens the authorization server. Must be called before jobs are started. */

@@ -1,4 +1,4 @@
-/** OpenID tokens, with which users prove their identity to other services. */
+/** OpenID tokens: they prove the identity of a user to other services. */
 
 export { openIdMigrations } from './migrations.ts';
 export { openOpenId } from './open.ts';

@@ -11,7 +11,7 @@ const lifetime = 3_600_000;
 /** Maximum number of valid tokens of a user. When a user requests more, the tokens that expire first are deleted. */
 const maxTokens = 1_000;
 
-/** Number of tokens of a user by which `maxTokens` may be exceeded before the surplus is deleted. */
+/** Number of tokens above `maxTokens` that a user may have before the surplus is deleted. */
 const maxSurplus = 100;
 
 /** Characters of a token: about 238 bits of entropy. */
@@ -28,7 +28,7 @@ export interface OpenIdTokensDeps {
 }
 
 /**
- * Tokens with which users prove their identity to other services, and which are valid for nothing else.
+ * Tokens that prove the identity of a user to other services. They are valid for nothing else.
  * Source: client-server API, "OpenID".
  */
 export class OpenIdTokens {
@@ -73,7 +73,9 @@ export class OpenIdTokens {
   }
 }
 
-/** Deletes the tokens of a user that expire first when there are too many. */
+/**
+ * Deletes the tokens of a user that expire first, when the user has more than `maxTokens` and `maxSurplus` together.
+ */
 async function deleteSurplus(writer: Writer<OpenIdTables>, userId: string): Promise<void> {
   const newest = writer
     .selectFrom('openid_tokens')

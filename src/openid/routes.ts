@@ -3,7 +3,7 @@ import { type Route, route } from '../kernel/http/index.ts';
 import { forbidden } from '../protocol/index.ts';
 import type { OpenIdTokens } from './openid-tokens.ts';
 
-/** Returns the route by which users request tokens. Source: client-server API, "OpenID". */
+/** Returns the route where users request tokens. Source: client-server API, "OpenID". */
 export function openIdRoutes(tokens: OpenIdTokens, serverName: string): Route[] {
   return [
     route(

@@ -33,7 +33,10 @@ const minPause = 500;
 /** Maximum milliseconds for which changes are collected. */
 const maxPause = 60_000;
 
-/** Maximum number of members notified per second on average: the pause after an announcement grows with its members. */
+/**
+ * Maximum number of members notified per second on average: the pause after an announcement grows with the number of
+ * notified members.
+ */
 const maxNotifiedPerSecond = 2_000;
 
 /**
@@ -55,8 +58,9 @@ export class Announcements {
   }
 
   /**
-   * Adds a change of a user's presence. @param roomId the room that the user has joined, whose members alone are
-   * notified; absent: the members of all rooms of the user
+   * Adds a change of a user's presence.
+   * @param roomId a room that the user has joined: only its members are notified; absent: the members of all rooms of
+   * the user
    */
   add(userId: string, status: PresenceStatus, roomId?: string): void {
     if (this.#closed) return;

@@ -19,7 +19,7 @@ export interface PresenceEventsDeps {
 /** The user, range and filter of one sync. */
 export interface PresenceRequest {
   readonly userId: string;
-  /** The position at which the last sync ended; `undefined`: a first sync, or `full_state`. */
+  /** The position of the last sync; `undefined` for a first sync, and with `full_state`. */
   readonly after: number | undefined;
   readonly upTo: number;
   readonly filter: SenderFilter;
@@ -29,8 +29,8 @@ export interface PresenceRequest {
 const maxUsers = 5_000;
 
 /**
- * Maximum number of changes of presence in memory; a client whose token is older than these changes receives the
- * presence of all users, except of users who were never present.
+ * Maximum number of changes of presence in memory. A client with an older token receives the presence of all users,
+ * except users who were never present.
  */
 const maxRecentChanges = 50_000;
 
@@ -77,7 +77,7 @@ export class PresenceEvents implements PresenceSection {
 
   async #changes(userId: string, after: number, upTo: number): Promise<Map<string, PresenceStatus>> {
     const facts = this.#recent.between(after, upTo);
-    // Users may have become offline since, which the client must learn.
+    // The client must learn which users have become offline since.
     if (!facts) return this.#all(userId, 'stored');
     const rooms = await this.#deps.engine.userRooms.of(userId);
     const newRooms = joined(rooms.values()).filter(({ stream }) => stream > after);
@@ -102,8 +102,8 @@ export class PresenceEvents implements PresenceSection {
   }
 
   /**
-   * Returns the users who have begun to share a room with a user since the last sync: the members of new
-   * rooms, and new members.
+   * Returns the users who have begun to share a room with a user since the last sync: the members of rooms that the
+   * user has joined, and users who have joined the user's rooms.
    */
   async #newlySharing(
     userId: string,
@@ -148,7 +148,7 @@ export class PresenceEvents implements PresenceSection {
     }
   }
 
-  /** @param offlineUsers which offline users are included; `stored`: those who have been present */
+  /** @param offlineUsers which offline users are included; `stored`: users who were present before */
   async #all(userId: string, offlineUsers: 'none' | 'stored' | 'all'): Promise<Map<string, PresenceStatus>> {
     const rooms = joined((await this.#deps.engine.userRooms.of(userId)).values());
     const statuses = await this.#notOffline(rooms);

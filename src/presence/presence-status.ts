@@ -16,7 +16,7 @@ export interface PresenceStatus {
 export interface PresenceSource {
   /** @param now milliseconds since the epoch */
   at(now: number): PresenceStatus;
-  /** Returns the time at which `at` changes next, if nothing else happens until then. */
+  /** Returns when the result of `at` changes next, if nothing else happens until then. */
   nextChange(now: number): number | undefined;
 }
 
@@ -34,10 +34,7 @@ export const mustBeSent = (before: PresenceStatus, now: PresenceStatus): boolean
   before.statusMsg !== now.statusMsg ||
   before.currentlyActive !== now.currentlyActive;
 
-/**
- * Returns the content of an `m.presence` event, which is also the response of `GET
- * /presence/{userId}/status`.
- */
+/** Returns the content of an `m.presence` event. It is also the response of `GET /presence/{userId}/status`. */
 export function statusContent(status: PresenceStatus, now: number): JsonObject {
   const { presence, statusMsg, lastActive, currentlyActive } = status;
   return {

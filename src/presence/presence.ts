@@ -33,7 +33,9 @@ export interface PresenceDeps {
   readonly limiter: Pick<RateLimiter, 'take' | 'tryTake'>;
   /** Sends presence to further users; absent: only users who share a room receive it. */
   readonly routing?: PresenceRouting | undefined;
-  /** The presence that another process announces; absent in the main process, which alone announces and stores presence. */
+  /**
+   * The presence that the main process announces. Absent in the main process: it alone announces and stores presence.
+   */
   readonly followed?: FollowedPresence | undefined;
 }
 
@@ -54,7 +56,7 @@ interface PresentUser {
   timer: { readonly due: number; readonly timer: Timer } | undefined;
 }
 
-/** Milliseconds for which presence reported by another server holds without being repeated. */
+/** A presence that another server reports ends after this many milliseconds, unless the server repeats it. */
 const reportLifetime = 30 * 60_000;
 
 const doNothing = () => undefined;

@@ -7,7 +7,10 @@ type ListedProfile = ProfileTables['listed_profiles'];
 /** Maximum characters of the JSON of an avatar in the table. Longer JSON is cut, because PostgreSQL limits indexed values. */
 const maxAvatarLength = 200;
 
-/** Returns the row of a user, by which the admin API sorts and searches users. @param fields the JSON of fields; absent ones are empty */
+/**
+ * Returns the row of a user: the admin API sorts and searches users by these rows.
+ * @param fields each field as JSON; an absent field is stored as an empty text
+ */
 export const listedProfile = (
   userId: string,
   fields: { readonly displayname?: string | null; readonly avatar_url?: string | null },

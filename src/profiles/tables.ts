@@ -7,7 +7,7 @@ export interface ProfileTables {
     /** JSON. */
     value: string;
   };
-  /** The texts by which lists of users are searched and sorted: one row for each local account. */
+  /** The texts for searching and sorting lists of users: one row for each local account. */
   listed_profiles: {
     user_id: string;
     /** JSON; empty for users without a name. */

@@ -1,4 +1,4 @@
-/** JSON as parsed from events: plain values, in which `__proto__` is an ordinary key (see `parseJson`). */
+/** JSON as parsed from events: plain values. `__proto__` is an ordinary key in them (see `parseJson`). */
 export type JsonPrimitive = string | number | boolean | null;
 export type JsonValue = JsonPrimitive | readonly JsonValue[] | JsonObject;
 export interface JsonObject {

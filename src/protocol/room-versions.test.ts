@@ -7,7 +7,7 @@ function since(holds: (version: RoomVersion) => boolean): string | undefined {
   return [...roomVersions.values()].find(holds)?.id;
 }
 
-test('roomVersions lists versions 1 to 12 in order, then those of MSC3757, and no others', () => {
+test('roomVersions lists versions 1 to 12 in order, then the versions of MSC3757, and no others', () => {
   const stable = Array.from({ length: 12 }, (_, index) => String(index + 1));
   const ids = [...stable, 'org.matrix.msc3757.10', 'org.matrix.msc3757.11'];
   assert.deepEqual(

@@ -32,9 +32,9 @@ export interface RoomVersion {
   readonly eventReferences: 'pairs' | 'ids';
 
   /**
-   * The unit of the 255 limit on `type`, `state_key`, `sender`, `room_id` and `event_id`. The specification
-   * says bytes for every version, but rooms up to v10 hold events whose fields fit only if code points are
-   * counted, and which other servers accepted into the room state. So bytes are enforced since v11 only.
+   * The unit of the 255 limit on `type`, `state_key`, `sender`, `room_id` and `event_id`. The specification says bytes
+   * for every version. But in rooms up to v10, other servers have accepted state events whose fields fit only if code
+   * points are counted. So bytes are enforced only since v11.
    * https://spec.matrix.org/latest/client-server-api/#size-limits
    */
   readonly fieldLimits: 'code points' | 'bytes';
@@ -78,8 +78,8 @@ export interface RoomVersion {
   readonly redactsIn: 'event' | 'content';
 
   /**
-   * Up to v2, the authorization rules decide on redactions (v1 rule 11). Since v3 they always allow
-   * redactions, which are checked when they are applied.
+   * Up to v2, the authorization rules decide on redactions (v1 rule 11). Since v3 they always allow redactions; the
+   * server checks a redaction when it applies it.
    * https://spec.matrix.org/latest/rooms/v3/#handling-redactions
    */
   readonly redactionAuthRule: boolean;
@@ -91,7 +91,7 @@ export interface RoomVersion {
   readonly aliasesAuthRule: boolean;
 
   /**
-   * Since v6, changes to `notifications` in the power levels are checked like those to `events`.
+   * Since v6, changes to `notifications` in the power levels are checked like changes to `events`.
    * https://spec.matrix.org/latest/rooms/v6/#authorisation-rules
    */
   readonly notificationLevelsChecked: boolean;
@@ -122,8 +122,8 @@ export interface RoomVersion {
   readonly knockRestricted: boolean;
 
   /**
-   * What names the creator of the room: `content.creator` of the create event, which is then required; or the
-   * sender of the create event (since v11).
+   * What names the creator of the room: the required field `content.creator` of the create event; or, since v11, the
+   * sender of the create event.
    * https://spec.matrix.org/latest/rooms/v11/#remove-the-creator-property-of-mroomcreate-events
    */
   readonly creator: 'content' | 'sender';
@@ -136,8 +136,8 @@ export interface RoomVersion {
   readonly privilegedCreators: boolean;
 
   /**
-   * Where room ids come from: chosen by the origin server, with its domain; or, since v12, the id of the
-   * create event with the sigil `!`, in which case the create event has no `room_id`.
+   * Where room ids come from: chosen by the origin server, with its domain; or, since v12, the id of the create event
+   * with the sigil `!`. Then the create event has no `room_id`.
    * https://spec.matrix.org/latest/rooms/v12/#event-format
    */
   readonly roomId: 'origin' | 'create event';

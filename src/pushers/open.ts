@@ -38,7 +38,7 @@ export interface NotificationMailing {
   readonly serverName: string;
   /** URL at which clients reach this server, without a slash at its end. */
   readonly baseUrl: string;
-  /** Signs the links by which users unsubscribe. */
+  /** The key that signs the links for unsubscribing. */
   readonly key: Uint8Array;
   /** Absent where another process runs the media repository. */
   readonly avatars: Avatars | undefined;

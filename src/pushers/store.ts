@@ -9,7 +9,7 @@ type PusherWriter = Writer<PusherTables>;
 /** Maximum number of values in a statement, far fewer than both databases allow. */
 const valuesPerStatement = 10_000;
 
-/** Returns the pushers of users by id: the pushers of one user are in the order in which they were added. */
+/** Returns the pushers of users. The pushers of one user are in the order of their creation. */
 export async function readPushers(reader: PusherReader, userIds: readonly string[]): Promise<Pusher[]> {
   const pushers: Pusher[] = [];
   for (let start = 0; start < userIds.length; start += valuesPerStatement) {

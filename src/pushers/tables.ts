@@ -4,7 +4,10 @@ export interface PusherTables {
   pushers: {
     id: number;
     user_id: string;
-    /** The device that set the pusher, with which it is deleted; null for pushers that the server has added. */
+    /**
+     * The device that set the pusher. The pusher is deleted together with the device. Null for pushers that the server
+     * has added.
+     */
     device_id: string | null;
     kind: string;
     app_id: string;
@@ -31,7 +34,9 @@ export interface PusherTables {
   /** Events about which a pusher has not notified its user yet. */
   pending_pushes: {
     pusher_id: number;
-    /** Position of the event on the stream of rooms; of an invite by a remote server, position of the membership. */
+    /**
+     * Position of the event on the stream of rooms. For an invite by a remote server: the position of the membership.
+     */
     stream: number;
     user_id: string;
     room_id: string;
@@ -42,7 +47,9 @@ export interface PusherTables {
     /** Earliest time of the notification, in milliseconds since the epoch. */
     due_at: number;
   };
-  /** Bounds how often mails about a room are sent: one row for each pusher and room about which a mail was sent. */
+  /**
+   * Bounds how often mails about a room are sent: one row for each pusher and each room that was in one of its mails.
+   */
   mail_throttles: {
     pusher_id: number;
     room_id: string;
@@ -54,7 +61,7 @@ export interface PusherTables {
     /** When the newest event of the room in that mail became pending, in milliseconds since the epoch. */
     newest_at: number;
   };
-  /** One row: the position on the stream up to which `pending_pushes` has all events. */
+  /** One row: `pending_pushes` has all events up to this position on the stream. */
   pusher_progress: {
     id: number;
     position: number;

@@ -36,12 +36,12 @@ export interface ReceiptsDeps {
 export type ReceiptRequest = Pick<Receipt, 'userId' | 'roomId' | 'type' | 'eventId' | 'threadId'>;
 
 /**
- * Maximum number of receipts of a room in a response, which contains the newest receipts. Clients show no more in a large
- * room, and each receipt takes about a hundred bytes.
+ * Maximum number of receipts of a room in a response: the newest receipts. Clients show no more in a large room, and
+ * each receipt takes about a hundred bytes.
  */
 const maxInContent = 500;
 
-/** The cache of recent receipts, from which syncs read them without a query. */
+/** The cache of recent receipts: syncs read them without a query. */
 const recentReceipts = {
   name: 'recent_receipts',
   /** Rooms. */

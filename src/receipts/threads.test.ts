@@ -5,7 +5,7 @@ import { alice, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 import { belongsToThread, threadIdOf } from './threads.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('the thread to which an event belongs for receipts', () => {
+  describe('the thread of an event, for receipts', () => {
     it('finds the thread of an event over at most three relations', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice);

@@ -41,7 +41,7 @@ export async function belongsToThread(
   return threadOfLast(events) === threadId || events.some(({ event }) => event.eventId === threadId);
 }
 
-/** Returns the thread to which the last event of a relation chain belongs. */
+/** Returns the thread of the last event of a relation chain. */
 function threadOfLast(events: readonly StoredEvent[]): string {
   const relation = relationOf(events.at(-1)?.event.content ?? {});
   return relation?.relType === 'm.thread' ? relation.eventId : MAIN_TIMELINE;

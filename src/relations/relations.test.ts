@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         body: { ignored_users: Object.fromEntries(others.map(({ userId }) => [userId, {}])) },
       });
 
-    it('checks at most 1,000 children one by one for a page, where members may not see the whole history', async () => {
+    it('bundles at most 1,000 children on a page when members may not see the whole history', async () => {
       const visibility = { history_visibility: 'joined' };
       const talk = await TestRoom.create(server, alice, [], {
         initial_state: [{ type: 'm.room.history_visibility', state_key: '', content: visibility }],
@@ -120,7 +120,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     describe('threads of a room', () => {
-      it('bundles a summary of a thread with its root, which contains the edit of the latest reply', async () => {
+      it('bundles a summary of a thread with its root; the summary contains the edit of the latest reply', async () => {
         const talk = await TestRoom.create(server, alice, [bob, carol]);
         const root = await talk.say(alice, 'root');
         await talk.relate(bob, 'm.thread', root, 'one');
@@ -175,7 +175,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual([refused.status, refused.body['errcode']], [400, 'M_UNKNOWN']);
       });
 
-      it('lists all threads, or the threads in which the user participated, by their latest replies', async () => {
+      it('lists all threads, or only the threads that the user participated in, the latest reply first', async () => {
         const talk = await TestRoom.create(server, alice, [bob, carol]);
         const roots = [];
         for (const name of ['1', '2', '3']) roots.push(await talk.say(alice, name));
@@ -311,7 +311,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     describe('visibility of relations', () => {
-      it('neither lists nor counts events from before the join of the user', async () => {
+      it('neither lists nor counts related events that were sent before the user joined', async () => {
         const talk = await TestRoom.create(server, alice);
         const open = await talk.say(alice, 'shared root');
         await talk.setState(alice, 'm.room.history_visibility', { history_visibility: 'joined' });
@@ -336,7 +336,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual(idsOf(await talk.call(alice, 'GET', '/messages', { query })), [open]);
       });
 
-      it('neither lists nor counts events from after the leave of the user, and answers 404 to users who never joined', async () => {
+      it('neither lists nor counts related events that were sent after the user left, and answers 404 to users who never joined', async () => {
         const talk = await TestRoom.create(server, alice, [bob]);
         const root = await talk.say(alice, 'root');
         await talk.relate(alice, 'm.thread', root);
@@ -347,7 +347,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal((await relations(talk, carol, root)).status, 404);
       });
 
-      it('neither lists nor counts events of ignored users', async () => {
+      it('neither lists nor counts related events of ignored users, and lists the thread of an ignored user without its content', async () => {
         const talk = await TestRoom.create(server, alice, [bob, carol]);
         const root = await talk.say(bob, 'root');
         const reply = await talk.relate(alice, 'm.thread', root);

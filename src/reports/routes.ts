@@ -5,7 +5,7 @@ import type { Reports } from './reports.ts';
 
 const reason = Type.String();
 
-/** Returns the routes by which users report events, rooms and users. Source: client-server API, "Reporting Content". */
+/** Returns the routes where users report events, rooms and users. Source: client-server API, "Reporting Content". */
 export function reportRoutes(reports: Reports): Route[] {
   return [
     route(

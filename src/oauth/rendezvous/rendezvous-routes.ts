@@ -164,8 +164,8 @@ function checkBytes(data: string): void {
 }
 
 /**
- * Rejects requests by which a browser shows the response to its user: an attacker could ask the user to read
- * it out.
+ * Rejects requests of a browser that would show the response to its user: an attacker could ask the user to read it
+ * out.
  * Source: MSC4388, "Security considerations".
  * @throws MatrixError M_FORBIDDEN
  */
@@ -186,8 +186,8 @@ const textHeaders = {
 };
 
 /**
- * Returns the headers of a session. Scripts of web clients can read those that
- * `Access-Control-Expose-Headers` names.
+ * Returns the headers of a session. Scripts of web clients can read the headers that `Access-Control-Expose-Headers`
+ * names.
  */
 const headersOf = ({ token, expiresAt, changedAt }: RendezvousData) => ({
   ETag: `"${token}"`,

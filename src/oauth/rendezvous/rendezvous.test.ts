@@ -14,7 +14,7 @@ describe('Rendezvous', () => {
     );
   });
 
-  it('deletes sessions of the address with the most sessions, and keeps those of other addresses', () => {
+  it('deletes the oldest session of the IPv6 network with the most sessions, and keeps an older session of another address', () => {
     const sessions = new Rendezvous({ clock: manualClock(), randomness: systemRandomness }, 1_000, 3);
     const own = sessions.create('own', '192.0.2.1').id;
     const ids = ['2001:db8::1', '2001:db8::2', '2001:db8::3'].map((ip) => sessions.create(ip, ip).id);

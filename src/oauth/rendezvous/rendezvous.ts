@@ -38,7 +38,7 @@ export class Rendezvous {
   readonly #deps: RendezvousDeps;
   readonly #lifetime: number;
   readonly #maxSessions: number;
-  /** Sessions by id, in the order in which they expire. */
+  /** Sessions by id, the earliest expiry first. */
   readonly #sessions = new Map<string, Session>();
   #writes = 0;
 
@@ -76,8 +76,9 @@ export class Rendezvous {
   }
 
   /**
-   * Replaces the data, unless another device has replaced it since it was read. A repeated write is recognized.
-   * @param token of the data that is replaced
+   * Replaces the data, unless another device has replaced it since it was read. A repeated write succeeds without
+   * effect.
+   * @param token the token of the data that is replaced
    */
   write(id: string, token: string, data: string): RendezvousWrite {
     const session = this.read(id) as Session | undefined;

@@ -236,7 +236,7 @@ export interface AuthorizeOptions {
   readonly more?: Record<string, string>;
 }
 
-/** Returns the parameters with which the browser comes back to a client. */
+/** Returns the parameters that a redirect sends to a client. */
 export function answerIn(location: string, redirectUri: string): URLSearchParams {
   assert.ok(location.startsWith(redirectUri), location);
   return new URLSearchParams(location.slice(redirectUri.length + 1));

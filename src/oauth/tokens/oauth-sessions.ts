@@ -25,7 +25,7 @@ export interface GrantedSession {
   readonly userId: string;
   readonly deviceId: string;
   readonly scope: string;
-  /** The session at an identity provider, by which the provider may request a logout. */
+  /** The session at an identity provider. The provider may request a logout of this session. */
   readonly providerSession: ProviderSession | undefined;
 }
 

@@ -33,8 +33,7 @@ const tokenParameters = {
 type TokenParameters = Readonly<Record<keyof typeof tokenParameters, string>>;
 
 /**
- * The endpoints at which clients obtain and revoke tokens. Source: RFC 6749, section 5; RFC 7009; RFC 8628, section
- * 3.4.
+ * The endpoints where clients obtain and revoke tokens. Source: RFC 6749, section 5; RFC 7009; RFC 8628, section 3.4.
  */
 export function tokenRoutes(deps: TokenRoutesDeps): Route[] {
   const contract = { method: 'POST', auth: 'none', bodyMode: 'form' } as const;

@@ -3,8 +3,8 @@ import { isUserId } from '../identifiers/user-ids.ts';
 import type { PowerLevels } from '../power-levels/index.ts';
 
 /**
- * Returns the user id with which a state key begins, alone or before `_` and a suffix; `undefined` for other
- * state keys. Source: MSC3757, "Restricting who can overwrite a state event".
+ * Returns the owner of a state key: the key is a user id, or a user id before `_` and a suffix. Returns `undefined` for
+ * other state keys. Source: MSC3757, "Restricting who can overwrite a state event".
  */
 export function ownerOfStateKey(stateKey: string): string | undefined {
   const colon = stateKey.indexOf(':', 1);

@@ -2,7 +2,7 @@ import { stateMapKey } from '../event.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 
-/** The part of an event on which the selection of its auth events depends. */
+/** The fields of an event that decide the selection of its auth events. */
 export interface AuthEventSubject {
   readonly type: string;
   readonly sender: string;

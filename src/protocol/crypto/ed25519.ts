@@ -38,7 +38,7 @@ export class VerifyKey {
   }
 }
 
-/** An Ed25519 private key, and the key id under which its signatures are published. */
+/** An Ed25519 private key, and the key id of its signatures. */
 export class SigningKey {
   /** `ed25519:<name>`. */
   readonly keyId: string;

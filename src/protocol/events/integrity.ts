@@ -11,21 +11,21 @@ import { redactPdu } from './redaction.ts';
 import { roomEventOf } from './room-event.ts';
 
 /**
- * The result of checking a received event. `ok`: use it. `redact`: its content hash does not match, so use
- * `event`, which is redacted. `reject`: a signature is missing or wrong, so drop it.
+ * The result of checking a received event. `ok`: use it. `redact`: its content hash does not match, so use `event`, the
+ * redacted form. `reject`: a signature is missing or wrong, so drop it.
  */
 export type Integrity =
   | { readonly outcome: 'ok' | 'redact'; readonly event: RoomEvent; readonly json: string }
   | { readonly outcome: 'reject'; readonly reason: string };
 
 /**
- * Checks a received event, in the order of the specification: rejects it if a required signature is missing
- * or wrong, then redacts it if its content hash does not match. Never throws.
+ * Checks a received event, in the order of the specification: rejects it if a required signature is missing or wrong,
+ * then redacts it if its content hash does not match. Never throws.
  * Source: server-server API, "Validating hashes and signatures on received events".
- * @param keyOf the servers' keys; fetch those of `requiredSigners(received.event)` first
+ * @param keyOf the servers' keys; fetch the keys of `requiredSigners(received.event)` first
  * @param now milliseconds since the epoch
- * @param verify verifies on this thread by default. To verify many signatures elsewhere, record the calls and
- * return true, have the recorded signatures verified, and check again with the results.
+ * @param verify verifies on this thread by default. To verify many signatures elsewhere, record the calls and return
+ * true, have the recorded signatures verified, and check again with the results.
  */
 export function checkIntegrity(
   received: ReceivedEvent,

@@ -6,15 +6,15 @@ import { isWordBoundary } from './word-boundary.ts';
 export type GlobMatcher = (text: string) => boolean;
 
 /**
- * Maximum length in UTF-16 code units of patterns with wildcards and of patterns that are searched for in a
- * text; longer ones match nothing. Bounds the steps for each character of the text: to 33 in the automaton, which
- * holds 1025 states in words of 32 bits, and to 65 in the greedy search.
+ * Maximum length in UTF-16 code units of patterns with wildcards and of patterns that are searched for in a text;
+ * longer ones match nothing. Bounds the steps for each character of the text: 33 in the automaton (1025 states in words
+ * of 32 bits), 65 in the greedy search.
  */
 export const MAX_GLOB_LENGTH = 1024;
 
 /**
- * Maximum length of a pattern for the greedy search, which is quadratic at worst but faster than the
- * automaton, and needs no memory: server ACLs can have thousands of patterns.
+ * Maximum length of a pattern for the greedy search. For short patterns this search, though quadratic at worst, is
+ * faster than the automaton. It needs no memory: server ACLs can have thousands of patterns.
  */
 export const SHORT_GLOB_LENGTH = 64;
 const WILDCARD = /[*?]/;
@@ -42,8 +42,8 @@ export function compileGlob(pattern: string): GlobMatcher {
 }
 
 /**
- * Compiles patterns for which built-in string functions suffice: without `?`, and with one `*`, or one at
- * each end; `undefined` for others.
+ * Compiles a pattern without `?` that has one `*`, or one `*` at each end: built-in string functions suffice for it.
+ * Returns `undefined` for other patterns.
  */
 function compileSimple(pattern: string): GlobMatcher | undefined {
   const parts = pattern.replace(/\*+/g, '*').split('*');

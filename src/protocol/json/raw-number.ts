@@ -8,9 +8,9 @@ declare global {
 }
 
 /**
- * A number in the notation in which it was received, because JavaScript would print it differently: `1.0`,
- * `1e3`, `-0`, or an integer beyond 53 bits. Rooms of versions 1 to 5 may hold such numbers, and event hashes
- * cover the digits as written. `JSON.stringify` prints them as written.
+ * A number in its received notation, because JavaScript would print it differently: `1.0`, `1e3`, `-0`, or an integer
+ * beyond 53 bits. Rooms of versions 1 to 5 may hold such numbers, and event hashes cover the digits as written.
+ * `JSON.stringify` prints them as written.
  */
 export interface RawNumber {
   readonly rawJSON: string;

@@ -25,7 +25,7 @@ const readString: ReadLevel = (value) =>
 const readFloat: ReadLevel = (value) => finiteOrNaN(Math.trunc(numberOf(value) ?? Number.NaN));
 
 function finiteOrNaN(level: number): number {
-  // Adding zero turns negative zero, to which -0.5 is truncated, into zero.
+  // -0.5 is truncated to negative zero. Adding zero makes it zero.
   return Number.isFinite(level) ? level + 0 : Number.NaN;
 }
 

@@ -36,13 +36,14 @@ function allOf(tests: readonly (PushMatcher | undefined)[]): PushMatcher | undef
 }
 
 /**
- * Stands for the member in conditions that default rules share, which look only at the event and the room.
+ * Stands for the member in the shared conditions of default rules: these conditions look only at the event and the
+ * room.
  */
 const NO_MEMBER = { userId: '' };
 
 /**
  * Compiles a default rule. Conditions that are the same for all members are evaluated once for each event.
- * @param slot the rule's index among the default rules, under which an event keeps the shared result
+ * @param slot the rule's index among the default rules; an event keeps the shared result under this index
  */
 function compileDefault(rule: DefaultRule, slot: number): PushMatcher {
   const test = allOf((rule.conditions ?? []).map(compileCondition)) ?? never;

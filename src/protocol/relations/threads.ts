@@ -40,8 +40,8 @@ export interface ThreadSummary<Event> {
 /**
  * Summarises a thread; `undefined` if `replies` is empty.
  * Source: client-server API, "Server-side aggregation of m.thread relationships".
- * @param replies the events of the thread that the user may see, without redacted ones and without those of
- * ignored users, in topological order
+ * @param replies the events of the thread that the user may see, without redacted events and events of ignored users,
+ * in topological order
  */
 export function summariseThread<Event extends Pick<RoomEvent, 'sender'>>(
   root: Pick<RoomEvent, 'sender'>,

@@ -7,9 +7,9 @@ export const MAX_HEROES = 5;
 export type SummaryMember = readonly [userId: string, membership: Membership];
 
 /**
- * Returns the heroes of a room, after whom clients name a room without a name: the first five other users who
- * are joined or invited, or if there are none, the first five who have left or are banned. Reads no more
- * members than needed.
+ * Returns the heroes of a room: clients name a room without a name after them. The heroes are the first five other
+ * users who are joined or invited. If there are none, they are the first five who have left or are banned. Reads no
+ * more members than needed.
  * Source: client-server API, `GET /sync`, "RoomSummary".
  * @param members in the order in which the server learned of their memberships
  * @param userId the requesting user, who is never one of the heroes

@@ -25,15 +25,15 @@ export function* mainlineOrder(
 }
 
 /**
- * Computes mainline positions. Starts at the power levels event among the auth events of an event, and follows from each
- * power levels event the power levels event among its auth events. The first of them that is on the mainline determines
- * the position. The position is cached for every power levels event on the way, so that each is visited once.
+ * Computes mainline positions. Follows the chain of power levels events: from an event to the power levels event among
+ * its auth events, and so on. The first event of the chain that is on the mainline determines the position. The
+ * position is cached for every event of the chain, so that each is visited once.
  */
 class MainlinePositions {
   readonly #source: StateResolutionSource;
   /**
-   * Event id of a power levels event to its index on the mainline, or to the index at which its chain of power levels
-   * events reaches the mainline.
+   * Event id of a power levels event to its index on the mainline. For an event beside the mainline: to the index where
+   * its chain of power levels events reaches the mainline.
    */
   readonly #known = new Map<string, number>();
 

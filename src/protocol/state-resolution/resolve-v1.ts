@@ -5,7 +5,7 @@ import type { StateResolutionSource } from './source.ts';
 import { eachInSteps } from './steps.ts';
 
 /**
- * Resolves state by algorithm v1, which is known to reset state and serves only rooms of version 1. Resolves
+ * Resolves state by algorithm v1. The algorithm is known to reset state; only rooms of version 1 use it. Resolves
  * conflicts in the order of the specification:
  * 1. `m.room.power_levels`,
  * 2. `m.room.join_rules`,
@@ -96,8 +96,8 @@ function* resolveConflictsOfType(
 }
 
 /**
- * Walks through the events from the first, which counts as allowed, as long as each event is allowed in the state after
- * the previous event.
+ * Walks through the events as long as each event is allowed in the state after the previous event. The first event
+ * counts as allowed.
  * @returns the last of these events
  */
 const lastAllowedInSequence: ChooseEvent = (events, isAllowed, key) => {

@@ -18,7 +18,9 @@ export interface BadgeCountsDeps {
   readonly unread: Unread;
   /** The users' permissions for invites. */
   readonly invitePolicy: InvitePolicy;
-  /** `push.group_unread_count_by_room`: whether rooms with unread notifications are counted, or else the notifications. */
+  /**
+   * `push.group_unread_count_by_room`: true counts the rooms with unread notifications, false counts the notifications.
+   */
   readonly countsRooms: boolean;
 }
 
@@ -30,7 +32,7 @@ interface Badge {
   readonly rooms: Map<string, number>;
   /** Senders of the user's invites by the nids of the invites. */
   inviters: ReadonlyMap<number, string>;
-  /** Rooms in which the user has given a receipt since the last count. */
+  /** Rooms where the user has sent a receipt since the last count. */
   changedRooms: Set<string>;
 }
 
@@ -43,8 +45,9 @@ const roomsAtOnce = 8;
 const maxUsers = 20_000;
 
 /**
- * Counts the unread notifications and invites of a user in all rooms, for the number that apps show on their icon. Only
- * rooms with newer events or receipts are counted again, and all rooms when the user has changed the push rules or ignored users.
+ * Counts the unread notifications and invites of a user in all rooms, for the number that apps show on their icon.
+ * Counts only rooms with newer events or receipts again. Counts all rooms again when the user has changed the push
+ * rules or ignored users.
  */
 export class BadgeCounts {
   readonly #deps: BadgeCountsDeps;
@@ -65,8 +68,8 @@ export class BadgeCounts {
   }
 
   /**
-   * Returns the number of invites and, by `push.group_unread_count_by_room`, of joined rooms with unread notifications
-   * or of unread notifications, with the notifications in threads.
+   * Returns the number for the badge: the shown invites, plus the joined rooms with unread notifications, or plus the
+   * unread notifications (`push.group_unread_count_by_room`). Notifications in threads count, too.
    */
   of(userId: string): Promise<number> {
     return this.#mutex.run(userId, () => this.#count(userId));
@@ -115,7 +118,7 @@ export class BadgeCounts {
     );
   }
 
-  /** Counts rooms again. Rooms in which the user has read all events are not loaded. */
+  /** Counts rooms again. When there are many, rooms without an event after the user's receipt are not loaded. */
   async #recount(userId: string, { rooms }: Badge, outdated: readonly UserRoom[], upTo: number) {
     const { engine, receipts, unread } = this.#deps;
     const areFew = outdated.length <= roomsAtOnce;
@@ -145,7 +148,7 @@ export class BadgeCounts {
     );
   }
 
-  /** Counts the invites that are shown to the user, whose permissions for invites may hide them by their senders. */
+  /** Counts the invites that the user sees. The user's permissions for invites may hide the invites of some senders. */
   async #countShownInvites(userId: string, { inviters }: Badge): Promise<number> {
     let shown = 0;
     for (const [sender, invites] of Map.groupBy(inviters.values(), (inviter) => inviter)) {

@@ -50,7 +50,7 @@ export interface NotifiedMembersDeps {
 
 type Ids = ReadonlySet<string>;
 
-/** Collects the data of users in rooms that decide which events notify them. */
+/** Collects the data that decide which events notify a user in a room. */
 export class NotifiedMembers {
   readonly #deps: NotifiedMembersDeps;
   readonly #stateEvents: LoadTogether<number, StoredEvent>;
@@ -155,8 +155,8 @@ function displayNameIn({ event }: StoredEvent): string {
 }
 
 /**
- * Returns whether a receipt covers an event that is certainly on the main timeline, because it relates to no other
- * event. Does not look up the threads of events, so that false means unknown.
+ * Returns whether an event is read and certainly on the main timeline, because it relates to no other event. Does not
+ * look up the threads of events, so false means unknown.
  */
 export function isReadOnMainTimeline({ event, stream = 0 }: StoredEvent, read: ReadUpTo): boolean {
   return stream <= read.thread() && relationOf(event.content) === undefined;

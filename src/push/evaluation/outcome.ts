@@ -6,9 +6,9 @@ import type { SearchCount } from './search-count.ts';
 
 /**
  * Returns whether and how an event notifies a member of its room, for unread counts, the list of notifications and
- * pushers. Events that are redacted, expired or hidden from clients notify no user. An event does not
- * notify its sender, nor members who ignore its sender; this includes state events. Receipts and the time at which the
- * user joined are not considered.
+ * pushers. Events that are redacted, expired or hidden from clients notify no user. An event notifies neither its
+ * sender nor members who ignore its sender; state events are no exception. Receipts, and the time when the user joined,
+ * are not considered.
  * Source: client-server API, "Push Rules" and "Ignoring Users".
  * @param searches counts the search steps, where many events are evaluated together
  */

@@ -9,7 +9,7 @@ import type { UnreadMark } from '../unread-mark.ts';
 
 /**
  * Maximum number of prepared events in the cache. It exceeds the number of events that one count of unread events
- * evaluates, so that events are prepared once for all members of a room whose events are counted at the same time.
+ * evaluates, so that members of a room whose unread events are counted at the same time share the prepared events.
  */
 const maxPrepared = 1_200;
 
@@ -24,7 +24,7 @@ export interface PreparedEvent {
 
 const sizeOf = ({ event }: PreparedEvent): number => 1_000 + 2 * sizeOfJson(event.content);
 
-/** The power levels of a room, with the database numbers (nids) of the events from which they were made. */
+/** The power levels of a room, and the database numbers (nids) of the events that they come from. */
 interface Levels {
   readonly create: number | undefined;
   readonly powerLevels: number | undefined;

@@ -1,6 +1,6 @@
 /**
- * Maximum search steps of the push rules of a user in the evaluation of many events: about 150 ms. A user with a hundred
- * keywords and a thousand unread messages needs a tenth.
+ * Maximum search steps of the push rules of a user in the evaluation of many events: about 150 ms. A user with a
+ * hundred keywords and a thousand unread messages needs a tenth of these steps.
  */
 export const maxSearchSteps = 8_388_608;
 

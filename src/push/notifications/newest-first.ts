@@ -9,7 +9,9 @@ export interface EventInRoom {
 /** One of the rooms: its events that were read but not returned yet. */
 interface Source {
   readonly room: UserRoom;
-  /** A position on the stream that no event of the room which was not returned yet is above. */
+  /**
+   * An upper bound: the events of the room that were not returned yet have this position on the stream, or a lower one.
+   */
   upTo: number;
   /** `undefined` until the first events are read. */
   head: RoomHead | undefined;
@@ -21,7 +23,7 @@ interface Source {
   page: number;
 }
 
-/** Number of events of a room that are read together at first; each further page has twice as many. */
+/** Number of events of a room that are read together at first; each further page has twice as many, up to `maxPage`. */
 const firstPage = 5;
 
 /** Maximum number of events of a room that are read together. */
@@ -29,14 +31,14 @@ const maxPage = 20;
 
 /**
  * Iterates over the events that were sent to a user's joined rooms since the user joined, and over the user's invites,
- * newest first. Reads only the rooms whose events are reached.
+ * newest first. Reads the events of a room only when one of them may be the next event.
  */
 export class NewestFirst {
   readonly #engine: RoomReader;
   readonly #isShown: (invite: StoredEvent) => Promise<boolean>;
-  /** The rooms of which events were read. */
+  /** The rooms whose events were read. */
   readonly #opened = new Set<Source>();
-  /** The other rooms, those with the newest events last. */
+  /** The other rooms, in the order of their newest events: the room with the newest event is the last. */
   readonly #unopened: Source[];
   /** The position of the last returned event: all newer events were returned. */
   #position: number;
@@ -85,7 +87,7 @@ export class NewestFirst {
     return this.#position;
   }
 
-  /** Number of events that were read, some of which may not be returned yet. */
+  /** Number of events that were read; some may not be returned yet. */
   get readCount(): number {
     return this.#readCount;
   }

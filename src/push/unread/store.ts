@@ -3,7 +3,7 @@ import type { PushTables } from '../tables.ts';
 import { MarkList, type StoredMarks } from './mark-list.ts';
 import { Tally } from './tally.ts';
 
-/** The user and the room of a tally, which holds the unread events of one user in one room. */
+/** The user and the room of a tally. A tally holds the unread events of one user in one room. */
 export interface TallyOwner {
   readonly userId: string;
   readonly roomId: string;
@@ -14,7 +14,7 @@ export interface OwnedTally extends TallyOwner {
   readonly tally: Tally;
 }
 
-/** An unread event in rows of earlier versions, some of which have no time of sending. */
+/** An unread event in a row of an earlier version; some have no time of sending. */
 type OlderMark = [stream: number, highlight: 0 | 1, threadId?: string | null, sentTs?: number | null];
 
 /**

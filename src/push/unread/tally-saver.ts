@@ -11,22 +11,18 @@ import { type OwnedTally, saveTallies } from './store.ts';
 const eventsBeforeSaving = 200;
 
 /**
- * A tally is also saved when it was counted from at least this number of events that were read from the database, as at
- * the first sync of a user who was away. After a restart, reading the tally is much cheaper than reading the events
- * again.
+ * A tally is also saved when an evaluation has read at least this number of events from the database, as at the first
+ * sync of a user who was away. After a restart, reading the tally is much cheaper than reading the events again.
  */
 const readEventsBeforeSaving = 30;
 
-/** Milliseconds until a tally is saved to which an event was added. */
+/** Milliseconds until a changed tally is saved. */
 const normalDelay = 60_000;
 
-/**
- * Milliseconds until a tally is saved for which many events were evaluated at once: they would take long to evaluate
- * again.
- */
+/** Milliseconds until a tally is saved after the evaluation of many events: they would take long to evaluate again. */
 const shortDelay = 1_000;
 
-/** Number of waiting tallies at which all of them are saved without further delay. */
+/** When this number of tallies waits, all of them are saved without further delay. */
 const maxWaiting = 1_000;
 
 /** Maximum number of tallies in one transaction. */
@@ -39,7 +35,7 @@ export class TallySaver {
   readonly #log: Logger;
   #waiting = new Map<string, OwnedTally>();
   #timer: Timer | undefined;
-  /** Monotonic milliseconds at which the timer ends. */
+  /** When the timer ends, in monotonic milliseconds. */
   #due = 0;
   #saving: Promise<void> | undefined;
 

@@ -20,9 +20,9 @@ export interface NewMarks {
   readonly marks: readonly UnreadMark[];
   /** Whether older marks are dropped: the user has joined since, or there were too many events to evaluate. */
   readonly dropsOlder: boolean;
-  /** Threads (`undefined` for the main timeline) in which the user has sent an event since. */
+  /** Threads (`undefined` for the main timeline) where the user has sent an event since. */
   readonly ownThreads: ReadonlySet<string | undefined>;
-  /** Positions on the stream of events that were redacted. */
+  /** Stream positions of the events that were redacted. */
   readonly redacted: ReadonlySet<number>;
 }
 
@@ -58,7 +58,7 @@ export class Tally {
     return this.#marks.length;
   }
 
-  /** Whether the marks have their times of sending, without which `dropExpired` does nothing. */
+  /** Whether the marks have their times of sending. Without them, `dropExpired` does nothing. */
   get keepsTimes(): boolean {
     return this.#marks.keepsTimes;
   }

@@ -10,18 +10,18 @@ const hour = 60 * minute;
  * Milliseconds of the first pause after a mail that contains a room. During a pause, the room causes no further mail;
  * the pause does not change what a mail contains: it shows the pending events of all rooms. This constant and the next
  * three are the same as in the reference server (`THROTTLE_START_MS`, `THROTTLE_MULTIPLIER`, `THROTTLE_MAX_MS` and
- * `THROTTLE_RESET_AFTER_MS` in `synapse/push/emailpusher.py`), which lengthens the pause with each event of a mail,
- * while this server lengthens it once with each mail.
+ * `THROTTLE_RESET_AFTER_MS` in `synapse/push/emailpusher.py`). The reference server lengthens the pause with each event
+ * of a mail; this server lengthens it once with each mail.
  */
 const firstPause = 10 * minute;
 
-/** Factor by which a pause is longer than the previous one while the conversation continues. */
+/** While the conversation continues, each pause is this many times as long as the previous one. */
 const pauseFactor = 144;
 
 /** Maximum milliseconds of a pause. */
 const maxPause = 24 * hour;
 
-/** Milliseconds without events that notify the user after which the next pause is a first one again. */
+/** After this many milliseconds without events that notify the user, the next pause is a first one again. */
 const resetAfter = 12 * hour;
 
 /** Returns the earliest time of the next mail that a room causes, in milliseconds since the epoch. */

@@ -12,7 +12,7 @@ export interface Picture extends Readonly<Record<string, string | null>> {
   readonly image: string | null;
   /** The letter that is shown instead of a missing image. */
   readonly initial: string;
-  /** The background color of this letter, which depends on the id. */
+  /** The background color of this letter; it depends on the id. */
   readonly color: string;
 }
 
@@ -29,8 +29,8 @@ const maxBytes = 32_768;
 const colors = ['#b45309', '#0f766e', '#4338ca', '#be123c', '#15803d', '#7e22ce'] as const;
 
 /**
- * Collects the pictures of one mail. They are parts of the mail, since mail programs have no access token with which
- * they could load them.
+ * Collects the pictures of one mail. They are parts of the mail, because mail programs have no access token to load
+ * them.
  */
 export class Pictures {
   readonly images: MailImage[] = [];

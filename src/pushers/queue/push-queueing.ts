@@ -31,8 +31,8 @@ export interface PushQueueingDeps {
     | ((writer: Writer<PusherTables>, pushes: readonly PendingPush[]) => Promise<void>)
     | undefined;
   /**
-   * Runs for a pusher that sends to a gateway after the transaction, also after one that has failed: its commit may have
-   * succeeded.
+   * Runs after the transaction for a pusher that sends to a gateway. Runs even after a failed transaction, because its
+   * commit may have succeeded.
    */
   readonly onPushAdded: (pusher: Pusher) => void;
 }
@@ -43,7 +43,7 @@ interface NotifyingEvent {
   readonly users: readonly string[];
 }
 
-/** The name under which the follower stores its cursor. */
+/** The name of the follower's stored cursor. */
 export const queueName = 'pushers';
 
 /** The key of the only row of `pusher_progress`. */
@@ -52,12 +52,12 @@ const progressId = 1;
 /** Number of pending pushes that one statement adds. */
 const rowsAtOnce = 500;
 
-/** Number of notified users at which pending pushes are stored before further events are evaluated. */
+/** When this number of users is notified, pending pushes are stored before further events are evaluated. */
 const maxUsersAtOnce = 5_000;
 
 /**
- * Makes events pending for the pushers of the users whom they notify: each exactly once, although the follower repeats
- * work after a crash, because the position is stored in the same transaction.
+ * Makes events pending for the pushers of the users whom they notify. Each event becomes pending exactly once, although
+ * the follower repeats work after a crash: the position is stored in the same transaction.
  */
 export class PushQueueing {
   readonly #deps: PushQueueingDeps;
@@ -154,7 +154,7 @@ export class PushQueueing {
     position: number,
   ): Promise<void> {
     const { database, scheduleMails, onPushAdded } = this.#deps;
-    // The commit may succeed although its confirmation is lost: then the position is read again.
+    // The commit may have succeeded although its confirmation was lost, so the position is read again.
     this.#queued = undefined;
     try {
       await database.transaction<PusherTables, void>(async (writer) => {

@@ -24,7 +24,7 @@ export type GatewayBehaviour = 'accept' | 'fail' | 'never answer';
 
 /** A push gateway on the loopback address, as the push gateway API describes it. */
 export class PushGateway {
-  /** Accepted notifications in the order in which they arrived. */
+  /** Accepted notifications in their order of arrival. */
   readonly received: ReceivedNotification[] = [];
   /** Push keys that the gateway rejects. */
   readonly rejected = new Set<string>();
@@ -55,7 +55,7 @@ export class PushGateway {
     return gateway;
   }
 
-  /** Returns the URL of the gateway, which clients set in pushers. @param host by default the loopback address */
+  /** Returns the URL of the gateway. Clients set it in pushers. @param host by default the loopback address */
   url(host = '127.0.0.1'): string {
     return `${this.#isSecure ? 'https' : 'http'}://${host}:${this.#served.port}/_matrix/push/v1/notify`;
   }

@@ -6,18 +6,18 @@ import { type RoomVersion, roomVersions } from '../../room-versions.ts';
 import { authorize } from '../index.ts';
 import { createId, type EventFields, lookupIn, testEvent } from './test-events.ts';
 
-/** The users of the rooms in which the rules are tested. */
+/** The users of the test rooms. */
 export const creator = '@creator:a.example';
 export const moderator = '@moderator:a.example';
 export const member = '@member:b.example';
 export const stranger = '@stranger:b.example';
 
-/** Returns the room versions with these numbers, both ends included. */
+/** Returns the room versions from the number `from` to the number `to`, including both. */
 export function versions(from: number, to = 12): RoomVersion[] {
   return [...roomVersions.values()].filter(({ id }) => from <= Number(id) && Number(id) <= to);
 }
 
-/** An event to which a rule applies. */
+/** An event that a rule allows or rejects. */
 export interface RuleCase {
   /** The number of the rule in room version 12; `v1` and the number in room version 1 if version 12 does not have it. */
   readonly rule: string;
@@ -31,7 +31,7 @@ export interface RuleCase {
   readonly without?: readonly string[];
 }
 
-/** Declares a test for each case, which runs in all versions of the case. */
+/** Declares a test for each case. The test covers all versions of the case. */
 export function testRules(cases: readonly RuleCase[]): void {
   for (const { rule, description, versions, allowed, event, state = [], without = [] } of cases) {
     test(`${allowed ? 'allows' : 'rejects'} ${description} (rule ${rule})`, () => {
@@ -60,7 +60,7 @@ function stateWith(
   return [...state.values()];
 }
 
-/** The state of a room with a creator, a moderator and a member, whose join rule is `invite`. */
+/** The state of a room with a creator, a moderator and a member. The join rule is `invite`. */
 function usualState(version: RoomVersion): EventFields[] {
   const users = version.privilegedCreators ? { [moderator]: 50 } : { [creator]: 100, [moderator]: 50 };
   return [

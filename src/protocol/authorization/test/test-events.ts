@@ -17,7 +17,7 @@ export interface EventFields {
   readonly depth?: number;
   readonly redacts?: string;
   readonly signatures?: Signatures;
-  /** The `room_id` in the PDU; by default that of the event, or none for create events since v12. */
+  /** The `room_id` in the PDU; by default the room id of the event. Create events since v12 have none by default. */
   readonly pduRoomId?: string;
 }
 
