@@ -10,6 +10,9 @@ const schema = Type.Object({
   ids: Type.Optional(
     Type.Union([Type.Array(Type.String(), { maxItems: 1 }), Type.Array(Type.Integer(), { maxItems: 2 })]),
   ),
+  rooms: Type.Optional(
+    Type.Union([Type.Record(Type.String(), Type.Object({}), { maxProperties: 1 }), Type.Null()]),
+  ),
   any: Type.Optional(Type.Union([Type.Array(Type.String(), { maxItems: 1 }), Type.Unknown()])),
 });
 
@@ -48,6 +51,11 @@ describe('sizeCheck', () => {
     assert.equal(find({ keys: {}, ids: [1, 2] }), undefined);
     assert.equal(find({ keys: {}, any: ['', ''] }), undefined);
     assert.deepEqual(find({ keys: {}, ids: [1, 2, 3] })?.path, ['ids']);
+  });
+
+  it('finds a map that is too large where its schema also accepts null', () => {
+    assert.deepEqual(find({ keys: {}, rooms: { a: {}, b: {} } })?.path, ['rooms']);
+    for (const rooms of [null, {}, { a: {} }, 1]) assert.equal(find({ keys: {}, rooms }), undefined);
   });
 
   it('does not read the entries of a list or map that has too many entries', () => {

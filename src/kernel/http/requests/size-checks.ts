@@ -1,3 +1,5 @@
+import { isScalar } from './scalar-schemas.ts';
+
 /** The keywords of a schema that matter for sizes. */
 interface SizedSchema {
   readonly maxLength?: number;
@@ -94,10 +96,11 @@ function entryCheck({
     isObject(value) && !Array.isArray(value) ? firstExcess(Object.keys(value), at(value, check)) : undefined;
 }
 
-/** Finds an excess where each schema of a union has one. */
+/** Finds an excess where each schema of a union has one, apart from the schemas that accept nothing with a size. */
 function unionCheck(schemas: readonly unknown[]): FindExcess | undefined {
-  const checks = schemas.map(sizeCheck).filter((check) => check !== undefined);
-  if (checks.length < schemas.length) return undefined;
+  const sized = schemas.filter((schema) => !isScalar(schema));
+  const checks = sized.map(sizeCheck).filter((check) => check !== undefined);
+  if (checks.length < sized.length || checks.length === 0) return undefined;
   return (value) => {
     const found = checks.map((check) => check(value));
     return found.every((one) => one !== undefined) ? found[0] : undefined;

@@ -67,14 +67,21 @@ const maxPathLength = 300;
 /** Names the part of a request at a path, for error messages. */
 const subjectOf = (path: string): string => (path ? `'${path.slice(0, maxPathLength)}'` : 'it');
 
-/** Number of entries from which a value is narrowed before its errors are collected. */
+/** Number of entries in all from which a value is narrowed before its errors are collected. */
 const manyEntries = 200;
 
-/** Whether an object or list, or an object or list at most `depth` levels inside it, has many entries. */
-function isLarge(value: unknown, depth = 3): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  const entries = Object.values(value);
-  return entries.length >= manyEntries || (depth > 0 && entries.some((entry) => isLarge(entry, depth - 1)));
+/** Whether an object or list has many entries, together with those of the objects and lists inside it. */
+function isLarge(value: unknown): boolean {
+  const waiting = [value];
+  let count = 0;
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (typeof next !== 'object' || next === null) continue;
+    const entries = Object.values(next);
+    count += entries.length;
+    if (count >= manyEntries) return true;
+    for (const entry of entries) if (typeof entry === 'object') waiting.push(entry);
+  }
+  return false;
 }
 
 /**

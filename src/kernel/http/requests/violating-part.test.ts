@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Type } from 'typebox';
+import { costAfterRetries } from '../../../../test/support/clocks/thread-cost.ts';
 import { BodyChecker } from './validation.ts';
 import { violatingPart } from './violating-part.ts';
 
@@ -21,6 +22,12 @@ describe('violatingPart', () => {
     assert.deepEqual([part.path, part.value], [['users', 'last', 'devices', '1'], 7]);
   });
 
+  it('returns the innermost member or item of a value that may also be null', () => {
+    const orNull = Type.Object({ users: Type.Optional(Type.Union([schema.properties.users, Type.Null()])) });
+    const part = violatingPart({ schema: orNull, value: usersWith({ devices: ['a', 7] }), path: [] });
+    assert.deepEqual([part.path, part.value], [['users', 'last', 'devices', '1'], 7]);
+  });
+
   it('returns an object that lacks a required member, with a schema that accepts all its other members', () => {
     const part = violatingPart({ schema, value: usersWith({}), path: [] });
     assert.deepEqual([part.path, part.value], [['users', 'last'], {}]);
@@ -36,6 +43,27 @@ describe('the error about a body with many entries', () => {
     }
     return undefined;
   };
+
+  it('names the item of a tuple that violates its schema', () => {
+    const pairs = Type.Array(Type.Tuple([Type.String(), Type.String()]));
+    const body = [...Array.from({ length: 300 }, () => ['a', 'b']), ['a', 1]];
+    assert.throws(() => new BodyChecker(pairs).check(body), /'300\.1' must be string/);
+  });
+
+  it('costs at most 50 ms where the entries are in many small lists', async () => {
+    const lists = Type.Record(
+      Type.String(),
+      Type.Union([Type.Object({ rows: Type.Array(Type.Array(Type.String())) }), Type.Null()]),
+    );
+    const rows = Array.from({ length: 190 }, () => ['a', 'b']);
+    const body = Object.fromEntries(Array.from({ length: 190 }, (_, index) => [`l${index}`, { rows }]));
+    const last = { rows: [...rows, [7]] };
+    const checker = new BodyChecker(lists);
+    const { total } = await costAfterRetries({ longest: 50, total: 50 }, async () =>
+      assert.throws(() => checker.check({ ...body, last }), /'last\.rows\.190\.0' must be string/),
+    );
+    assert.ok(total < 50, `${total} ms`);
+  });
 
   it('names the first violation, like the error about a small body', () => {
     for (const last of [{}, { devices: [1] }, { devices: 'x' }, 'x', null]) {

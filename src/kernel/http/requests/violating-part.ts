@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { isScalar } from './scalar-schemas.ts';
 
 /** A part of a value with its schema. */
 export interface Part {
@@ -15,16 +16,17 @@ interface Containing {
   readonly items?: TSchema;
   readonly properties?: Readonly<Record<string, TSchema>>;
   readonly patternProperties?: Readonly<Record<string, TSchema>>;
+  readonly anyOf?: readonly TSchema[];
 }
 
 /**
  * Finds the innermost member or item of a value that violates its schema. A validator that collects errors takes several
  * microseconds for each entry, so a large value must be narrowed first.
- * @returns the part, and its schema without the schemas of its members and items (only a union keeps these), so that
+ * @returns the part, and its schema without the schemas of its members and items (only a union of several schemas with members or items keeps these), so that
  * collecting the errors does not check each entry again
  */
-export function violatingPart(part: Part): Part {
-  const { schema, value, path } = part;
+export function violatingPart({ schema: given, value, path }: Part): Part {
+  const schema = schemaOfEntries(given, value);
   for (const { schema: innerSchema, entries } of describedEntries(schema, value)) {
     const validator = Compile(innerSchema);
     for (const [name, inner] of entries) {
@@ -33,6 +35,14 @@ export function violatingPart(part: Part): Part {
     }
   }
   return { schema: withoutEntries(schema), value, path };
+}
+
+/** Returns the only schema of a union that may accept an object or list, such as the one beside null; otherwise the given schema. */
+function schemaOfEntries(schema: TSchema, value: unknown): TSchema {
+  const { anyOf } = schema as Containing;
+  if (anyOf === undefined || typeof value !== 'object' || value === null) return schema;
+  const [only, ...others] = anyOf.filter((option) => !isScalar(option));
+  return only === undefined || others.length > 0 ? schema : schemaOfEntries(only, value);
 }
 
 interface DescribedEntries {
@@ -65,7 +75,8 @@ function withoutEntries(schema: TSchema): TSchema {
     Object.fromEntries(Object.keys(schemas).map((name) => [name, {}]));
   return {
     ...schema,
-    ...(items && { items: {} }),
+    // A tuple has one schema for each of its few items.
+    ...(isSchema(items) && { items: {} }),
     ...(properties && { properties: withAnyValue(properties) }),
     ...(patternProperties && { patternProperties: withAnyValue(patternProperties) }),
   } as TSchema;
