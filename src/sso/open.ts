@@ -87,7 +87,7 @@ const termsOf = (version: string, baseUrl: string) => ({
   url: `${baseUrl}_matrix/consent?v=${encodeURIComponent(version)}`,
 });
 
-/** Returns the prefixes of the URLs of clients to which browsers are redirected without a confirmation. */
+/** Returns the URL prefixes of trusted clients. Browsers are redirected to these clients without a confirmation. */
 const trustedClientsOf = ({ sso }: SsoOptions, baseUrl: string): string[] => [
   ...(sso.client_whitelist ?? []),
   ...['_matrix', '_proto'].map((space) => `${baseUrl}${space}/static/client/login`),

@@ -31,7 +31,7 @@ export interface OpenedProviders {
   readonly providers: readonly IdentityProvider[];
   /** Login types that need no browser. */
   readonly loginTypes: readonly LoginType[];
-  /** Returns the routes to which providers send browsers and requests. */
+  /** Returns the routes for the browsers and requests that providers send. */
   routes(logins: BrowserLogins): Route[];
 }
 

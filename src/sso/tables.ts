@@ -4,7 +4,7 @@ export interface SsoTables {
   external_ids: {
     /** Id of the provider, for instance `oidc-example`. */
     auth_provider: string;
-    /** The value by which the provider recognises the user. */
+    /** The value that identifies the user at the provider. */
     external_id: string;
     user_id: string;
     /** Entity id of the SAML identity provider that has authenticated the user; null when it is unknown. */

@@ -3,7 +3,7 @@ import { boundedProfile } from './bounded-profile.ts';
 import type { RemoteUser } from './browser-logins/identity-provider.ts';
 import { LoginFailure } from './browser-logins/login-failure.ts';
 
-/** The account to which a module maps a user; see `MappedUser` of `hearth/module`. */
+/** The account that a module maps a user to; see `MappedUser` of `hearth/module`. */
 export interface MappedUser {
   readonly localpart?: string;
   readonly confirmsLocalpart?: boolean;
@@ -15,14 +15,14 @@ export interface MappedUser {
 
 /** A module that maps users of an identity provider to accounts. Both methods throw MatrixError, also when the module fails. */
 export interface UserMapper {
-  /** Returns the id by which a user is recognised; `undefined` where the module leaves it to this server. */
+  /** Returns the id that identifies a user; `undefined` where the module leaves it to this server. */
   idOf(user: object): Promise<string> | undefined;
-  /** Returns the account to which the module maps a user, with the profile of a new account. */
+  /** Returns the account that the module maps a user to, with the profile for a new account. */
   map(user: object): Promise<MappedUser>;
 }
 
 /**
- * Returns the account to which a module maps a user, with a bounded profile (`boundedProfile`).
+ * Returns the account that a module maps a user to, with a bounded profile (`boundedProfile`).
  * @throws LoginFailure
  */
 export async function mapByModule(mapper: UserMapper, user: object): Promise<Omit<RemoteUser, 'externalId'>> {

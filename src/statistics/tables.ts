@@ -1,6 +1,6 @@
 /** The tables of statistics. Days and hours are in UTC. */
 export interface StatisticsTables {
-  /** One row per day on which the server ran. */
+  /** One row for each day when the server ran. */
   statistics_days: {
     /** Days since the epoch. */
     day: number;
@@ -28,9 +28,9 @@ export interface StatisticsTables {
     /** Encrypted messages of local users. */
     local_encrypted: number;
   };
-  /** One row: the position up to which messages are counted. */
+  /** One row: messages up to this position are counted. */
   statistics_position: { id: number; position: number };
-  /** Which local users sent requests on a day, and with which kind of client. */
+  /** The local users who sent requests on a day, with the kind of their client. */
   user_visits: { day: number; user_id: string; client: string };
   /** When the last messages of rooms arrived; rooms without messages in the last two days are absent. Only for usage reports. */
   statistics_active_rooms: {

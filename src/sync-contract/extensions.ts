@@ -4,13 +4,11 @@ import type { Static, TObject } from 'typebox';
 export interface ExtensionRoom {
   readonly roomId: string;
   /**
-   * The position up to which the client has this extension's data of the room; `undefined`: the client receives all
-   * data.
+   * The client has this extension's data of the room up to this position; `undefined`: the client receives all data.
    */
   readonly after: number | undefined;
   /**
-   * Whether the extension may have new data for this room, by the feed or because the feed does not reach
-   * back far enough.
+   * Whether the extension may have new data for this room: the feed says so, or does not reach back far enough.
    */
   readonly mayHaveChanged: boolean;
   /** Ids of the room's events in the response. */

@@ -15,7 +15,7 @@ export interface DeviceRef {
 
 /** Events of one type in `rooms.join.{roomId}.ephemeral`. */
 export interface EphemeralSection {
-  /** The type of the events, which filters may exclude. */
+  /** The type of the events. Filters may exclude it. */
   readonly type: string;
   /**
    * Whether the section may have changed in a room; called for clients whose feed does not reach back to
@@ -45,7 +45,7 @@ export interface AccountDataItem {
   readonly roomId: string | undefined;
   readonly type: string;
   readonly content: JsonObject;
-  /** The position on its stream at which it was set last. */
+  /** The position of its last change on its stream. */
   readonly position: number;
 }
 
@@ -91,11 +91,10 @@ export interface PresenceSection {
 export interface DeviceQueue {
   /** Whether the device has no pending message, as far as this is known without a query. */
   isEmptyNow(device: { readonly userId: string; readonly deviceId: string }): boolean;
-  /** Deletes the messages up to a position, which the device has received. */
+  /** Deletes the messages up to a position, because the device has received them. */
   acknowledge(userId: string, deviceId: string, position: number): Promise<void>;
   /**
-   * Returns the oldest messages in a range, each as JSON text, and the position up to which no more are
-   * pending.
+   * Returns the oldest messages in a range, each as JSON text, and a position: no other messages are pending up to it.
    */
   forSync(
     userId: string,

@@ -50,7 +50,7 @@ export interface SyncServicesDeps {
   readonly invitePolicy: InvitePolicy;
   /** Maximum number of events of a timeline, whatever the client requests. */
   readonly maxTimelineEvents: number;
-  /** Milliseconds for which answers are cached (`caches.sync_response_cache_duration`). */
+  /** Milliseconds that answers are cached (`caches.sync_response_cache_duration`). */
   readonly answerCacheDuration: number;
 }
 

@@ -22,7 +22,7 @@ const timeout = 10_000;
 /** Maximum bytes of the answer of a CAS server. */
 const maxBody = 256 * 1024;
 
-/** Paths at which tickets are validated, by protocol version; version 2 is the default. */
+/** Paths for the validation of tickets, by protocol version; version 2 is the default. */
 const validationPaths: Readonly<Record<number, string>> = {
   1: 'validate',
   2: 'proxyValidate',
@@ -65,8 +65,8 @@ export class CasProvider implements IdentityProvider {
   }
 
   /**
-   * Returns the user of a ticket, which the CAS server issues for one login only. In a forced login it accepts only
-   * tickets for which the user has entered a password.
+   * Returns the user of a ticket. The CAS server issues a ticket for one login only. In a forced login it accepts a
+   * ticket only if the user has entered a password for it.
    * @throws LoginFailure
    */
   async authenticate(ticket: string, state: string, { isForced }: JsonObject): Promise<RemoteUser> {
@@ -88,8 +88,8 @@ export class CasProvider implements IdentityProvider {
   }
 
   /**
-   * Returns the URL to which the CAS server sends the browser. It contains the state, so that a ticket is
-   * valid for one login only.
+   * Returns the URL that the CAS server sends the browser to. It contains the state, so that a ticket is valid for one
+   * login only.
    */
   #serviceFor(state: string): string {
     return `${this.#serviceUrl}?${new URLSearchParams({ session: state })}`;

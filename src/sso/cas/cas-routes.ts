@@ -7,7 +7,7 @@ import { CasProvider } from './cas-provider.ts';
 const contract = { method: 'GET', auth: 'none', errors: 'page' } as const;
 
 /**
- * Routes of logins with CAS: a route to which the CAS server sends browsers, and a route for clients that know only
+ * Routes of logins with CAS: one for browsers that come from the CAS server, and one for clients that know only
  * `m.login.cas`.
  */
 export function casRoutes(logins: BrowserLogins): Route[] {

@@ -17,7 +17,7 @@ const refusedSchemes = new Set([
 const maxLength = 2000;
 
 /**
- * Returns the URL of a client to which the browser returns after a login.
+ * Returns the URL of a client. The browser returns to it after a login.
  * @throws LoginFailure invalid_redirect_url when it is too long, not a URL, or of a refused scheme
  */
 export function readRedirectUrl(given: string): URL {
@@ -47,7 +47,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Returns the part of a URL by which users recognise a client: its host, or the scheme of an app. */
+/** Returns the part of a URL that users recognise a client by: its host, or the scheme of an app. */
 export const shownUrl = ({ protocol, host }: URL): string =>
   protocol === 'http:' || protocol === 'https:' ? `${protocol}//${host}` : protocol;
 

@@ -24,7 +24,7 @@ export interface DeviceOfSession {
   readonly deviceId: string;
 }
 
-/** Stores which devices were logged in through which session at an identity provider. */
+/** Stores, for each device, the session at the identity provider that logged it in. */
 export class ProviderSessions {
   readonly #database: Database;
   readonly #listeners: ((logout: ProviderLogout) => Promise<void>)[] = [];
@@ -58,8 +58,8 @@ export class ProviderSessions {
   }
 
   /**
-   * Forgets the session of a device that logs in again, in the transaction of that login: a session that is opened with a
-   * password does not end with one at a provider.
+   * Forgets the session of a device that logs in again, in the transaction of that login: a later logout at the provider
+   * must not end a session that was opened with a password.
    */
   async forgetIn(writer: AnyWriter, { userId, deviceId }: DeviceOfSession): Promise<void> {
     await writerFor<SsoTables>(writer)

@@ -22,7 +22,7 @@ export interface JwtLoginDeps {
 /** Both spellings of the login type. The specification does not define it. */
 export const jwtLoginTypes = ['org.matrix.login.jwt', 'org.proto.login.jwt'] as const;
 
-/** Seconds by which the clock of the issuer may differ. */
+/** Maximum difference between the clocks of the issuer and of this server, in seconds. */
 const tolerance = 120;
 
 /** Maximum characters of a token. */
@@ -38,7 +38,7 @@ export class JwtLogin implements LoginType {
   readonly #config: JwtConfig;
   readonly #key: KeyObject;
 
-  /** @throws JwtKeyProblem when the key does not fit the algorithm, which the rules of the options exclude */
+  /** @throws JwtKeyProblem when the key does not fit the algorithm; the rules of the options exclude this */
   constructor(deps: JwtLoginDeps, config: JwtConfig, type: (typeof jwtLoginTypes)[number]) {
     this.type = type;
     this.#deps = deps;

@@ -172,7 +172,7 @@ export class ProviderAccounts {
 
   /**
    * Creates the account of a new user.
-   * @returns the user id; that of the existing account when a concurrent login has created it
+   * @returns the user id of the new account, or of the account that a concurrent login has created
    * @throws LoginFailure; MatrixError M_USER_IN_USE, M_LIMIT_EXCEEDED
    */
   async create(provider: IdentityProvider, newUser: NewUser, ip: string): Promise<string> {

@@ -1,2 +1,2 @@
-/** Seconds by which the clocks of a provider and of this server may differ. */
+/** Maximum difference between the clocks of a provider and of this server, in seconds. */
 export const clockTolerance = 120;

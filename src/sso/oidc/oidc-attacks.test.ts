@@ -18,7 +18,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     after(() => fixture.stop());
     beforeEach(() => fixture.reset());
 
-    /** Begins a login and returns the URL with which the provider sends the browser back. */
+    /** Begins a login. Returns the URL of the provider's redirect back to this server. */
     const responseUrl = async (browser = hearth.browser(), provider = 'oidc-main') => {
       const callbackUrls: string[] = [];
       const { once } = browser;
@@ -78,7 +78,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(other.tokenRequests.length, 0);
     });
 
-    it('refuses id tokens with another key, algorithm, audience, issuer or nonce, and those that expired more than two minutes ago', async () => {
+    it('refuses id tokens with another key, algorithm, audience, issuer or nonce, and id tokens that expired more than two minutes ago', async () => {
       idp.user = { sub: 'r4', preferred_username: 'tom' };
       const { SignJWT } = await import('jose');
       const forge = async (change: (claims: Record<string, unknown>) => Promise<string>) => {

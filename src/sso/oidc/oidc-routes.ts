@@ -9,7 +9,7 @@ import { OidcProvider } from './oidc-provider.ts';
 const path = '/_server/client/oidc/callback';
 const contract = { path, auth: 'none', errors: 'page' } as const;
 
-/** Routes to which OpenID Connect providers send browsers and logout requests. */
+/** Routes for the browsers and the logout requests that OpenID Connect providers send. */
 export function oidcRoutes(logins: BrowserLogins, logout: BackchannelLogout): Route[] {
   const respond = (request: BrowserRequest, parameters: URLSearchParams) =>
     logins.respond(request, parameters.get('state') ?? '', async (provider, secrets) => {

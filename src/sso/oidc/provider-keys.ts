@@ -5,16 +5,16 @@ import { RateLimiter } from '../../kernel/rate-limits/index.ts';
 import { clockTolerance } from './clock-tolerance.ts';
 import type { ProviderRequests } from './provider-requests.ts';
 
-/** Milliseconds for which keys are cached, so that withdrawn ones do not stay valid. */
+/** Milliseconds that keys are cached, so that withdrawn keys do not stay valid. */
 const maxAge = 3_600_000;
 
 /** Rate limit of fetching the keys again because a token does not match them. */
 const refetchRate = { per_second: 0.1, burst_count: 5 };
 
-/** Failures after which the keys of the provider may have changed. */
+/** Codes of failures that may mean that the provider has changed its keys. */
 const rotationCodes = new Set(['ERR_JWKS_NO_MATCHING_KEY', 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED']);
 
-/** Verifies tokens with the keys of a provider, which are cached for an hour, or until a token does not match them. */
+/** Verifies tokens with the keys of a provider. Keys are cached for an hour, or until a token does not match them. */
 export class ProviderKeys {
   readonly #requests: ProviderRequests;
   readonly #clock: Clock;

@@ -11,14 +11,14 @@ export interface ProviderMetadata {
   readonly token_endpoint: string;
   readonly userinfo_endpoint?: string;
   readonly jwks_uri?: string;
-  /** Algorithms with which id tokens may be signed. */
+  /** Signature algorithms of id tokens. */
   readonly id_token_signing_alg_values_supported: readonly string[];
   readonly code_challenge_methods_supported: readonly string[];
   /** Whether authorization responses name the issuer. Source: RFC 9207. */
   readonly authorization_response_iss_parameter_supported?: boolean;
 }
 
-/** Milliseconds after which the discovery document is read again. */
+/** Milliseconds that the discovery document is cached. */
 const maxAge = 3_600_000;
 
 /** Endpoints that the configuration may name in place of the discovery document. */
@@ -30,8 +30,8 @@ export const endpoints = [
 ] as const;
 
 /**
- * Reads and caches the metadata of a provider: its discovery document, over which endpoints of the
- * configuration take precedence.
+ * Reads and caches the metadata of a provider: its discovery document, and the endpoints of the configuration, which
+ * take precedence.
  */
 export class MetadataSource {
   readonly #config: OidcProviderConfig;

@@ -44,7 +44,7 @@ const provider = object({
     string({ pattern: '^[A-Za-z0-9._~-]{1,250}$', allowed: 'one word of letters, digits and . _ ~ -' }),
     {
       description:
-        'A freely chosen id under which the server stores the users of the provider. When it is changed, known users are not recognised. The id of a provider from `oidc_config` is `oidc`.',
+        'A freely chosen id. The server stores the users of the provider under this id, and does not recognise them when it is changed. The id of a provider from `oidc_config` is `oidc`.',
       required: true,
     },
   ),
@@ -84,17 +84,17 @@ const provider = object({
   }),
   id_token_signing_alg_values_supported: option(nullable(list(text())), {
     description:
-      'The algorithms with which the provider signs id tokens. When neither this nor the provider names any, it is `RS256`.',
+      'The algorithms that the provider may use to sign id tokens. By default, these are the algorithms in the provider metadata, or `RS256` if it names none.',
     default: null,
   }),
   scopes: option(nullable(list(text())), {
     description: 'The scopes to request.',
     default: ['openid'],
   }),
-  authorization_endpoint: endpoint('The URL at which users log in. Required without discovery.'),
-  token_endpoint: endpoint('The URL at which codes are exchanged for tokens. Required without discovery.'),
+  authorization_endpoint: endpoint('The URL where users log in. Required without discovery.'),
+  token_endpoint: endpoint('The URL where this server exchanges codes for tokens. Required without discovery.'),
   userinfo_endpoint: endpoint(
-    'The URL from which claims about a user are fetched. Required without discovery when `openid` is not among the scopes.',
+    'The URL where this server fetches claims about a user. Required without discovery when `openid` is not among the scopes.',
   ),
   jwks_uri: endpoint(
     'The URL of the keys of the provider. Required without discovery when `openid` is among the scopes.',
@@ -110,15 +110,15 @@ const provider = object({
     default: 'auto',
   }),
   redirect_uri: endpoint(
-    'The URL to which the provider redirects users, instead of this server. The program at that URL must then call `/_server/client/oidc/callback` itself.',
+    'The provider redirects users to this URL instead of this server. The program at this URL must then call `/_server/client/oidc/callback` itself.',
   ),
   additional_authorization_parameters: option(mapOf(string()), {
-    description: 'Further parameters of the URL at which users log in.',
+    description: 'Further parameters of the URL where users log in.',
     default: {},
   }),
   passthrough_authorization_parameters: option(list(text()), {
     description:
-      'Query parameters of the request that begins a login; they are passed on to the URL at which users log in.',
+      'Query parameters of the request that begins a login. They are passed on to the URL where users log in.',
     default: [],
   }),
   allow_existing_users: option(boolean(), {
@@ -136,7 +136,7 @@ const provider = object({
     default: false,
   }),
   backchannel_logout_ignore_sub: option(boolean(), {
-    description: 'Does not check that the `sub` of a logout request is that of the login.',
+    description: 'Does not check that a logout request has the same `sub` as the login.',
     default: false,
   }),
 });

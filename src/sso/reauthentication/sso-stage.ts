@@ -5,7 +5,7 @@ import type { ExternalIds } from '../external-ids/external-ids.ts';
 
 export const ssoStageType = 'm.login.sso';
 
-/** Path at which a user confirms an action with a provider. */
+/** Path where a user confirms an action with a provider. */
 export const confirmationPath = '/_synapse/client/sso/confirm';
 
 export interface SsoStageDeps {
@@ -14,7 +14,7 @@ export interface SsoStageDeps {
 }
 
 /**
- * `m.login.sso`: a logged-in user confirms an action by logging in again at a provider to which the account is linked.
+ * `m.login.sso`: a logged-in user confirms an action by logging in again at a provider that is linked to the account.
  * Source: client-server API, "Single Sign-On" of "Authentication types".
  */
 export function ssoStage(deps: SsoStageDeps): Stage {
@@ -47,7 +47,7 @@ export function ssoStage(deps: SsoStageDeps): Stage {
   };
 }
 
-/** Returns the flows by which a user can confirm an action: none for users without a linked provider. */
+/** Returns the flows that a user can confirm an action with: none for users without a linked provider. */
 export async function ssoFlows(deps: SsoStageDeps, userId: string): Promise<Flows> {
   if (deps.providers().length === 0) return [];
   return (await linkedProviders(deps, userId)).length > 0 ? [[ssoStageType]] : [];

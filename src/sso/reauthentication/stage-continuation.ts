@@ -44,7 +44,7 @@ export function stageContinuation({ accounts, pages, randomness }: StageContinua
   };
 }
 
-/** Begins the login by which a user confirms an action. */
+/** Begins the login that confirms an action of a user. */
 export function confirmationRoutes(
   logins: BrowserLogins,
   accounts: () => Pick<AccountsSlice, 'browserStages'>,

@@ -31,7 +31,7 @@ const forgedResponse = (xml: string) => withNewId(withoutSignatures(xml).replace
 const inExtensions = (xml: string, extension: string) =>
   xml.replace('<samlp:Status>', `<samlp:Extensions>${extension}</samlp:Extensions><samlp:Status>`);
 
-/** Forgeries of a response in which something is signed, by name. */
+/** Forgeries of a response with a signature, by name. */
 const forgeries: Readonly<Record<string, (xml: string) => string>> = {
   'a changed attribute': (xml) => xml.replace(genuine, forged),
   'a forged assertion before the genuine one': (xml) =>
@@ -106,7 +106,7 @@ describe('ResponseCheck', () => {
     verify(await xmlOf(options), check);
   const refused = { code: 'invalid_response' };
 
-  it('accepts a SAML response in which the assertion, the response or both are signed, also with an encrypted assertion', async () => {
+  it('accepts a SAML response when the assertion, the response or both are signed, also when the assertion is encrypted', async () => {
     for (const signs of ['assertion', 'response', 'both'] as const) {
       assert.equal(await uidOf({ signs }), 'alice', signs);
       assert.equal(await uidOf({ signs, encryptFor: service }), 'alice', `${signs}, encrypted`);

@@ -7,8 +7,8 @@ import type { ServiceProvider } from './service-provider.ts';
 import type { UsableAssertion, UsedAssertions } from './used-assertions.ts';
 
 /**
- * Milliseconds by which the clocks of both sides may differ, in addition to `accepted_time_diff`, when the time of an
- * authentication is compared.
+ * Milliseconds that are added to `accepted_time_diff` when the time of an authentication is compared, because the
+ * clocks of both sides may differ.
  */
 const clockTolerance = 60_000;
 
@@ -125,7 +125,7 @@ export const invalid = (cause: unknown): LoginFailure =>
 export const inResponseTo = (profile: Profile): string | undefined =>
   confirmationOf(profile)?.['InResponseTo'];
 
-/** Returns the attributes of the confirmation of the subject, which the signature covers. */
+/** Returns the attributes of the subject confirmation. The verified signature covers them. */
 function confirmationOf(profile: Profile): Readonly<Record<string, string>> | undefined {
   return assertionOf(profile)?.Subject?.[0]?.SubjectConfirmation?.[0]?.SubjectConfirmationData?.[0]?.$;
 }

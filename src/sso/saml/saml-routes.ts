@@ -8,10 +8,10 @@ import { clientLogin } from '../client-logins/client-continuation.ts';
 import { readRedirectUrl } from '../client-logins/redirect-url.ts';
 import { SamlProvider } from './saml-provider.ts';
 
-/** Maximum bytes of the form with a response, which is long for users in many groups. */
+/** Maximum bytes of the form with a response. Responses are long for users in many groups. */
 const maxResponse = 512 * 1024;
 
-/** Routes of logins with SAML: metadata, the location to which responses are sent, and the choice of a provider. */
+/** Routes of logins with SAML: metadata, the location that receives responses, and the choice of a provider. */
 export function samlRoutes(saml: SamlProvider, logins: BrowserLogins, pages: Pages): Route[] {
   const page = { auth: 'none', errors: 'page' } as const;
   return [

@@ -11,7 +11,7 @@ export interface ServiceProviderConfig {
   readonly local: readonly string[];
   /** URLs of such metadata. */
   readonly remote: readonly string[];
-  /** Seconds by which clocks may differ. */
+  /** Maximum difference between the clocks of an identity provider and of this server, in seconds. */
   readonly acceptedTimeDiff: number;
   /** Whether logins may begin at an identity provider. */
   readonly allowUnsolicited: boolean;

@@ -6,7 +6,7 @@ import type { ServiceProviderConfig } from './service-provider-config.ts';
 export class ServiceProvider {
   readonly config: ServiceProviderConfig;
   readonly entityId: string;
-  /** The location to which responses are sent. */
+  /** The location that receives responses. */
   readonly responseUrl: string;
 
   /** @param baseUrl public URL of this server, ending in a slash */

@@ -14,7 +14,7 @@ export interface CasAccount {
 export class CasServer {
   /** The user who logs in next. */
   user: CasAccount = { name: 'nobody' };
-  /** Paths at which tickets were validated. */
+  /** Paths of the requests that validated tickets. */
   readonly validations: string[] = [];
   /** Replaces the response to a validation. */
   response: string | undefined;

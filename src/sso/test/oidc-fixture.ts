@@ -2,7 +2,7 @@ import type { OpenDatabase } from '../../../test/support/databases/databases.ts'
 import { OidcServer } from './oidc-server.ts';
 import { publicUrl, SsoServer, ssoOptions } from './sso-server.ts';
 
-/** The URL to which providers send browsers. */
+/** The URL that providers send browsers to. */
 export const oidcCallback = `${publicUrl}/_synapse/client/oidc/callback`;
 
 const client = {
@@ -12,7 +12,7 @@ const client = {
   backchannel_logout_uri: `${publicUrl}/_synapse/client/oidc/backchannel_logout`,
 };
 
-/** A homeserver with two OpenID Connect providers, which are configured under several ids with different options. */
+/** A homeserver with two OpenID Connect providers. One of them is configured several times, with different options. */
 export interface OidcFixture {
   readonly idp: OidcServer;
   readonly other: OidcServer;

@@ -12,7 +12,7 @@ export class OidcServer {
   readonly issuer: string;
   /** The user who logs in next; `undefined` when the user refuses. */
   user: Claims | undefined;
-  /** Seconds since the epoch at which the provider claims to have authenticated the user; by default now. */
+  /** When the provider claims to have authenticated the user, in seconds since the epoch; by default now. */
   signedInAt: number | undefined;
   /** Query strings of the authorization requests. */
   readonly authorizations: URLSearchParams[] = [];

@@ -7,7 +7,7 @@ import { encrypt } from 'xml-encryption';
 import type { Certificate } from '../../../test/support/network/test-authority.ts';
 import { publicUrl } from './sso-server.ts';
 
-/** The URL to which browsers send the responses of the identity provider. */
+/** The URL that browsers send the responses of the identity provider to. */
 export const responseUrl = `${publicUrl}/_synapse/client/saml2/authn_response`;
 
 /** The entity id of the homeserver. */
@@ -29,7 +29,7 @@ export interface ResponseOptions {
   /** Code of the status, for instance `Responder`. */
   readonly status?: string;
   readonly destination?: string;
-  /** The certificate of the service, for which the assertion is encrypted. */
+  /** The service's certificate. The assertion is encrypted for it. */
   readonly encryptFor?: Certificate;
 }
 
@@ -56,7 +56,7 @@ export class SamlIdp {
     return `<md:EntityDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata" entityID="${this.entityId}"><md:IDPSSODescriptor protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol"><md:KeyDescriptor use="signing"><ds:KeyInfo xmlns:ds="http://www.w3.org/2000/09/xmldsig#"><ds:X509Data><ds:X509Certificate>${key}</ds:X509Certificate></ds:X509Data></ds:KeyInfo></md:KeyDescriptor><md:SingleSignOnService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="${this.entityId}/sso"/></md:IDPSSODescriptor></md:EntityDescriptor>`;
   }
 
-  /** Returns the id of the request in a URL to which the service has redirected a browser, and the relay state. */
+  /** Returns what the URL of a redirect by the service contains: the request and its id, and the relay state. */
   read(url: string): { readonly id: string; readonly relayState: string; readonly xml: string } {
     const { searchParams } = new URL(url);
     const xml = inflateRawSync(Buffer.from(searchParams.get('SAMLRequest') ?? '', 'base64')).toString();

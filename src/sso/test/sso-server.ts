@@ -10,7 +10,7 @@ import { type BrowserPage, TestBrowser } from './test-browser.ts';
 /** The public URL of the servers of these tests; a test browser sends requests for it to the server. */
 export const publicUrl = 'https://sso.example';
 
-/** The URL to which the client of these tests returns after a login. */
+/** The URL of the client of these tests. Browsers return to it after a login. */
 export const clientUrl = 'https://app.client.example/?room=1#/home';
 
 /** A homeserver behind a reverse proxy with TLS, whose users log in through browsers. */
@@ -42,7 +42,7 @@ export class SsoServer {
     return new TestBrowser(new Map([[publicUrl, this.server.baseUrl]]));
   }
 
-  /** Returns the URL at which a client begins a login. */
+  /** Returns the URL where a client begins a login. */
   redirectUrl(provider?: string, redirectUrl = clientUrl, more: Record<string, string> = {}): string {
     const query = new URLSearchParams({ redirectUrl, ...more });
     const path = provider === undefined ? '' : `/${provider}`;
@@ -73,7 +73,7 @@ export class SsoServer {
   }
 }
 
-/** Returns the login token to which a page leads: in a redirect, or in the link of the confirmation page. */
+/** Returns the login token of a page: from its redirect, or from the link of the confirmation page. */
 export function tokenIn({ headers, body, status }: BrowserPage): string {
   const target =
     headers.location ?? /href="([^"]*loginToken=[^"]*)"/.exec(body)?.[1]?.replaceAll('&amp;', '&');

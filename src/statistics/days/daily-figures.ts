@@ -44,16 +44,16 @@ export interface DayHistoryDeps {
   readonly flush: () => Promise<unknown>;
 }
 
-/** Days for which figures are stored. */
+/** Number of days whose figures are stored. */
 const storedDays = 731;
 
-/** Days for which visits of users are stored. */
+/** Number of days whose visits of users are stored. */
 const storedVisitDays = 61;
 
-/** Hours for which the numbers of messages of single hours are stored. */
+/** Number of hours whose numbers of messages are stored. */
 const storedHours = 49;
 
-/** Milliseconds for which a count of the current day is recent enough. */
+/** Milliseconds until the current day is counted again for a request. */
 const maxAge = 300_000;
 
 /** Stores the figures of each day, for two years. */
@@ -113,7 +113,7 @@ export class DayHistory implements DailyFigures {
   }
 }
 
-/** Replaces figures that were not counted on a day by those of the day before. */
+/** Replaces the figures that were not counted on a day by the figures of the day before. */
 function withKnownValues(rows: readonly StatisticsTables['statistics_days'][]): DayFigures[] {
   let latest = { users: 0, rooms: 0, mediaBytes: 0, databaseBytes: 0 };
   return rows.map((row) => {

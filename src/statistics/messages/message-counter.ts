@@ -56,12 +56,12 @@ const setPosition = `INSERT INTO statistics_position (id, position) VALUES (0, ?
   ON CONFLICT (id) DO UPDATE SET position = excluded.position`;
 
 /**
- * Counts messages when they arrive on timelines: in memory, and once a minute on disk, together with the position up to
- * which they are counted. After a crash the rest is read from the database, so that each message is counted once.
+ * Counts messages when they arrive on timelines. Writes the counts once a minute, together with the position of the last
+ * counted event. After a crash it reads the later events from the database, so that each message is counted once.
  */
 export class MessageCounter {
   readonly #deps: MessageCounterDeps;
-  /** Counts that are not on disk yet, by the hour in which the messages arrived. */
+  /** Counts that are not on disk yet, by the hour of arrival of the messages. */
   #pending = new Map<number, Counts>();
   /** When the last plain and the last encrypted message of a room arrived, or 0; by the nid of the room. */
   #rooms = new Map<number, [plainAt: number, encryptedAt: number]>();

@@ -31,7 +31,7 @@ const insert = 'INSERT INTO user_visits (day, user_id, client) VALUES (?, ?, ?) 
 const remove = 'DELETE FROM user_visits WHERE user_id = ?';
 
 /**
- * Records on which days local users sent requests: one row per user, day and kind of client, written once a minute. A
+ * Records the days when local users sent requests: one row per user, day and kind of client, written once a minute. A
  * crash loses at most the rows of the last minute.
  */
 export class UserVisits {

@@ -25,7 +25,7 @@ const maxAnswerCharacters = 8 * MiB;
 interface CachedAnswer {
   /** The answer as JSON text. */
   readonly text: string | LongText;
-  /** Time until which it is cached, in milliseconds of the monotonic clock. */
+  /** When the cache drops it, in milliseconds of the monotonic clock. */
   readonly until: number;
 }
 
@@ -46,7 +46,7 @@ export class RepeatedSyncs {
   readonly #duration: number;
   readonly #running = new BriefMap<string, Running>();
 
-  /** @param duration milliseconds for which answers are cached; 0 disables the cache */
+  /** @param duration milliseconds that answers are cached; 0 disables the cache */
   constructor(
     sync: Pick<Sync, 'quietAnswer' | 'sync'>,
     { clock, caches }: { readonly clock: Clock; readonly caches: CacheRegistry },

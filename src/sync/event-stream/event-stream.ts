@@ -48,7 +48,7 @@ const maxPages = 10;
 /** The events of a range of the streams. */
 interface RangeEvents {
   readonly events: readonly VisibleEvent[];
-  /** Position up to which the streams were read. */
+  /** The streams were read up to this position. */
   readonly reached: number;
 }
 
@@ -146,7 +146,7 @@ export class EventStream {
     const membershipEvent = await engine.events.get(room.eventNid);
     const hasNothingToAdd =
       !membershipEvent || past.events.some(({ stored }) => stored.nid === membershipEvent.nid);
-    // An invite to a room in which this server does not participate has no position on a timeline.
+    // An invite has no position on a timeline when this server is not in the room.
     const ownEvent: VisibleEvent[] = hasNothingToAdd
       ? []
       : [{ stored: { ...membershipEvent, stream }, membership }];

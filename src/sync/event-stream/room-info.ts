@@ -33,7 +33,7 @@ export interface RoomInfosDeps {
 export interface RoomInfoRequest {
   /** Maximum number of messages. */
   readonly limit: number;
-  /** Position at which the messages end, and where the event stream continues. */
+  /** The messages end at this position, and the event stream continues there. */
   readonly upTo: number;
   /** The account data of the user, of all rooms or of this room. */
   readonly accountData: readonly AccountDataItem[];
@@ -65,7 +65,7 @@ export class RoomInfos {
 
   /**
    * Returns a room.
-   * @param request the end of the request ends the wait for the members of a room that was joined without them
+   * @param request when it ends, the wait for the members of a partially joined room ends, too
    * @throws MatrixError M_FORBIDDEN when the viewer may not read the room
    */
   async of(

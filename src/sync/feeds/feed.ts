@@ -25,7 +25,7 @@ const feedBytes = 1_000;
 /** Estimated bytes of a change. */
 const changeBytes = 64;
 
-/** Number of changes after which the bytes of a feed are counted again. */
+/** Number of changes between two counts of the bytes of a feed. */
 const changesPerMeasure = 64;
 
 /** Maximum number of a user's devices whose constant fields are cached. */

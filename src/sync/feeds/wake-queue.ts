@@ -4,7 +4,7 @@ import type { Feed } from './feed.ts';
 /** Number of feeds that are woken in one turn of the event loop; their answers take a few milliseconds. */
 const feedsAtOnce = 32;
 
-/** Maximum number of milliseconds for which a change of a room waits for events that are being written. */
+/** Maximum number of milliseconds that a change of a room waits for events that are being written. */
 const maxDelay = 10;
 
 /** A change of a room that waits for a later event. */
@@ -42,7 +42,7 @@ export class WakeQueue {
    * Wakes the feeds of a room. If a newer event of the room is about to be published, waits for that event, but
    * not for later events.
    * @param current position up to which everything is published
-   * @param newest position of the newest event of the room, which may not be published yet
+   * @param newest position of the newest event of the room; it may not be published yet
    */
   wakeRoom(roomId: string, current: number, newest: number): void {
     const delayed = this.#delayed.get(roomId);

@@ -20,7 +20,7 @@ interface SeenState {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('the entry of a joined room in a first sync (JoinedRooms)', () => {
-    it('has the whole state, of which it reads at most 200 events at a time', async () => {
+    it('has the whole state, read in parts of at most 200 events', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const { engine, rooms, streams } = fixture;
       const roomId = await fixture.room(alice, bob);

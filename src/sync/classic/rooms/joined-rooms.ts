@@ -119,7 +119,7 @@ export class JoinedRooms {
     };
   }
 
-  /** Returns the texts of the state events that pass the filter; those of many events in a builder. */
+  /** Returns the texts of the state events that pass the filter: as a list, or as a builder when there are many events. */
   async #stateTexts(nids: readonly number[], recipient: Recipient): Promise<readonly string[] | TextBuilder> {
     if (nids.length <= stateEventsAtOnce) return this.#textsOf(nids, recipient);
     const builder = new TextBuilder();
@@ -163,10 +163,10 @@ export class JoinedRooms {
   }
 
   /**
-   * Returns where the timeline begins in a room that the user has joined again: the stream position at which the user's
-   * last membership ended, but at most `since`, the position up to which the client has synced. Returns `undefined` when
-   * the user was never joined before. If the timeline began earlier, the state before it would be older than the state
-   * that the client has: clients skip the events that they have, and would mistake this older state for the current state.
+   * Returns the stream position where the timeline begins in a room that the user has joined again: the end of the user's
+   * last membership, but at most `since`, the position of the client's last sync. Returns `undefined` when the user was
+   * never joined before. If the timeline began earlier, the state before it would be older than the state that the client
+   * has: clients skip the events that they have, and would mistake this older state for the current state.
    */
   async #lastMembershipEnd(head: RoomHead, userId: string, since: number): Promise<number | undefined> {
     const { engine } = this.#deps;
@@ -176,7 +176,10 @@ export class JoinedRooms {
     return end && Math.min(end.stream, since);
   }
 
-  /** Returns the nids of the state events that the client needs, if they pass its filter, besides the state events in the timeline. */
+  /**
+   * Returns the nids of the state events that the client needs besides the timeline; none if its filter excludes the
+   * state of the room.
+   */
   async #state(
     head: RoomHead,
     recipient: Recipient,

@@ -37,7 +37,7 @@ const roomsAtOnce = 16;
 /** Number of rooms whose heads and ephemeral events are loaded together: bounds memory and saves database queries. */
 const roomsLoadedTogether = 4 * roomsAtOnce;
 
-/** Bytes of an answer after which the timelines of further rooms have one event, because memory is limited. */
+/** Bytes of an answer. Above them, the timelines of further rooms have at most one event, because memory is limited. */
 const maxBytesWithTimelines = 16_777_216;
 
 /** Makes the entries of rooms in an answer. */
@@ -241,7 +241,7 @@ export class RoomEntries {
 
   /**
    * Whether a client receives a room that the user has left: if its filter includes left rooms, or if the leave is new
-   * to it.
+   * to it. In a first sync, only the removal of a user by another user counts as new.
    */
   async #isLeftRoomShown(
     { userId, filter }: Recipient,
@@ -279,8 +279,8 @@ interface AnswerContext {
   readonly recipient: Recipient;
   readonly range: AnswerRange;
   /**
-   * Combined bits of the timeline and of the sources that may have changed, by room id; for rooms that the client
-   * knows.
+   * Combined bits of the timeline and of the sources that may have changed, by room id. Contains only rooms that the
+   * client knows.
    */
   readonly changedBits: ReadonlyMap<string, number>;
   readonly accountData: readonly AccountDataItem[];

@@ -91,10 +91,9 @@ export async function changesWithin(
 }
 
 /**
- * Turns the state at the end of a timeline into the state from which a client arrives at it by applying the timeline:
- * an entry that the timeline sets is replaced by its value before the timeline. Entries whose last change is not in the
- * timeline stay as they are at the end, so that the client arrives at the right state even if the timeline leaves
- * events out.
+ * Turns the state at the end of a timeline into the state that a client needs at its start. An entry that the timeline
+ * sets is replaced by its value before the timeline. Entries whose last change is not in the timeline stay as they are
+ * at the end, so that the client arrives at the right state even if the timeline leaves events out.
  * @param unknownNids nids that the client cannot know; by default it knows no event
  */
 export function rewind(state: StateNids, { events }: Timeline, unknownNids?: ReadonlySet<number>): void {

@@ -2,8 +2,7 @@ import { type Cache, type CacheRegistry, MiB } from '../../../kernel/caches/inde
 import type { Recipient } from '../recipient.ts';
 
 /**
- * Maximum number of pairs of device and room for which the sent members are cached; for other pairs, members are sent
- * again.
+ * Maximum number of pairs of a device and a room whose sent members are cached. For other pairs, members are sent again.
  */
 const maxPairs = 50_000;
 
@@ -66,6 +65,6 @@ export class SentMembers {
   }
 }
 
-/** User ids contain no space, and the device id, which may be any text, comes last. */
+/** Returns a unique key: user ids contain no space, and the device id comes last, because it may be any text. */
 const keyOf = ({ userId, deviceId }: Pick<Recipient, 'userId' | 'deviceId'>, roomId: string) =>
   `${userId} ${roomId.length} ${roomId}${deviceId === undefined ? '' : ` ${deviceId}`}`;

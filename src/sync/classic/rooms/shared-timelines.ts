@@ -19,7 +19,7 @@ import { timelineText } from './room-text.ts';
  */
 const maxEvents = 50;
 
-/** Maximum number of shared timelines for the newest event of a room. */
+/** Maximum number of shared timelines that end with the newest event of a room. */
 const maxTimelines = 8;
 
 /** Maximum number of characters of the text that a shared timeline caches. */
@@ -36,7 +36,7 @@ export class SharedTimeline {
   readonly #prevBatch: string;
   /** The last result of `text`. */
   #text = '';
-  /** The time of `#text`, on which the ages of its events depend. */
+  /** When `#text` was made: the ages of its events depend on this time. */
   #madeAt = Number.NaN;
 
   constructor(events: readonly [StoredEvent, ...StoredEvent[]], texts: readonly SharedText[]) {

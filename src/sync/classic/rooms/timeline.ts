@@ -33,7 +33,7 @@ export interface Timeline {
 export interface TimelineRequest {
   /** The user who reads the timeline. */
   readonly userId: string;
-  /** Stream position after which events are read; `undefined` for the start of the room. */
+  /** Events after this stream position are read; `undefined`: from the start of the room. */
   readonly after: number | undefined;
   readonly upTo: number;
   /** Maximum number of events. */
@@ -54,7 +54,7 @@ const firstPage = 10;
 /** Number of events that are read together, because an event may have 64 KiB. The timelines of most clients have fewer. */
 const eventsAtOnce = 40;
 
-/** Estimated bytes of read events after which a timeline ends, and is limited. */
+/** Estimated bytes of read events. Above them, the timeline ends and is limited. */
 const maxBytes = 2_097_152;
 
 /** Maximum number of pages when no event can pass the filter. */
@@ -109,7 +109,7 @@ export async function readTimeline(
   return {
     events: shown.reverse(),
     limited,
-    // A client that wants no timeline receives a token of the end of the range, with which it reads events and members.
+    // A client that wants no timeline receives the end of the range as a token, to read events and members there.
     prevBatch: prevBatchOf(isEmpty ? undefined : oldest, { after, upTo }),
     hidesState:
       limited ||
@@ -145,8 +145,8 @@ const beginsRoom = (stored: StoredEvent | undefined): boolean =>
 
 /**
  * Returns events of `(after, upTo]` before `last`, newest first: from memory when the head holds all of them. Without
- * `after` in the order of the room's history, so that old events that arrived late are where they belong; otherwise in
- * the order of the stream, so that the client receives all that is new.
+ * `after`, the order is that of the room's history, so that old events that arrived late are where they belong. With
+ * `after`, it is the order of the stream, so that the client receives all new events.
  */
 async function readBackward(
   engine: RoomReader,

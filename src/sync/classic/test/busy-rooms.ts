@@ -71,9 +71,9 @@ const pairs: readonly (readonly [Action, Action])[] = [
 ];
 
 /**
- * Returns steps in which all users do both actions of each pair, first in one order of the users and then in the
- * other. In every second pair of actions all clients sync after each step. In the other pairs they sync only after the
- * steps of the last two or three of `people`, so that the first users do both actions between two syncs.
+ * Returns steps for each pair of actions: all users do the first action, the last user first, and then the second action,
+ * the first user first. In every second pair all clients sync after each step. In the other pairs they sync only after
+ * the steps of the last two or three users, so that the first users do both actions between two syncs.
  */
 export function everyStep(people: number, clients: number): BusyStep[] {
   const actors = Array.from({ length: people }, (_, index) => index);

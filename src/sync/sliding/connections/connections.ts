@@ -67,8 +67,8 @@ export class Connections {
   }
 
   /**
-   * Begins a request on a new connection, which replaces the connection of the same name when it is saved for the first
-   * time.
+   * Begins a request on a new connection. When the new connection is saved for the first time, it replaces the connection
+   * of the same name.
    */
   begin(requested: ConnectionAddress): ConnectedRequest {
     const id = Buffer.from(this.#deps.randomness.bytes(6)).readUIntBE(0, 6);
@@ -88,7 +88,7 @@ export class Connections {
       this.#saving.run(key, async () => this.#cache.peek(key) ?? this.#load(address, position));
     const connection = this.#cache.get(key) ?? (await this.#loading.run(key, load));
     if (connection?.id !== position.connection || !connection.accept(position.generation)) throw unknownPos();
-    // Nothing is awaited since `accept`, which discards the answer to an earlier request.
+    // `accept` discards the answer to an earlier request. Nothing is awaited after it, so that no other request intervenes.
     return { ...this.#requests.begin(key), connection };
   }
 
@@ -168,7 +168,7 @@ export class Connections {
 type Deleted = readonly ConnectionAddress[] | undefined;
 
 /**
- * Returns the address at which a connection is stored. Clients without a device id cannot be distinguished, so each of
+ * Returns the address that a connection is stored at. Clients without a device id cannot be distinguished, so each of
  * their connections has a name of its own: otherwise two clients of a user would replace each other's connection.
  */
 const addressOf = (requested: ConnectionAddress, id: number): ConnectionAddress =>

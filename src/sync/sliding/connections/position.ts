@@ -26,5 +26,5 @@ export function decodeConnectionPosition(pos: string): ConnectionPosition {
   return { connection, generation, stream };
 }
 
-/** The error after which a client starts a new connection. Source: MSC4186, "Connections". */
+/** The error that makes a client start a new connection. Source: MSC4186, "Connections". */
 export const unknownPos = () => new MatrixError(400, 'M_UNKNOWN_POS', 'Unknown or expired position');

@@ -28,7 +28,7 @@ export interface SentRoom extends Readonly<Record<(typeof roomParts)[number], Se
   readonly state: string;
 }
 
-/** The room nid under which a connection stores the sent parts of data that belongs to no room. */
+/** In place of a room nid: the sent parts of data that belongs to no room. */
 export const outsideOfRooms = 0;
 
 export const nothingSent: SentRoom = {
@@ -40,7 +40,7 @@ export const nothingSent: SentRoom = {
 };
 
 /**
- * Returns the position after which a part must be sent to a client at `since`; `undefined` when all of it must be sent.
+ * Returns the position that a client at `since` has a part up to; `undefined` when all of the part must be sent.
  */
 export function sentUpTo(part: SentPart, since: number | undefined): number | undefined {
   if (since === undefined || part === 'never') return undefined;

@@ -20,7 +20,7 @@ export class StateTexts {
     this.length = this.all.reduce((sum, text) => sum + text.length, 0);
   }
 
-  /** The texts, in the order in which they were first used. */
+  /** The texts, in the order of their first use. */
   get all(): string[] {
     return [...this.#texts.keys()];
   }

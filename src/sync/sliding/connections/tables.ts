@@ -29,8 +29,8 @@ export interface SlidingSyncTables {
     room_nid: number;
     generation: number;
     /**
-     * `timeline`, `receipts` and `account_data`: -2 when that part was never sent, -1 when all of it was sent,
-     * otherwise the position up to which it was sent.
+     * `timeline`, `receipts` and `account_data`: -2 when that part was never sent, -1 when all of it was sent.
+     * Otherwise the part was sent up to this position.
      */
     timeline: number;
     receipts: number;

@@ -29,8 +29,8 @@ export async function ephemeralExtension(
 }
 
 /**
- * Returns the position up to which the client has the data of an extension in a room: the position that the connection
- * remembers for the extension, or else the position of the timeline.
+ * Returns the position that the client has reached in the data of an extension in a room: the position that the
+ * connection remembers for the extension, or else the position of the timeline.
  */
 function progressOf(
   name: string,

@@ -24,7 +24,7 @@ export interface ExtensionAnswer {
   readonly text: string;
   /** Whether the answer ends a long poll. */
   readonly hasNewData: boolean;
-  /** The rooms for which the client has all data of the extension after this answer. */
+  /** The rooms whose data of the extension is complete at the client after this answer. */
   readonly covered?: readonly RelevantRoom[];
 }
 

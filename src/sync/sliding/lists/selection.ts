@@ -36,7 +36,7 @@ export interface SelectionRequest {
   readonly slices: TimeSlices;
 }
 
-/** A room to which further lists and the subscription are added. */
+/** A room while its lists and its subscription are collected. */
 interface GrowingRoom extends SelectedRoom {
   config: RoomConfig;
   readonly lists: string[];

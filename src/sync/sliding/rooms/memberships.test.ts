@@ -44,7 +44,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.ok(knock.invite_state?.some(({ type }) => type === 'm.room.create'));
     });
 
-    it('returns a left room once, on connections on which it was sent before', async () => {
+    it('returns a left room once, and only on a connection that has sent the room before', async () => {
       const [anna, ben] = await registerUsers('anna', 'ben');
       const roomId = await anna!.createRoom({ preset: 'public_chat' });
       await ben!.join(roomId);
@@ -71,7 +71,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await new SlidingClient(ben!, 'other').sync(body)).lists['all']?.count, 0);
     });
 
-    it('returns, on a new connection as well, a room from which the user was kicked', async () => {
+    it('returns a room once to a user who was kicked from it, even on a new connection', async () => {
       const [anna, ben, cleo] = await registerUsers('anna', 'ben', 'cleo');
       const roomId = await anna!.createRoom({ preset: 'public_chat', name: 'Hall' });
       await ben!.join(roomId);

@@ -17,7 +17,7 @@ export interface RoomRequest {
   readonly sent: SentRoom | undefined;
   /** The position of the client. */
   readonly since: number | undefined;
-  /** Position up to which the client was sent the room; `undefined` when the room is new to the client. */
+  /** The client was sent the room up to this position; `undefined` when the room is new to the client. */
   readonly after: number | undefined;
   readonly upTo: number;
   /** Whether the timeline of the room may have new events. */
