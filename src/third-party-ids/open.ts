@@ -34,7 +34,7 @@ export interface ThirdPartyIdsDeps {
   readonly sign: SignRequest;
   /** Absent on a server that sends no mail. */
   readonly mails: Mails | undefined;
-  /** URL at which clients reach this server, without a slash at its end. */
+  /** URL of this server for clients, without a slash at its end. */
   readonly baseUrl: string;
   /** `rc_3pid_validation`. */
   readonly limiter: Limiter;
@@ -45,12 +45,12 @@ export interface ThirdPartyIdsDeps {
 
 /** Dependencies that only the routes have. */
 export interface ThirdPartyIdRoutesDeps extends Pick<ThirdPartyIdsDeps, 'options' | 'mails' | 'baseUrl'> {
-  /** Pages to which the links in mails lead. */
+  /** Pages that the links in mails lead to. */
   readonly pages: Pages;
   readonly serverName: string;
 }
 
-/** Milliseconds for which a token of a text message is valid when no mail server is configured. */
+/** Milliseconds that a token of a text message is valid when no mail server is configured. */
 const phoneTokenLifetime = 3_600_000;
 
 /**

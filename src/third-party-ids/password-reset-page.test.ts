@@ -59,7 +59,7 @@ describe('the page on which users set a new password', () => {
     assert.equal((await login('newest')).status, 200);
   });
 
-  it('shows what is wrong, and refuses forms from other sites and sessions of other operations', async () => {
+  it('says when passwords differ or the address is unknown, and refuses forms from other sites and sessions of other operations', async () => {
     await start();
     const different = await sendForm(fixture, path, { ...form, password_again: 'other' });
     assert.deepEqual([different.response.status, /not the same/.test(different.text)], [400, true]);
@@ -94,7 +94,7 @@ describe('the page on which users set a new password', () => {
     assert.deepEqual((await fixture.mailServer.mail(1)).to, ['anna@example.org']);
   });
 
-  it('responds 403 on a server without mail, whose login page has no link to it', async () => {
+  it('responds 403 on a server without mail, and the login page there has no link to it', async () => {
     fixture = await ServerWithMail.start('sqlite', {}, { email: null });
     assert.equal((await showPage(fixture, path)).status, 403);
     assert.equal((await sendForm(fixture, path, form)).response.status, 403);

@@ -25,7 +25,7 @@ export interface ThirdPartyIdTables {
     address: string;
     /** SHA-256 of the client's secret, base64url. */
     secret_hash: string;
-    /** The purpose for which the address is validated; a session is valid for no other. */
+    /** The purpose of the validation; the session is valid for no other purpose. */
     purpose: string;
     send_attempt: number;
     /** The session id of the service that validates phone numbers. */

@@ -16,7 +16,7 @@ const purposes = [
   ['add_threepid', 'account/3pid'],
 ] as const;
 
-describe('templates of mails and of the pages to which they lead', () => {
+describe('templates of mails and of the pages that they lead to', () => {
   let fixture: ServerWithMail;
   let folder: string;
   beforeEach(() => {
@@ -35,7 +35,7 @@ describe('templates of mails and of the pages to which they lead', () => {
     fixture = await ServerWithMail.start('sqlite', accounts, { email, mail });
     await fixture.addAddress(await fixture.server.register('anna'), 'anna@example.org');
   };
-  /** The address for which a mail is sent. */
+  /** The address that a mail is requested for. */
   const addressFor = (purpose: string) => `${purpose === 'password_reset' ? 'anna' : purpose}@example.org`;
 
   it('templates of mails are searched in the folder of the operator first [option: templates.custom_template_directory]', async () => {
@@ -70,7 +70,7 @@ describe('templates of mails and of the pages to which they lead', () => {
     }
   });
 
-  it('templates of pages of success and failure may have other names [option: email.registration_template_success_html, email.registration_template_failure_html, email.password_reset_template_success_html, email.password_reset_template_failure_html, email.add_threepid_template_success_html, email.add_threepid_template_failure_html]', async () => {
+  it('options choose the file names of the templates of the pages of success and failure [option: email.registration_template_success_html, email.registration_template_failure_html, email.password_reset_template_success_html, email.password_reset_template_failure_html, email.add_threepid_template_success_html, email.add_threepid_template_failure_html]', async () => {
     const names: Record<string, string> = {};
     for (const [purpose] of purposes) {
       names[`${purpose}_template_success_html`] = `${purpose}_done.html`;

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../protocol/index.ts';
 import { type RoomHead, type RoomReader, visibleContent } from '../room-engine/index.ts';
 
-/** Field of the request, then the event type and the content field of the state event from which it is copied. */
+/** Fields of the request. Each is followed by its source: the type of a state event, and a field of the event's content. */
 const sources = [
   ['room_alias', 'm.room.canonical_alias', 'alias'],
   ['room_avatar_url', 'm.room.avatar', 'url'],

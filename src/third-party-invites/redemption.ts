@@ -26,8 +26,7 @@ export interface RedemptionDeps {
 }
 
 /**
- * The object that an identity server signs to confirm that a user owns the address to which the token
- * belongs.
+ * The object that an identity server signs to confirm that a user owns an address. The token stands for the address.
  */
 interface Signed extends JsonObject {
   readonly mxid: string;

@@ -23,7 +23,7 @@ export interface ThreadChange {
 export interface ThreadChanges {
   /** `subscribed` and `unsubscribed`, by room and thread; empty sections are absent. */
   readonly sections: JsonObject;
-  /** The token at which older changes begin; `undefined` when there are none. */
+  /** The token for reading older changes; `undefined` when there are none. */
   readonly older: string | undefined;
 }
 

@@ -2,7 +2,7 @@
 export interface ThreadKey {
   readonly userId: string;
   readonly roomId: string;
-  /** The event with which the thread begins. */
+  /** The root event of the thread. */
   readonly rootId: string;
 }
 

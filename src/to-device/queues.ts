@@ -39,7 +39,7 @@ export interface PendingMessages {
  */
 const maxQueueLength = 10_000;
 
-/** Number of messages between two checks of the maximum, by which a queue may exceed it. */
+/** Number of messages between two checks of the maximum. A queue may exceed the maximum by this number. */
 const checkEvery = 256;
 
 /** Capacity of the caches of devices with empty queues and of message counts. */

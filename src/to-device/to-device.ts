@@ -51,7 +51,7 @@ const maxMessages = 10_000;
 /** Maximum number of UTF-16 units of the JSON of these messages. */
 const maxTextLength = 32 * 1024 * 1024;
 
-/** Milliseconds for which transaction ids are stored. */
+/** Milliseconds that transaction ids are stored. */
 const retention = 24 * 3_600_000;
 
 /** Milliseconds between deletions of old transaction ids. */

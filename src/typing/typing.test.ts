@@ -16,7 +16,7 @@ async function openTyping(open: OpenDatabase) {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('typing', () => {
-    it('returns typing users in the order in which they began, and announces changes only', async () => {
+    it('returns typing users, the first to begin first, and announces changes only', async () => {
       const { typing, announced } = await openTyping(open);
       typing.set(alice, '!room', true, 10_000);
       typing.set(bob, '!room', true, 10_000);
@@ -104,7 +104,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(typing.inRoom(roomId), []);
     });
 
-    it('rejects other users, and rooms that the user is not joined to, with 403 M_FORBIDDEN', async () => {
+    it('rejects a notification for another user, or in a room that the user is not joined to, with 403 M_FORBIDDEN', async () => {
       const typed = { typing: true, timeout: 1000 };
       assert.equal((await put(alice, bob, typed)).body['errcode'], 'M_FORBIDDEN');
       assert.equal((await put(carol, carol, typed)).body['errcode'], 'M_FORBIDDEN');

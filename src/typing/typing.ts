@@ -74,7 +74,7 @@ export class Typing {
     else this.#start(roomId, userId, bounded);
   }
 
-  /** Returns the typing users of a room except for `ignored`, in the order in which they began. */
+  /** Returns the typing users of a room except for `ignored`, the first to begin first. */
   inRoom(roomId: string, ignored: ReadonlySet<string> = noUsers): string[] {
     const typists = this.#rooms.get(roomId);
     return typists ? [...typists.keys()].filter((userId) => !ignored.has(userId)) : [];

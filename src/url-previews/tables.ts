@@ -3,7 +3,7 @@ export interface UrlPreviewTables {
   url_previews: {
     /** SHA-256 of the URL, base64url. */
     url_hash: string;
-    /** Time at which the page was fetched, in hours since the epoch. */
+    /** When the page was fetched, in hours since the epoch. */
     hour: number;
     /** JSON that clients receive. */
     response: string;

@@ -32,7 +32,7 @@ const maxRunning = 50;
 /** Maximum number of previews that are made at the same time for one user. */
 const maxRunningOfUser = 20;
 
-/** Milliseconds for which the failure of a URL is cached. */
+/** Milliseconds that the failure of a URL is cached. */
 const failureTime = 5 * 60_000;
 
 /** Maximum number of cached failures. */
@@ -70,7 +70,7 @@ export class UrlPreviews {
 
   /**
    * Returns the preview of a URL. Stored previews do not count towards the limits of the user.
-   * @param at milliseconds since the epoch: the time at which the preview should have been made; now when absent
+   * @param at requests the preview of this time, in milliseconds since the epoch; now when absent
    * @throws MatrixError M_INVALID_PARAM for a URL that is not http or https; M_LIMIT_EXCEEDED; errors of fetching
    */
   async preview(userId: string, text: string, at?: number): Promise<JsonObject> {

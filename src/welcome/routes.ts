@@ -6,7 +6,7 @@ export interface WelcomeOptions {
   /** How operators call this program. */
   readonly command: string;
   readonly serverName: string;
-  /** URL of the web client, to which browsers are redirected. */
+  /** URL of the web client. Browsers are redirected to it. */
   readonly webClientLocation: string | undefined;
   /** Whether users may register accounts themselves. */
   readonly openRegistration: boolean;

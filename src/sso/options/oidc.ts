@@ -92,7 +92,9 @@ const provider = object({
     default: ['openid'],
   }),
   authorization_endpoint: endpoint('The URL where users log in. Required without discovery.'),
-  token_endpoint: endpoint('The URL where this server exchanges codes for tokens. Required without discovery.'),
+  token_endpoint: endpoint(
+    'The URL where this server exchanges codes for tokens. Required without discovery.',
+  ),
   userinfo_endpoint: endpoint(
     'The URL where this server fetches claims about a user. Required without discovery when `openid` is not among the scopes.',
   ),

@@ -61,7 +61,7 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
     this.#removedHook = hook;
   }
 
-  /** Sets the hook that runs in the transaction in which an administrator adds an address to a new account. */
+  /** Sets the hook that runs in the transaction when an administrator adds an address to a new account. */
   onAddedToNewUser(hook: AddressHook): void {
     this.#addedToNewUserHook = hook;
   }

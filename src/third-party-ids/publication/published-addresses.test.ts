@@ -59,7 +59,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('POST /account/3pid/unbind', () => {
-    it('sends a signed request to the identity server at which the address was published', async () => {
+    it('sends a signed request to the identity server that has the published address', async () => {
       identity.validated.set('one', 'anna@example.org');
       await publish();
       assert.equal(await unpublish({ address: 'Anna@example.org' }), 'success');
@@ -68,7 +68,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await unpublish(), 'no-support');
     });
 
-    it('sends a request to the named identity server, only about the requesting user', async () => {
+    it('unpublishes the address at the named identity server, but not for another user', async () => {
       identity.validated.set('one', 'anna@example.org');
       await publish();
       const eve = await fixture.server.register('eve');
@@ -105,7 +105,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.equal(identity.bound.size, 0);
   });
 
-  it('lets an older invite of the address reach the user who publishes it', async () => {
+  it('lets the user who publishes an address join through an invite that was sent to the address before', async () => {
     const ben = await fixture.server.register('ben');
     const { body } = await fixture.post('/createRoom', { preset: 'private_chat' }, ben.token);
     const room = String(body['room_id']);

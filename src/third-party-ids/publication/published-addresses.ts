@@ -22,7 +22,7 @@ export interface PublishedAddressesDeps {
 /** Maximum number of requests to identity servers at the same time, to forget addresses of one user. */
 const parallel = 5;
 
-/** Addresses that users have published at identity servers, so that others find them there. */
+/** Addresses that users have published at identity servers, so that other users find them there. */
 export class PublishedAddresses {
   readonly #deps: PublishedAddressesDeps;
 
@@ -39,8 +39,8 @@ export class PublishedAddresses {
 
   /**
    * Sends identity servers a request to forget an address.
-   * @param server the identity server that receives the request; by default those at which the user has published the
-   * address
+   * @param server the identity server that receives the request; by default all identity servers where the user has
+   * published the address
    * @returns whether at least one received the request, and all have forgotten it
    */
   async unpublish(

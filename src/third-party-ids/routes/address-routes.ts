@@ -36,7 +36,7 @@ const removal = Type.Object({
 const unbindResult = Type.Object({ id_server_unbind_result: Type.String() });
 
 /**
- * Returns the routes by which users list, add, publish and remove their addresses.
+ * Returns the routes that list, add, publish and remove the addresses of users.
  * Source: client-server API, "Adding account administrative contact information".
  */
 export function addressRoutes(deps: AddressRoutesDeps): Route[] {

@@ -27,7 +27,7 @@ type Parameters = { readonly sid: string; readonly client_secret: string; readon
 
 const credentialsIn = ({ sid, client_secret: clientSecret }: Parameters) => ({ sid, clientSecret });
 
-/** The pages to which the links in mails lead. */
+/** The pages that the links in mails lead to. */
 export function submitRoutes(deps: SubmitRoutesDeps): Route[] {
   return [linkRoute('registration', deps), linkRoute('add_threepid', deps), ...resetRoutes(deps)];
 }
@@ -48,8 +48,8 @@ function linkRoute(purpose: Purpose, deps: SubmitRoutesDeps): Route {
 }
 
 /**
- * The link of a password reset leads to a page on which the user confirms the reset; only this validates the address,
- * because programs that check mails open links, too.
+ * The link of a password reset leads to a page where the user confirms the reset. Only the confirmation validates the
+ * address, because programs that check mails open links, too.
  */
 function resetRoutes(deps: SubmitRoutesDeps): Route[] {
   const { sessions, pages, serverName } = deps;

@@ -96,7 +96,7 @@ export class ServerWithMail {
     return { sid: String(body['sid']), link: linkIn(mail) };
   }
 
-  /** Opens a link of a mail in a browser: at the address at which the server listens. */
+  /** Opens a link of a mail as a browser does, at the address that the server listens on. */
   async open(link: string, form?: Record<string, string>): Promise<ShownPage> {
     const { pathname, search } = new URL(link);
     const response = await fetch(this.server.baseUrl + pathname + (form ? '' : search), {
@@ -107,7 +107,7 @@ export class ServerWithMail {
     return { status, text: await response.text(), location: headers.get('location'), headers };
   }
 
-  /** Validates an address by the link of a mail. @returns the credentials of the session */
+  /** Validates an address through the link of a mail. @returns the credentials of the session */
   async validate(at: string, email: string, clientSecret = 'secret') {
     const { sid, link } = await this.receiveLink(at, email, { client_secret: clientSecret });
     const isReset = at === 'account/password';

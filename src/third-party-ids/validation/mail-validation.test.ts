@@ -112,7 +112,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     before(() => start(needsMail, { email: { validation_token_lifetime: 60_000 } }));
     after(stop);
 
-    it('sends a mail whose link validates the address, with which a user can register [option: registrations_require_3pid, email.validation_token_lifetime]', async () => {
+    it('sends a mail with a link, and registers a user once the link has validated the address [option: registrations_require_3pid, email.validation_token_lifetime]', async () => {
       const challenge = await register('anna');
       assert.deepEqual(challenge.body['flows'], [{ stages: ['m.login.email.identity'] }]);
       const { session } = challenge.body as { session: string };
@@ -187,13 +187,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('registers only one account with one validation, also when two registrations use it', async () => {
+    it('registers only one account when two registrations use one validation', async () => {
       const credentials = await fixture.validate('register', 'olga@example.org');
       assert.equal((await register('olga', emailStage(credentials))).status, 200);
       assert.deepEqual(codeOf(await register('orla', emailStage(credentials))), [401, 'M_UNAUTHORIZED']);
     });
 
-    it('does not accept the validation of an address with which another user has registered in the meantime', async () => {
+    it('rejects the validation of an address when another user has registered with the address in the meantime', async () => {
       const mine = await fixture.validate('register', 'dora@example.org', 'one');
       const { body } = await register('dirk');
       const other = await fixture.validate('register', 'dora@example.org', 'two');
@@ -207,7 +207,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('options of validations by mail', () => {
     afterEach(stop);
 
-    it('allows only addresses that match a pattern, from their beginning [option: allowed_local_3pids[].medium, allowed_local_3pids[].pattern]', async () => {
+    it('allows only addresses whose beginning matches a pattern [option: allowed_local_3pids[].medium, allowed_local_3pids[].pattern]', async () => {
       const allowed_local_3pids = [
         { medium: 'email' as const, pattern: '[^@]+@example\\.org$' },
         { medium: 'msisdn' as const, pattern: '44' },

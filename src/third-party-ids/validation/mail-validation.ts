@@ -14,25 +14,28 @@ export interface ValidationMail {
   readonly expiresAt: number;
 }
 
-/** Paths to which the links in mails lead, in the `/_matrix` and `/_synapse` spelling. */
+/** Paths of the links in mails, in the `/_matrix` and `/_synapse` spelling. */
 export const submitPaths: Readonly<Record<Purpose, string>> = {
   registration: '/_matrix/client/unstable/registration/email/submit_token',
   password_reset: '/_synapse/client/password_reset/email/submit_token',
   add_threepid: '/_matrix/client/unstable/add_threepid/email/submit_token',
 };
 
-/** Writes the mails by which addresses are validated. */
+/** Writes the mails that validate addresses. */
 export class ValidationMails {
   readonly #mails: Mails;
   readonly #baseUrl: string;
 
-  /** @param baseUrl URL at which clients reach this server, without a slash at its end */
+  /** @param baseUrl URL of this server for clients, without a slash at its end */
   constructor(mails: Mails, baseUrl: string) {
     this.#mails = mails;
     this.#baseUrl = baseUrl;
   }
 
-  /** Schedules the mail. One job is scheduled in each case, so that the time of a request does not depend on the case. */
+  /**
+   * Schedules the mail. A job is scheduled even if no mail is to be sent, so that the time of a request does not show
+   * whether the address is known.
+   */
   async schedule(writer: AnyWriter, mail: ValidationMail): Promise<void> {
     const { purpose, canBeValidated, sid, token, clientSecret } = mail;
     const { options } = this.#mails;

@@ -4,7 +4,7 @@ import { invalidParam } from '../../protocol/index.ts';
 const maxLength = 2_048;
 
 /**
- * Checks the URL to which a user continues after the validation.
+ * Checks the URL that a user continues to after the validation.
  * @param domains `next_link_domain_whitelist`: the allowed hosts; null allows all
  * @throws MatrixError M_INVALID_PARAM
  */

@@ -1,2 +1,2 @@
-/** The purpose for which an address is validated. */
+/** The purpose of the validation of an address. */
 export type Purpose = 'registration' | 'password_reset' | 'add_threepid';

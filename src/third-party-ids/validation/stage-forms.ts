@@ -12,14 +12,14 @@ export interface StageFormsDeps {
   readonly randomness: Randomness;
 }
 
-/** Characters of a client secret, which the page keeps for the user. */
+/** Characters of a client secret. The page keeps the secret for the user. */
 const secretLength = 32;
 
 /** A user who is not logged in either registers or resets the password. */
 const purposeOf = ({ isRegistration }: StageContext): Purpose =>
   isRegistration ? 'registration' : 'password_reset';
 
-/** The form in which a user enters a mail address: sends the mail, then waits until the user has opened its link. */
+/** The form for a mail address: sends the mail, then waits until the user has opened its link. */
 export function mailForm({ requests, randomness }: StageFormsDeps): StageForm {
   return {
     template: 'email_stage.html',
@@ -38,7 +38,7 @@ export function mailForm({ requests, randomness }: StageFormsDeps): StageForm {
   };
 }
 
-/** The form in which a user enters a phone number: has a text message sent, then requests the code in it. */
+/** The form for a phone number: has a text message sent, then requests the code in it. */
 export function phoneForm({ requests, validated, randomness }: StageFormsDeps): StageForm {
   return {
     template: 'msisdn_stage.html',

@@ -10,7 +10,7 @@ export const stageTypes = { email: 'm.login.email.identity', msisdn: 'm.login.ms
 /**
  * Returns the stage in which a client proves that its user receives messages at an address. Its result is
  * `{medium, address, validated_at, purpose}`.
- * @param form the form by which a user completes the stage in a browser
+ * @param form the form that completes the stage in a browser
  * Source: client-server API, "Email-based (identity / homeserver)" and "Phone number/MSISDN-based".
  */
 export function addressStage(medium: Medium, sessions: ValidatedSessions, form: StageForm): Stage {

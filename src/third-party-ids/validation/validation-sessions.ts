@@ -31,13 +31,13 @@ export interface ValidationRequest {
   readonly nextLink: string | undefined;
 }
 
-/** The credentials with which a client proves that a session is its own. */
+/** The credentials that prove that a session belongs to a client. */
 export interface SessionCredentials {
   readonly sid: string;
   readonly clientSecret: string;
 }
 
-/** A session in which the address has been validated. */
+/** A session whose address has been validated. */
 export interface ValidatedSession {
   readonly medium: Medium;
   readonly address: string;
@@ -51,13 +51,13 @@ export interface ValidationSessionsDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly jobs: Jobs;
-  /** Milliseconds for which a token is valid: `email.validation_token_lifetime`. */
+  /** Milliseconds that a token is valid: `email.validation_token_lifetime`. */
   readonly tokenLifetime: number;
   /** Maximum number of stored sessions; by default 10,000. */
   readonly maxSessions?: number;
 }
 
-/** Milliseconds for which a validated session can be used. */
+/** Milliseconds that a validated session can be used. */
 const validatedLifetime = 24 * 3_600_000;
 
 /** Milliseconds between two deletions of expired sessions. */
@@ -135,7 +135,7 @@ export class ValidationSessions {
 
   /**
    * Checks the token of a link without using it.
-   * @returns `nextLink`, the URL to which the user continues
+   * @returns `nextLink`, the URL that the user continues to
    * @throws MatrixError M_THREEPID_AUTH_FAILED, with a message for users
    */
   async check(

@@ -1,10 +1,10 @@
-/** Bytes at the beginning of a page in which it may name its character set. Source: HTML Standard, 13.2.3.2. */
+/** Bytes at the beginning of a page that may name its character set. Source: HTML Standard, 13.2.3.2. */
 const prescannedBytes = 4_096;
 
 /**
  * Returns the text of a page. The byte order mark decides the character set. Without it, these character sets are tried
- * in order, and the first in which all bytes are valid is used: the character set of the `Content-Type` header, the character
- * set of the page's `meta` element or XML declaration, UTF-8, and Windows-1252, in which all bytes are valid.
+ * in order: the character set of the `Content-Type` header, the character set of the page's `meta` element, the
+ * character set of its XML declaration, and UTF-8. The first one that fits all bytes is used, otherwise Windows-1252.
  */
 export function decodePage(body: Buffer, contentType: string): string {
   const byteOrderMarkCharset = charsetOfByteOrderMark(body);

@@ -1,6 +1,6 @@
 import { Parser } from 'htmlparser2';
 
-/** Elements of a page from which a preview is made. */
+/** The elements of a page that a preview is made from. */
 export interface PageElements {
   /** Contents of `meta` by property or name, in lower case; the first value where a name is repeated. */
   readonly metas: ReadonlyMap<string, string>;

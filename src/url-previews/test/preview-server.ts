@@ -69,8 +69,8 @@ export class PreviewServer {
   }
 
   /**
-   * Starts a web in which some hosts have addresses that are not 127.0.0.1, and a server that must not fetch from these
-   * addresses.
+   * Starts a web and a server. Some hosts of the web have other addresses than 127.0.0.1, and the server must not fetch
+   * from these addresses.
    */
   static async start(database: Database): Promise<PreviewServer> {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-previews-'));
