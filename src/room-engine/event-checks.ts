@@ -3,11 +3,11 @@ import { type JsonObject, MatrixError } from '../protocol/index.ts';
 import type { EventToSend } from './event-to-send.ts';
 import type { RoomReader } from './room-reader.ts';
 
-/** The context in which a check sees an event. */
+/** The context of an event for a check. */
 export interface EventCheckContext {
-  /** Absent while a room is created in a version in which the room id is the hash of the create event. */
+  /** Absent while a room is created whose id is the hash of its create event. */
   readonly roomId: string | undefined;
-  /** All events with which a new room begins, the checked event included; absent for rooms that exist. */
+  /** All first events of a new room, including the checked event; absent for rooms that exist. */
   readonly newRoom?: readonly EventToSend[];
 }
 
@@ -16,7 +16,7 @@ export interface ChangedContent {
   readonly content: JsonObject;
 }
 
-/** Fields of the content, by event type, that a check may not change, because the server has already acted on them. */
+/** Fields of the content that a check may not change, by event type: the server has already acted on them. */
 const fixedFields: Readonly<Record<string, readonly string[]>> = {
   'm.room.create': ['room_version', 'creator', 'additional_creators', 'predecessor'],
   'm.room.member': ['membership', 'third_party_invite', 'join_authorised_via_users_server'],
@@ -48,7 +48,7 @@ export type OpenEventChecks = (engine: RoomReader) => readonly EventCheck[];
 
 /**
  * The checks that every event of a local user passes before it is staged: messages, redactions, state, memberships, the
- * events of a new room, and joins, knocks and invites in which another server takes part.
+ * events of a new room, and joins, knocks and invites through another server.
  */
 export class EventChecks {
   readonly #checks: readonly EventCheck[];
@@ -82,7 +82,7 @@ export class EventChecks {
 
   /**
    * Runs the checks of the events of a new room, one event after the other.
-   * @param roomId absent in room versions in which the room id is the hash of the create event
+   * @param roomId absent for a room whose id is the hash of its create event
    * @returns the events to send
    * @throws MatrixError of the first check that rejects an event
    */

@@ -22,7 +22,7 @@ interface EncodedEvent {
   readonly nid: number;
   readonly roomNid: number;
   readonly eventId: string;
-  /** The version of the room, or the version of an out-of-band event, which may differ. */
+  /** The room version of the event. For an out-of-band event, it may differ from the version of the room. */
   readonly version: string;
   /** The PDU as text, because remote servers' JSON may hold numbers that parsing would change. */
   readonly pdu: string;
@@ -50,7 +50,7 @@ interface EncodedFact extends Omit<RoomFact, 'stored' | 'stateChanges' | 'member
   readonly events: readonly EncodedEvent[];
 }
 
-/** Reads events by nid. Every event to which a fact refers is on disk. */
+/** Reads events by nid. Every event that a fact refers to is on disk. */
 export interface EventsByNid {
   getMany(nids: Iterable<number>): Promise<ReadonlyMap<number, StoredEvent>>;
 }
@@ -78,7 +78,7 @@ export class RoomFactCodec implements FactCodec<RoomFact> {
     return encoded as unknown as JsonValue;
   }
 
-  /** Restores a fact. @throws Error when an event to which it refers is not in the database */
+  /** Restores a fact. @throws Error when an event that it refers to is not in the database */
   decode(json: JsonValue): RoomFact | Promise<RoomFact> {
     const encoded = json as unknown as EncodedFact;
     const stored = decodeEvent(encoded.stored);

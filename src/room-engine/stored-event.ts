@@ -23,8 +23,8 @@ export interface StoredEvent {
   /** Whether this server sends the event to the other servers of the room, though its sender is a remote user. */
   readonly distribute: boolean;
   /**
-   * Whether a remote server accepted the event of a local user in a handshake, or sent it here: that server sends it
-   * to the other servers, and this server does not.
+   * Whether a remote server accepted the event of a local user in a handshake, or sent it here. Then that server sends
+   * it to the other servers, and this server does not.
    */
   readonly acceptedElsewhere: boolean;
   /** The event changed the current state in more than its own entry, because state was resolved. */
@@ -67,7 +67,7 @@ export interface MembershipChange {
   /** `undefined` where the user had no membership event. */
   readonly from: Membership | undefined;
   readonly to: Membership;
-  /** nid of the membership event; where the entry was removed, of the event that removed it. */
+  /** nid of the membership event. Where the entry was removed: nid of the event that removed it. */
   readonly eventNid: number;
 }
 
@@ -99,7 +99,7 @@ export interface RoomFact {
   readonly transaction: SentTransaction | undefined;
 }
 
-/** The fields of facts after which cached data of the room must be read again, see `RoomFact.end`. */
+/** The fields of a fact that makes readers read cached data of the room again, see `RoomFact.end`. */
 export const withoutEnd = { end: undefined, redacts: undefined, transaction: undefined } as const;
 
 /** The forward extremities and the current state of a room. */

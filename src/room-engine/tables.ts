@@ -13,16 +13,16 @@ export interface RoomTables {
     /** JSON of `PartialStateColumn`; null where the room was entered with its whole state. */
     partial_state: string | null;
     /**
-     * JSON array with the nids of former forward extremities, newest last; null without any. The room had them when
-     * the last local user left or was removed, and since a local user joined again, no newer event refers to them.
+     * JSON array with the nids of former forward extremities, newest last; null without any. The room had them when the
+     * last local user left or was removed. A local user has joined again since then, but no newer event refers to them.
      */
     former_extremities: string | null;
   };
   /**
    * Out-of-band memberships: invites, knocks and leaves of local users in rooms that this server is not in. Only their
-   * signatures were checked, so they do not belong to the history of the room, and the room version of each is the
-   * version that the other server claimed. `user_id` is empty for events that were superseded before this table
-   * existed; `server` sent the invite or accepted the knock, and is empty for leaves.
+   * signatures were checked, so they do not belong to the history of the room. The room version of each is the version
+   * that the other server claimed. `user_id` is empty for events that were superseded before this table existed.
+   * `server` is the server that sent the invite or received the knock; it is empty for leaves.
    */
   outside_events: {
     nid: number;
@@ -41,7 +41,8 @@ export interface RoomTables {
     depth: number;
     /**
      * Position on the timeline: positive for sent and received events, negative for backfilled events, null for
-     * outliers, rejected and soft-failed events. It is the nid where the event was placed when it was first stored.
+     * outliers, rejected and soft-failed events. For an event that was placed when it was first stored, the position is
+     * the nid.
      */
     stream: number | null;
     /** State group after the event; null while it is not known. */
@@ -71,8 +72,8 @@ export interface RoomTables {
     event_id: string;
     /**
      * How many more backfill responses, for this event and the events before it, may be fetched without a request of a
-     * client, see `MissedHistory`; null for history before this server's first join, which is fetched only on a request
-     * of a client.
+     * client, see `MissedHistory`. Null for history before this server's first join: only a request of a client fetches
+     * this history.
      */
     backfills_left: number | null;
     /** nid of an event that has `event_id` among its `prev_events`. */
@@ -117,8 +118,8 @@ export interface RoomTables {
   /** Transaction ids of clients; `scope` stands for the user and device. */
   event_transactions: { scope: number; event_nid: number; txn_id: string };
   /**
-   * Positions of the streams at some times (milliseconds since the epoch), from which the age of a
-   * transaction id follows, so that its row needs no time.
+   * Positions of the streams at some times (milliseconds since the epoch). The age of a transaction id follows from
+   * them, so its row needs no time.
    */
   transaction_marks: { position: number; ts: number };
   room_aliases: { alias: string; room_id: string; creator: string };

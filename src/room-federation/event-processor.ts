@@ -22,7 +22,7 @@ import type { ServerQueries } from './querying/server-queries.ts';
 import { FetchFailed, type ServerQuery } from './querying/server-query.ts';
 import type { Staging } from './staging/staging.ts';
 
-/** Number of events of a gap that fail to be placed, after which the remaining events of the gap are not tried. */
+/** After this number of events of a gap has failed to be placed, the remaining events of the gap are not tried. */
 const maxFailures = 3;
 
 /**

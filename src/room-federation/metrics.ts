@@ -4,7 +4,7 @@ import type { StoredEvent } from '../room-engine/index.ts';
 /** The state of the staging area. */
 export interface StagingState {
   readonly count: number;
-  /** Milliseconds for which the oldest event has been staged. */
+  /** Milliseconds since the oldest staged event was staged. */
   readonly oldestAge: number;
 }
 

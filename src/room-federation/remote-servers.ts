@@ -4,7 +4,7 @@ import type { MembershipPeers } from './handshakes/peers.ts';
 
 /** A gap in the history, as in `POST /get_missing_events/{roomId}`. */
 export interface GapRequest {
-  /** Event ids at which the gap ends, because the requesting server has these events. */
+  /** Event ids at the end of the gap: the requesting server has these events. */
   readonly earliest: readonly string[];
   /** Events whose `prev_events` are missing. */
   readonly latest: readonly string[];
@@ -78,7 +78,7 @@ export interface RemoteEvents {
 export interface WantedEventKey {
   readonly serverName: string;
   readonly keyId: string;
-  /** The time until which the key should be valid, in milliseconds since the epoch. */
+  /** The key should be valid until this time, in milliseconds since the epoch. */
   readonly validUntil: number;
 }
 

@@ -6,12 +6,12 @@ import { type JsonObject, MatrixError } from '../protocol/index.ts';
 import type { EventCheck, EventCheckContext, EventToSend } from '../room-engine/index.ts';
 import { RemoteMemberships } from '../room-federation/index.ts';
 
-/** The arguments with which a check was called. */
+/** The arguments of a call of a check. */
 type CheckCall = [EventToSend, EventCheckContext];
 
 const spam = new MatrixError(403, 'ORG_TEST_SPAM', 'This looks like spam', { 'org.test.why': 1 });
 
-/** A check that records its arguments, and rejects the events for which `isSpam` holds. */
+/** A check that records its arguments, and rejects the events that `isSpam` selects. */
 function recordingCheck(isSpam: (draft: EventToSend) => boolean = () => false) {
   const calls: CheckCall[] = [];
   const check: EventCheck = {
@@ -128,7 +128,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('returns the unchanged error of a check at room creation, and M_INVALID_ROOM_STATE when the authorization rules reject', async () => {
+    it('returns the unchanged error of a check at room creation, and M_INVALID_ROOM_STATE when the authorization rules reject an event', async () => {
       const { fixture, checks } = await openWithChecks();
       const initial_state = [
         {

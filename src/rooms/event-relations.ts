@@ -2,7 +2,7 @@ import type { JsonObject } from '../protocol/index.ts';
 import type { EventToSend } from '../room-engine/index.ts';
 import type { RoomView, VisibleEvent } from './history/room-view.ts';
 
-/** The user and the device for which events are rendered. */
+/** The user and the device that receive rendered events. */
 export interface Viewer {
   readonly userId: string;
   readonly deviceId: string | undefined;
@@ -32,7 +32,8 @@ export interface EventRelations {
   parents(events: readonly VisibleEvent[]): ReadonlySet<number> | Promise<ReadonlySet<number>>;
   /**
    * Returns the events that `relatedBy` selects, in their order; all events when it has no conditions.
-   * @param view the view of the user, who must be able to see the related event; absent: every related event counts
+   * @param view the view of the user: only related events that the user can see count; absent: every related event
+   * counts
    */
   filterByRelations(
     events: readonly VisibleEvent[],

@@ -58,7 +58,10 @@ export type OpenRemoteMemberships = (
   rooms: Pick<Rooms, 'engine' | 'incoming' | 'completion'>,
 ) => RemoteMemberships;
 
-/** Milliseconds for which a change of a membership waits for the members of a room that was joined without them. */
+/**
+ * In a room that was joined without its members, a change of a membership waits for them at most this many
+ * milliseconds.
+ */
 const membersTimeout = 10_000;
 
 export interface RoomsDeps {

@@ -6,7 +6,7 @@ const maxCompared = 20_000;
 /** Maximum number of highlighted words that are only in results, not in the search term. */
 const maxFound = 50;
 
-/** Matches text in which case is the only difference between a word and the folded word. */
+/** Matches ASCII text: there, a word differs from the folded word at most by case. */
 const plain = /^[\0-\x7f]*$/;
 
 const wordPattern = /[\p{L}\p{N}\p{M}]+/gu;

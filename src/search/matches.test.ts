@@ -9,7 +9,7 @@ import { searchKeys } from './searched-text.ts';
 
 const roomCount = 500;
 
-/** Opens a search in the many rooms of a user, in one of which are candidates; records the rooms that are loaded. */
+/** Opens a search in the many rooms of a user. One of the rooms has candidates. Records the rooms that are loaded. */
 function openSearch(candidateCount: number) {
   const loaded: string[] = [];
   const rooms = Array.from({ length: roomCount }, (_, index): [string, UserRoom] => [

@@ -109,7 +109,10 @@ export class SearchIndex {
     if (redacted.length > 0) await this.#deps.database.batch(this.#texts.statements([], redacted));
   }
 
-  /** Indexes documents in one commit. Makes their grams with pauses, because those of a long text take milliseconds. */
+  /**
+   * Indexes documents in one commit. Makes the grams of the documents with pauses, because the grams of a long text
+   * take milliseconds.
+   */
   async #put(documents: readonly TextDocument[]): Promise<void> {
     const rows: Statement['rows'][number][] = [];
     let sql: string | undefined;

@@ -52,8 +52,8 @@ const defaultContext = 5;
 const maxContext = 20;
 
 /**
- * Estimated bytes of results, with context and state, after which a page ends: several times more than a page of
- * ordinary messages has.
+ * A page ends when its results, with context and state, have more than this number of bytes (estimated). A page of
+ * ordinary messages has several times fewer.
  */
 const maxPageBytes = 4_194_304;
 
@@ -143,8 +143,8 @@ export class Search {
   }
 
   /**
-   * Returns results until they have `maxPageBytes`, and the state of their rooms, if it is requested. At least one result
-   * of any matches.
+   * Returns results until they have more than `maxPageBytes`, at least one if there are matches. Also returns the state
+   * of their rooms, if it is requested.
    */
   async #results(
     viewer: Viewer,
@@ -178,7 +178,7 @@ export class Search {
   }
 }
 
-/** Matches of which a page shows the first. */
+/** Matches. A page shows the first of them. */
 interface FoundMatches {
   readonly matches: readonly Match[];
   /** Returns the page that shows the first matches. @param shown at least one if there are any matches */
@@ -191,7 +191,7 @@ interface ResultPage {
   readonly count: number;
   /** Token of the next page. */
   readonly next: string | undefined;
-  /** The nid below which the next page begins, for results in the order of time. */
+  /** For results in the order of time: the next page begins below this nid. */
   readonly before: number | undefined;
 }
 

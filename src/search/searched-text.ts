@@ -14,8 +14,8 @@ const searched: Readonly<Record<string, SearchKey>> = {
 };
 
 /**
- * Returns the text by which an event is found; `undefined` when it has none, for instance after a redaction.
- * Edits are found by their new content.
+ * Returns the searchable text of an event; `undefined` when it has none, for instance after a redaction. Edits are
+ * found by their new content.
  */
 export function searchedText(
   { event, redactedBy, rejected, softFailed }: StoredEvent,

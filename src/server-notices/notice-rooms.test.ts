@@ -144,7 +144,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await onlyRoom(user), roomId);
     });
 
-    it('joins users to the room to which they were only invited, once auto_join is enabled', async () => {
+    it('joins invited users to their notice room once auto_join is enabled', async () => {
       await change({});
       const user = await TestClient.register(server, 'carl');
       await notify(user);

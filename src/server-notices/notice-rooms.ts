@@ -30,8 +30,8 @@ export interface NoticeRoomsDeps {
 const noticeTag = 'm.server_notice';
 
 /**
- * The rooms in which the server sends notices, one per user. They do not federate (`m.federate`), and are
- * never encrypted, since the server has no encryption keys.
+ * The rooms for the notices of the server, one per user. They do not federate (`m.federate`), and are never encrypted,
+ * since the server has no encryption keys.
  */
 export class NoticeRooms {
   readonly #deps: NoticeRoomsDeps;

@@ -24,14 +24,14 @@ const stateTypes: ReadonlySet<string> = new Set([
   'm.room.third_party_invite',
 ]);
 
-/** Errcodes of a notice that cannot be sent to any user; M_UNKNOWN is that of notices which are turned off. */
+/** Errcodes of a notice that cannot be sent to any user; M_UNKNOWN means that notices are turned off. */
 const faultsOfNotice: ReadonlySet<string> = new Set(['M_BAD_JSON', 'M_TOO_LARGE', 'M_UNKNOWN']);
 
 /**
  * Checks that every room accepts a notice, so that sending it does not fail for each user.
- * @throws MatrixError as sending the event to a room does: M_BAD_JSON for text that cannot be stored and content that is
- * not canonical JSON, M_TOO_LARGE, M_INVALID_PARAM for types of state events and for relations to events, which are each in
- * one room only
+ * @throws MatrixError as sending the event to a room does: M_BAD_JSON for text that cannot be stored and content that
+ * is not canonical JSON, M_TOO_LARGE, M_INVALID_PARAM for types of state events and for relations to events, because an
+ * event is in one room only
  */
 export function checkNoticeToAll(type: string, content: JsonObject): void {
   if (!isStorableText(type)) throw badJson('The event type has a NUL character or an unpaired surrogate');

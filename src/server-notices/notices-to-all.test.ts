@@ -84,7 +84,7 @@ async function openWithUsers(open: OpenDatabase): Promise<RoomsUnderTest> {
   return fixture;
 }
 
-/** Counts the stored notices, and the rooms in which they are. */
+/** Counts the stored notices and their rooms. */
 async function storedNotices({ database }: RoomsUnderTest, body: string) {
   const { events, rooms } = await database
     .reader<RoomTables>()

@@ -39,7 +39,7 @@ export interface NoticeToAllStatus {
 
 const job = 'server-notices/send-to-all';
 
-/** Milliseconds for which the status of a completed or cancelled notice can be read. */
+/** The status of a completed or cancelled notice can be read for this many milliseconds. */
 const statusLifetime = 7 * 24 * 3_600_000;
 
 /** Number of users who are read at once, and to whom the notice is sent between two writes of the progress. */
@@ -87,8 +87,8 @@ export class NoticesToAll {
 
   /**
    * Schedules a notice to all users.
-   * @param once identifies the request: for a repeated one, the id of the first notice is returned, as long as the
-   * status of that notice can be read
+   * @param once identifies the request: a repeated request returns the id of the first notice, as long as the status of
+   * that notice can be read
    * @returns the id of the notice
    * @throws MatrixError M_UNKNOWN (400) when notices are disabled, M_BAD_JSON, M_INVALID_PARAM, M_TOO_LARGE
    */
@@ -164,7 +164,7 @@ export class NoticesToAll {
   /** Sends the notice to one user. @returns the progress after it */
   async #send(state: Progress, userId: string): Promise<Progress> {
     const { noticeId, type, content } = state;
-    // Not the id of a user, so that the transaction id is different from those of requests.
+    // Not the id of a user, so that the transaction id is different from the transaction ids of requests.
     const once = { userId: `all users ${noticeId}`, deviceId: undefined, txnId: userId };
     try {
       await this.#deps.notices.send(userId, content, { type, once });

@@ -30,7 +30,7 @@ export interface OpenServerNoticesDeps {
   readonly options: NoticeOptions | null;
   /** The version of new notice rooms. */
   readonly roomVersion: string;
-  /** The services and options on which the notices that the server sends by itself depend. */
+  /** The services and options that decide about the notices that the server sends by itself. */
   readonly sources: NoticeSources;
 }
 

@@ -39,7 +39,7 @@ const response = Type.Object({ event_id: Type.String() });
 
 type Notice = { user_id: string; type?: string; state_key?: string | null; content: JsonObject };
 
-/** Routes by which administrators send notices. A notice with a transaction id is sent once. */
+/** Routes where administrators send notices. A notice with a transaction id is sent once. */
 export function serverNoticeRoutes(notices: ServerNotices, toAll: NoticesToAll): Route[] {
   const send = async (notice: Notice, { userId, deviceId }: Requester, txnId?: string) => {
     const { user_id: recipient, type = 'm.room.message', content } = notice;
@@ -68,7 +68,7 @@ export function serverNoticeRoutes(notices: ServerNotices, toAll: NoticesToAll):
   ];
 }
 
-/** Routes by which administrators send a notice to all users, in a job, read its progress and cancel it. */
+/** Routes where administrators send a notice to all users (in a job), read its progress and cancel it. */
 function noticeToAllRoutes(notices: NoticesToAll): Route[] {
   return [
     route(
@@ -128,7 +128,7 @@ function noticeToAllRoutes(notices: NoticesToAll): Route[] {
 }
 
 /**
- * Checks that clients can show a message, which needs a type and a text.
+ * Checks that clients can show a message: a message needs a type and a text.
  * @throws MatrixError M_BAD_JSON
  */
 function checkMessage(content: JsonObject): void {

@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return String(answer.body['event_id']);
     };
     const invitesOf = async (user: TestClient) => (await user.sync()).rooms?.invite ?? {};
-    /** Returns the only room to which a user is invited. */
+    /** Returns the only room that a user is invited to. */
     const invited = async (user: TestClient) => {
       const rooms = Object.keys(await invitesOf(user));
       assert.equal(rooms.length, 1);

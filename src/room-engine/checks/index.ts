@@ -5,8 +5,8 @@ import { eventsWithoutGroup, roomsWithoutGroup } from './missing-groups.ts';
 import { stateGroupChecks } from './state-group-checks.ts';
 
 /**
- * Makes a check of a table whose rows belong to events. Not for `event_transactions`: transaction ids are stored for a day,
- * also those of deleted events, so that a repeated request does not send the event again.
+ * Makes a check of a table whose rows belong to events. Not for `event_transactions`: the transaction id of a deleted
+ * event stays stored for a day, so that a repeated request does not send the event again.
  */
 const rowsOfEvents = (table: string, column: string): DatabaseCheck =>
   rowsCheck({
@@ -57,7 +57,7 @@ export const roomChecks: readonly DatabaseCheck[] = [
   rowsOfEvents('redacted_events', 'event_nid'),
 ];
 
-/** The columns with assigned numbers. All numbers must be below the bound from which the next numbers are assigned. */
+/** The columns with assigned numbers. All numbers must be below the next numbers to assign. */
 export const roomNumbers: readonly AssignedNumbers[] = [
   { bound: 'positions', table: 'events', column: 'nid' },
   { bound: 'positions', table: 'events', column: 'stream' },

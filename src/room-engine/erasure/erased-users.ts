@@ -23,7 +23,7 @@ export class ErasedUsers implements Erasures {
     });
   }
 
-  /** Returns the erased users, and the position on the stream at which each requested erasure. */
+  /** Returns the erased users, each with the position of the request on the stream. */
   positions(): Promise<ReadonlyMap<string, number>> {
     this.#positions ??= readErasedUsers(this.#database.reader()).catch((error: unknown) => {
       this.#positions = undefined;

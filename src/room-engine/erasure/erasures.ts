@@ -2,7 +2,7 @@ import type { StoredEvent } from '../stored-event.ts';
 
 /** The users who requested erasure; supplied at composition. */
 export interface Erasures {
-  /** Positions on the streams at which users requested erasure, by user id. */
+  /** Positions of the requests for erasure on the streams, by user id. */
   positions(): Promise<ReadonlyMap<string, number>>;
 }
 
@@ -12,9 +12,9 @@ const noPositions: ReadonlyMap<string, number> = new Map();
 export const noErasures: Erasures = { positions: async () => noPositions };
 
 /**
- * Returns the events that erasure hides, with the positions at which their senders requested erasure. State events
- * stay visible, because they belong to all members of the room, except the user's own membership events, which
- * contain names and avatars.
+ * Returns the events that erasure hides, with the positions at which their senders requested erasure. State events stay
+ * visible, because they belong to all members of the room. Only the user's own membership events are hidden, because
+ * they contain names and avatars.
  */
 export function erasedEvents(
   events: readonly StoredEvent[],
@@ -32,9 +32,9 @@ export function erasedEvents(
 }
 
 /**
- * Returns whether a user joined the room after an event was sent, but before its sender requested erasure:
- * such a user could see the event before the erasure.
- * @param joins positions on the stream at which the user joined the room
+ * Returns whether a user joined the room after an event was sent, but before its sender requested erasure: such a user
+ * could see the event before the erasure.
+ * @param joins the positions on the stream of the user's joins of the room
  */
 export const joinedBeforeErasure = (
   { stream = 0 }: StoredEvent,

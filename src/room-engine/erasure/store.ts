@@ -2,7 +2,7 @@ import type { Reader, Writer } from '../../kernel/database/index.ts';
 
 /** The table of users who requested erasure. */
 export interface ErasureTables {
-  /** `position`: position on the streams at which the user requested it. */
+  /** `position`: position of the request on the streams. */
   erased_users: { user_id: string; position: number };
 }
 

@@ -7,7 +7,7 @@ export interface UserRoom {
   readonly membership: Membership;
   /** nid of the membership event. */
   readonly eventNid: number;
-  /** Position on the stream at which the membership changed; a changed profile does not count. */
+  /** Position on the stream of the last change of the membership; a changed profile does not count. */
   readonly stream: number;
   readonly forgotten: boolean;
 }

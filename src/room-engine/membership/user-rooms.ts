@@ -115,7 +115,7 @@ export class UserRooms {
     return roomsByUser;
   }
 
-  /** Like `joinedNids`, with the ids of the rooms; from the cache for active users. At most 30,000 users. */
+  /** Like `joinedNids`, but returns room ids. Reads the rooms of active users from the cache. At most 30,000 users. */
   async joinedIds(userIds: readonly string[]): Promise<Map<string, string[]>> {
     const roomsByUser = new Map<string, string[]>();
     const uncached: string[] = [];
@@ -153,7 +153,7 @@ export class UserRooms {
     return new Set(rows.map((row) => row.room_nid));
   }
 
-  /** Registers work for the transactions in which users forget rooms. */
+  /** Registers work for each transaction that stores that a user has forgotten a room. */
   onForget(work: (writer: AnyWriter, room: UserRoom) => Promise<void>): void {
     this.#onForget = work;
   }

@@ -35,7 +35,7 @@ export async function createStateGroupTables({ db, clustered }: SchemaBuilder): 
     .execute();
 }
 
-/** Adds an index of state groups by room, with which a purge finds the state groups of its room. */
+/** Adds an index of state groups by room. A purge uses it to find the state groups of its room. */
 export async function addIndexByRoom({ db }: SchemaBuilder): Promise<void> {
   await db.schema
     .createIndex('state_groups_by_room')

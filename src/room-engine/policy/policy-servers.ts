@@ -39,7 +39,7 @@ export interface PolicyServerClient {
 /** Request timeouts in milliseconds, for events of local users and for received events. */
 const signTimeout = { localEvent: 30_000, receivedEvent: 10_000 } as const;
 
-/** Milliseconds for which received events are not sent to a policy server that did not respond. */
+/** A policy server that did not respond receives no received events for this many milliseconds. */
 const backoffMs = 10_000;
 
 /** Maximum number of policy servers whose backoff is remembered. */
@@ -60,7 +60,7 @@ interface NamedPolicyServer {
 }
 
 /**
- * Policy servers, which check the events of their rooms before other servers accept them.
+ * Policy servers. They check the events of their rooms before other servers accept them.
  * Source: server-server API, "Policy Servers".
  */
 export class PolicyServers {

@@ -19,15 +19,15 @@ export interface MessageRetentionDeps {
   readonly options?: RetentionOptions | undefined;
 }
 
-/** The type of the state event with which a room sets its retention policy. Source: MSC1763. */
+/** The type of the state event that holds the retention policy of a room. Source: MSC1763. */
 export const retentionType = 'm.room.retention';
 
 /** The value of `expiredBefore` where messages never expire. */
 const never = Number.NEGATIVE_INFINITY;
 
 /**
- * Decides which messages have expired by the retention policies of their rooms: readers do not receive them, even
- * before they are deleted. State events never expire.
+ * Decides which messages have expired by the retention policies of their rooms. Readers do not receive expired
+ * messages, even while these are still stored. State events never expire.
  */
 export class MessageRetention {
   readonly #deps: MessageRetentionDeps;

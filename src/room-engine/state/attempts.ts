@@ -2,15 +2,15 @@
 export type Attempt = number;
 
 /**
- * Tracks attempts to write events, which overlap in time, so that data can be removed once all attempts that may use it
- * have ended. Time is divided into periods; each attempt belongs to the period in which it began.
+ * Tracks attempts to write events. Attempts overlap in time; data can be removed once all attempts that may use it have
+ * ended. Time is divided into periods; each attempt belongs to the period in which it began.
  */
 export class Attempts {
   #period = 0;
   /** Number of attempts that have not ended, by period, the oldest first. */
   readonly #active = new Map<number, number>();
 
-  /** The current period, in which new attempts begin. */
+  /** The current period: new attempts begin in it. */
   get period(): number {
     return this.#period;
   }

@@ -237,8 +237,8 @@ export class StateGroups {
     missing: ReadonlyMap<number, Set<number>>,
   ): Promise<void> {
     /**
-     * Look-ups on disk, by the group on disk at which the search begins: the state key nids to find, and the group in
-     * memory or on disk to which their entries belong.
+     * Look-ups on disk, by the group on disk where the search begins. Each has the state key nids to find, and the
+     * group in memory or on disk that receives the found entries.
      */
     const lookups = new Map<number, { group: number; keys: Set<number> }[]>();
     const addEntry = (group: number, key: number, event: number) => {

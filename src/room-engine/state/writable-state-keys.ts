@@ -37,7 +37,7 @@ export class WritableStateKeys extends StateKeys {
   /** Keys whose rows are not on disk yet: an event that uses such a key is written together with the row of the key. */
   readonly #unsaved = new Map<string, UnsavedKey>();
   readonly #attempts = new Attempts();
-  /** Number of unsaved keys at which unused keys are forgotten next while attempts run. */
+  /** While attempts run, unused keys are forgotten when this number of keys is unsaved. */
   #forgetAt = minKeysToForget;
 
   constructor(reader: Reader<RoomTables>, { keys, caches, slices, size }: WritableStateKeysDeps) {

@@ -30,7 +30,8 @@ export interface AppendOptions {
 /** Sends of events that cannot be appended synchronously to the forward extremities. */
 export interface SlowSends {
   /**
-   * Sends into a room that has more forward extremities, with different states, than an event may have previous events.
+   * Sends into a room that has more forward extremities than an event may have previous events, and different states
+   * after them.
    */
   readonly sendOverManyExtremities: Send;
   /** Sends after the room's policy server has signed the event. */
@@ -67,8 +68,8 @@ interface Staged {
 }
 
 /**
- * Maximum milliseconds by which the time of a create event may be later than the clock. A larger difference means that
- * the clock was set back.
+ * Maximum milliseconds that the time of a create event may be ahead of the clock. A larger difference means that the
+ * clock was set back.
  */
 const maxCreationLead = 1_000;
 
@@ -111,7 +112,7 @@ export class EventAppender {
 
   /**
    * Creates a room with its first events; if one of them is not allowed, nothing is created.
-   * @param roomId absent in room versions in which the room id is the hash of the create event
+   * @param roomId absent for a room whose id is the hash of its create event
    * @param drafts `m.room.create` and the events after it
    * @param options apply to `m.room.create`
    * @returns the room id
@@ -253,7 +254,7 @@ export class EventAppender {
     const memberBefore = draft.stateKey === undefined ? undefined : head.membership(draft.stateKey);
     const { redacts, withheld } = redactionBy(draft, unsigned.event, head, context);
     const newGroup = this.#newGroup(draft);
-    // After this line, an error could leave a part of an event in the head, which must then be loaded again.
+    // After this line, an error could leave a part of an event in the head. Then the head must be loaded again.
     const reservation = reserve();
     const stateBefore = head.chain.id;
     const group =

@@ -64,7 +64,7 @@ export function composeEvent(
 
 /**
  * Composes the create event of a room.
- * @param roomId absent in room versions in which the room id is the hash of the event
+ * @param roomId absent for a room whose id is the hash of the event
  * @throws MatrixError M_TOO_LARGE, M_BAD_JSON
  */
 export function composeCreation(
@@ -106,8 +106,8 @@ export function composeWithLinks(
 }
 
 /**
- * Returns the event id that this server chooses and the hashes of the referenced events, which only room
- * versions 1 and 2 have.
+ * Returns the event id that this server chooses, and the hashes of the referenced events. Only room versions 1 and 2
+ * have them.
  */
 function serverChosenId(
   { randomness, signer }: ComposerDeps,

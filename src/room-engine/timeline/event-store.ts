@@ -50,7 +50,7 @@ const charactersPerCheck = 65_536;
 /** Maximum number of ids in a query that returns only ids. */
 const maxIds = 2_000;
 
-/** An event and its position on the stream; for a backfilled event, the position at which it was added. */
+/** An event and its position on the stream. For a backfilled event: the position of the stream when it was added. */
 export interface PositionedEvent {
   readonly position: number;
   readonly stored: StoredEvent;
@@ -150,7 +150,7 @@ export class EventStore extends EventCache {
     return (await readOutOfBandBetween(this.#reader, after, upTo)).map((row) => this.#restoreOutOfBand(row));
   }
 
-  /** Reads the servers that invited a user to a room out of band, or accepted the user's knock, newest first. */
+  /** Reads the servers that invited a user to a room out of band, or received the user's knock, newest first. */
   outOfBandServers(roomNid: number, userId: string, limit: number): Promise<OutOfBandServer[]> {
     return readOutOfBandServers(this.#reader, roomNid, userId, limit);
   }
@@ -212,8 +212,8 @@ export class EventStore extends EventCache {
   }
 
   /**
-   * Like `timeline`, without caching the events: for readers of many old events, which would displace from the cache
-   * the events that other readers use.
+   * Like `timeline`, without caching the events. For readers of many old events: in the cache, these would displace the
+   * events that other readers use.
    */
   async timelineUncached(roomNid: number, range: TimelineRange): Promise<StoredEvent[]> {
     const rows = await readTimeline(this.#reader, roomNid, range);

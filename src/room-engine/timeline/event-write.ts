@@ -38,9 +38,9 @@ export interface RemoteWrite {
   readonly stateKeys?: Iterable<string>;
   /** Revised copies of placed events, by nid; they must not change any more. */
   readonly revised?: ReadonlyMap<number, StoredEvent>;
-  /** For an out-of-band event: the server that sent the invite or accepted the knock. */
+  /** For an out-of-band event: the server that sent the invite or received the knock. */
   readonly server?: string | undefined;
-  /** Position at which the event was placed; absent when the nid of the event is its position. */
+  /** Position of the placed event; absent when its nid is its position. */
   readonly place?: number | undefined;
   /** Ids of previous events that are not on the timeline: the new backward extremities. */
   readonly missing?: readonly string[];

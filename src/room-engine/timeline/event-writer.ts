@@ -25,7 +25,7 @@ export interface PreparedWrite extends EventWrite {
 /** Reserves the position of an event on the stream of rooms. */
 export type ReservePlace = () => Reservation<RoomFact>;
 
-/** A staged event, which waits for its signature or the disk. */
+/** A staged event. It waits for its signature or the disk. */
 interface Pending {
   readonly write: PreparedWrite;
   /** Keeps the state keys of the write in memory until it has settled. */
@@ -65,10 +65,10 @@ const writesAtOnce = 200;
 const minEventsToSign = 16;
 
 /**
- * Signs events and writes them to disk in batches. The events that are staged in one turn of the event loop
- * are signed together, in parts when they are many; events that were signed while batches were committing
- * form the next batch and share one flush. Events of one room are committed in the order in which they were
- * staged, and never before an earlier batch with events of the room is on disk.
+ * Signs events and writes them to disk in batches. The events that are staged in one turn of the event loop are signed
+ * together, in parts when they are many; events that were signed while batches were committing form the next batch and
+ * share one flush. Events of one room are committed in the order of their staging, and never before an earlier batch
+ * with events of the room is on disk.
  */
 export class EventWriter {
   readonly #streams: StreamWriter;
@@ -127,9 +127,9 @@ export class EventWriter {
   }
 
   /**
-   * Runs `work`, which reserves positions, extends `head` and stages events, all synchronously. When it throws, none
-   * of these events is written, the positions are released, and a head that may contain a part of an
-   * event is marked as broken.
+   * Runs `work`. It reserves positions, extends `head` and stages events, all synchronously. When it throws, none of
+   * these events is written, the positions are released, and a head that may contain a part of an event is marked as
+   * broken.
    */
   extend<T>(head: WritableHead, work: (reserve: ReservePlace) => T): T {
     const stagedBefore = this.#staged.length;

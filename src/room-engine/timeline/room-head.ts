@@ -29,8 +29,8 @@ export interface RoomHead {
   /** Set after the partial state became complete. */
   readonly formerPartial: FormerPartialState | undefined;
   /**
-   * Nids of the forward extremities that the room had when the last local user left it, and to which no newer event
-   * leads (`rooms.former_extremities`); newest last.
+   * Nids of the former forward extremities (`rooms.former_extremities`), newest last: the room had them when the last
+   * local user left it, and no newer event leads to them.
    */
   readonly formerExtremities: readonly number[];
   readonly extremities: readonly Extremity[];
@@ -43,7 +43,7 @@ export interface RoomHead {
   readonly changedAt: number;
   /** Users with a membership event and their membership. */
   readonly members: ReadonlyMap<string, Membership>;
-  /** Joined users by server; 0 for servers of a partial state whose members are not known. */
+  /** Number of joined users by server; 0 for servers of a partial state whose members are not known. */
   readonly servers: ReadonlyMap<string, number>;
   /** The newest events of the timeline that this process has seen, oldest first. */
   readonly recent: readonly StoredEvent[];

@@ -8,7 +8,7 @@ import type { RoomHead } from './room-head.ts';
 const createKey = stateMapKey('m.room.create', '');
 
 /**
- * The auth events of a draft and the events to which it refers, in memory, so that all checks are synchronous even when
+ * The auth events of a draft and the events that it refers to, in memory, so that all checks are synchronous even when
  * caches drop these events.
  */
 export class SendContext {

@@ -6,7 +6,7 @@ import type { RoomTables } from '../tables.ts';
 
 const hour = 3_600_000;
 
-/** Milliseconds for which transaction ids are stored; clients stop retrying long before. */
+/** Transaction ids are stored for this many milliseconds; clients stop retrying long before. */
 const maxTransactionAge = 24 * hour;
 
 export interface TransactionCleanupDeps {
@@ -16,8 +16,8 @@ export interface TransactionCleanupDeps {
 }
 
 /**
- * Registers the hourly job that deletes transaction ids after a day. Their rows have no time, so each run also stores
- * the position of the streams with the time.
+ * Registers the hourly job that deletes transaction ids after a day. The rows of transaction ids have no time, so each
+ * run also stores the current position of the streams and the time.
  */
 export function registerTransactionCleanup(jobs: Jobs, deps: TransactionCleanupDeps): void {
   jobs.every('rooms/forget-transactions', hour, { run: () => deleteOldTransactions(deps) });

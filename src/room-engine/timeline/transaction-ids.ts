@@ -77,7 +77,7 @@ export class TransactionIds {
     this.#devices.remeasure(transaction.scope);
   }
 
-  /** Returns the transaction id with which the device sent an event; call `prepare` before. */
+  /** Returns the device's transaction id of an event that it sent; call `prepare` before. */
   peek(scope: number, eventNid: number): string | undefined {
     return this.#devices.get(scope)?.byEvent.get(eventNid)?.slice(pathPrefixLength);
   }
@@ -129,7 +129,7 @@ export class TransactionIds {
 /** Number of characters of a path prefix. */
 const pathPrefixLength = 4;
 
-/** Returns a short hash of a request path, which precedes the transaction id in the database. */
+/** Returns a short hash of a request path. It precedes the transaction id in the database. */
 function pathPrefix(path: string): string {
   return hash('sha256', path, 'base64url').slice(0, pathPrefixLength);
 }

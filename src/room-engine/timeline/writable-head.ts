@@ -6,7 +6,7 @@ import { type HeadState, stateEntry } from './head-state.ts';
 import { InMemoryHead, type InMemoryHeadDeps } from './in-memory-head.ts';
 
 /**
- * The head of a room on which its next event is built. It is ahead of the disk: it contains events that are
+ * The head of a room: the next event of the room is built on it. It is ahead of the disk: it contains events that are
  * being committed. When a commit fails the head is `broken` and must be loaded again.
  */
 export class WritableHead extends InMemoryHead {

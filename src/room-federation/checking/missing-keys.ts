@@ -2,12 +2,12 @@ import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
 /**
- * Milliseconds after the first failed look-up of a key during which events with its signatures are fetched again: two
- * hours.
+ * For this many milliseconds (two hours) after the first failed look-up of a key, events with its signatures are
+ * fetched again.
  */
 export const keyWait = 2 * 60 * 60_000;
 
-/** Milliseconds after the last failed look-up for which a missing key is cached. */
+/** A missing key is cached for this many milliseconds after its last failed look-up. */
 const rememberedFor = 24 * 60 * 60_000;
 
 /** Maximum number of missing keys that are cached. */

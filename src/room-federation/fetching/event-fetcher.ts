@@ -11,7 +11,7 @@ const maxParallel = 8;
 /** Number of events that are verified together. */
 const batchSize = 200;
 
-/** Number of failed requests after which a server receives no more requests. */
+/** After this number of failed requests, a server receives no more requests. */
 const maxFailures = 20;
 
 /** Fetches single events with `GET /event/{eventId}`, where only a few events are needed. */

@@ -7,10 +7,10 @@ import type { RemoteEvents, RemoteState } from '../remote-servers.ts';
 import type { AuthEventFetcher } from './auth-event-fetcher.ts';
 import type { EventFetcher } from './event-fetcher.ts';
 
-/** Number of missing events up to which all are fetched one by one. */
+/** Up to this number of missing events, all are fetched one by one. */
 const alwaysSingles = 20;
 
-/** Number of missing events above which none are fetched one by one. */
+/** Above this number of missing events, none are fetched one by one. */
 const maxSingles = 500;
 
 /**

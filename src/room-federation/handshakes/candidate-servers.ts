@@ -28,10 +28,12 @@ const maxInviters = 20;
 /** Maximum number of servers that may receive a leave when none of the inviting servers accepts it. */
 const maxOthers = 12;
 
-/** Maximum number of spaces of the user from which the `via` servers of the room are taken. */
+/** Maximum number of the user's spaces whose `via` servers for the room are considered. */
 const maxSpaces = 10;
 
-/** Maximum number of rooms in the `allow` list of a restricted room whose servers are considered. */
+/**
+ * The `allow` list of a restricted room names other rooms: maximum number of these rooms whose servers are considered.
+ */
 const maxAllowRooms = 10;
 
 /**
@@ -89,12 +91,12 @@ export class CandidateServers {
     ]);
   }
 
-  /** The servers that invited the user or accepted their knock. */
+  /** The servers that invited the user or received their knock. */
   async #invitingServers(userId: string, roomId: string): Promise<string[]> {
     const { engine } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);
     if (!room) return [];
-    // The latest inviting server may be unrelated to the room, which cannot be checked from outside.
+    // The latest inviting server may be unrelated to the room. This cannot be checked from outside.
     const inviters = await engine.events.outOfBandServers(room.roomNid, userId, maxInviters);
     const earlier = inviters.map(({ server }) => server);
     if (room.membership !== 'invite' && room.membership !== 'knock') return earlier;

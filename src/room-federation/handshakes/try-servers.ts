@@ -12,7 +12,7 @@ import { HandshakeFailure } from './handshake.ts';
 /** Maximum number of servers that receive a request. */
 const maxServers = 12;
 
-/** Milliseconds after which no request to a further server is sent. */
+/** After this many milliseconds, no further server receives a request. */
 const maxSearchTime = 120_000;
 
 /**

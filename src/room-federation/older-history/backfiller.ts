@@ -42,7 +42,7 @@ export interface BackfillerDeps {
 export class Backfiller {
   readonly #deps: BackfillerDeps;
   readonly #running = new LoadOnce<string, boolean>();
-  /** Time until which an event is not requested again, in milliseconds since the epoch, by event id. */
+  /** The earliest time of the next request for an event, in milliseconds since the epoch, by event id. */
   readonly #retryAt: Cache<string, number>;
 
   constructor(deps: BackfillerDeps) {
@@ -53,7 +53,7 @@ export class Backfiller {
     });
   }
 
-  /** Whether the room has any remote server to which requests could be sent. Reads memory only. */
+  /** Whether the room has a remote server that could receive requests. Reads memory only. */
   isPossible(head: RoomHead): boolean {
     return this.#deps.servers.hasRemoteServers(head);
   }

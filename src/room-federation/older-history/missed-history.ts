@@ -19,7 +19,7 @@ import type { OlderEventFetcher } from './older-event-fetcher.ts';
 const responseLimits = {
   /** Maximum number of events in one response. */
   events: 100,
-  /** Maximum number of events of one response before which the state is fetched. */
+  /** Maximum number of events of one response that are placed with a fetched state. */
   states: 30,
 } as const;
 
@@ -50,7 +50,7 @@ const maxDelay = 24 * 3_600_000;
 /** The factor by which the delay grows after each attempt. */
 const growth = 3;
 
-/** Number of failed attempts, which take about five days, after which an event is backfilled only when a client reads it. */
+/** After this number of failed attempts (about five days), an event is backfilled only when a client reads it. */
 const maxAttempts = 14;
 
 /** Maximum number of responses about one room per day, of up to a hundred events each. */

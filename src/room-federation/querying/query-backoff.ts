@@ -7,7 +7,7 @@ const firstBackoff = 10_000;
 /** Milliseconds of the longest backoff. */
 const longestBackoff = 10 * 60_000;
 
-/** Milliseconds of processing an event from which on the server's next events wait. */
+/** When processing an event takes this many milliseconds or more, the server's next events wait. */
 const slowProcessing = 2_000;
 
 /** Maximum number of cached pairs of room and server. */
@@ -22,9 +22,9 @@ interface Backoff {
 
 /**
  * Backoff of requests about one room to one server. A server that does not return what this server needs receives no
- * further request for a while, which doubles with each failure. After an event that took long to process, the server's next
- * incomplete event waits for as long as the processing took, so that one server takes at most half of the time of a
- * room's worker.
+ * further request for a while; each failure doubles this time. After an event that took long to process, the server's
+ * next incomplete event waits for as long as the processing took, so that one server takes at most half of the time of
+ * a room's worker.
  */
 export class QueryBackoff {
   readonly #clock: Clock;
@@ -52,8 +52,8 @@ export class QueryBackoff {
   }
 
   /**
-   * Returns the time until which events of the server wait if they cannot be placed without requests, in
-   * milliseconds since the epoch; undefined when they need not wait.
+   * Returns until when the server's events that need requests have to wait, in milliseconds since the epoch; undefined
+   * when they need not wait.
    */
   eventsWaitUntil(roomId: string, server: string): number | undefined {
     const slowUntil = this.#slow.get(keyOf(roomId, server)) ?? 0;

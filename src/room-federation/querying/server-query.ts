@@ -2,7 +2,7 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import type { RoomVersion } from '../../protocol/index.ts';
 import type { QueryBackoff } from './query-backoff.ts';
 
-/** No server to which a request may be sent provides what an event needs. */
+/** None of the servers that may receive requests provides what an event needs. */
 export class FetchFailed extends Error {
   override readonly name = 'FetchFailed';
   readonly outcome: QueryOutcome | undefined;

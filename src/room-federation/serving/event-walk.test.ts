@@ -3,7 +3,10 @@ import { it } from 'node:test';
 import type { RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import { EventWalk } from './event-walk.ts';
 
-/** A history in which each event has 20 previous events of its own, and the ids of the events that were read. */
+/**
+ * Opens a history that is a tree: each event has 20 previous events of its own.
+ * @returns the ids of the read events, too
+ */
 function openTree() {
   const read = new Set<string>();
   const stored = (eventId: string) =>
@@ -30,7 +33,7 @@ function openTree() {
   return { walk: new EventWalk({ events } as unknown as RoomReader, 1), read };
 }
 
-it('a walk for /backfill reads at most five times as many events as it may return, and the previous events of one more', async () => {
+it('a walk for /backfill reads at most five times as many events as it may return, plus the previous events of one event', async () => {
   const { walk, read } = openTree();
   const served = await walk.newestFirst(['$'], 100);
   assert.ok(served.length >= 20 && served.length <= 100, `${served.length} events`);

@@ -7,7 +7,7 @@ import { ServerView } from './server-view.ts';
 /** Maximum number of events in a response. */
 const maxEvents = 100;
 
-/** Maximum number of event ids of a request from which the history is walked. */
+/** Maximum number of event ids of a request where a walk through the history begins. */
 const maxStarts = 100;
 
 /** The gap in a remote server's history, as in `POST /get_missing_events/{roomId}`. */
@@ -92,7 +92,10 @@ export class ServedHistory {
     return this.#jsonOf(head, serverName, events);
   }
 
-  /** Returns the event closest to a timestamp that the server may see. @throws MatrixError M_NOT_FOUND */
+  /**
+   * Returns the event that is closest to a timestamp, among the events that the server may see.
+   * @throws MatrixError M_NOT_FOUND
+   */
   async nearest(
     head: RoomHead,
     serverName: string,

@@ -9,7 +9,7 @@ const groupCount = 100;
 const userOf = (index: number) => `@user${index}:far.example`;
 
 /**
- * Opens the view of a server with many users in a room in which members see what was sent while they were joined.
+ * Opens the view of a server with many users in a room. Members of the room see what was sent while they were joined.
  * @param isJoinedIn whether a user was joined in the state of a group, by the indexes of user and group
  */
 function openView(isJoinedIn: (user: number, group: number) => boolean) {
@@ -66,19 +66,19 @@ function openView(isJoinedIn: (user: number, group: number) => boolean) {
 }
 
 describe('what a server with many users may see of the history of a room (ServerView)', () => {
-  it('is decided by a few users and without whole states, where one of them was joined', async () => {
+  it('is decided without reading whole states, when one of a few looked-up users was joined', async () => {
     const { hiddenGroups, count } = openView((user) => user === 20);
     assert.deepEqual(await hiddenGroups(), []);
     assert.equal(count.loadedStates, 0);
   });
 
-  it('is decided by one whole state, where other users were joined in all states', async () => {
+  it('is decided by reading one whole state, when another user was joined in all states', async () => {
     const { hiddenGroups, count } = openView((user) => user === 350);
     assert.deepEqual(await hiddenGroups(), []);
     assert.equal(count.loadedStates, 1);
   });
 
-  it('does not include events from before any user of the server had joined, at the cost of ten whole states', async () => {
+  it('does not include events from before any user of the server had joined, and is decided by at most ten whole states', async () => {
     const { hiddenGroups, count } = openView((user, group) => user === 20 && group >= 50);
     assert.deepEqual(
       await hiddenGroups(),

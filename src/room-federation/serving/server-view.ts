@@ -15,12 +15,12 @@ const visibilityKey = stateMapKey('m.room.history_visibility', '');
 /** Maximum number of users of a server that are looked up in the states at all events of a response. */
 const maxUsersLookedUp = 50;
 
-/** Number of membership events of a server with more users that are read together, until one of them is a join. */
+/** For a server with more users: number of membership events that are read together, until one of them is a join. */
 const membersAtOnce = 200;
 
 /**
- * Maximum number of states that are searched for any joined user of a server with more users. In other states in which
- * none of the users is joined that were looked up, no user counts as joined.
+ * For a server with more users: maximum number of states that are searched for any joined user. In each other state, no
+ * user counts as joined unless a looked-up user is.
  */
 const maxStatesSearched = 10;
 
@@ -189,7 +189,7 @@ export class ServerView {
     return { found, joined: joined.slice(0, maxUsersLookedUp) };
   }
 
-  /** The nids of the state keys of the server's member events; those of joined users come first. */
+  /** The nids of the state keys of the server's member events; the state keys of joined users come first. */
   async #memberKeys(): Promise<Set<number>> {
     const ofServer = [...this.#head.members].filter(([user]) => serverOfUser(user) === this.#serverName);
     const isJoined = ([, membership]: (typeof ofServer)[number]) => membership === 'join';
@@ -201,8 +201,8 @@ export class ServerView {
 
   /**
    * The nids of the state keys of the server's member events in the states before some events. They include users
-   * without an entry in the current state, whose joins state resolution removed. Reads small rooms only, to bound
-   * the cost.
+   * without an entry in the current state, because state resolution removed their joins. Reads small rooms only, to
+   * bound the cost.
    */
   async #memberKeysIn(events: readonly StoredEvent[]): Promise<Set<number>> {
     const keys = new Set<number>();

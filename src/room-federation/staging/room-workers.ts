@@ -13,7 +13,7 @@ const maxDelay = 60 * 60_000;
 /** The factor by which the delay grows after each attempt. */
 const growth = 4;
 
-/** Number of failed attempts, with about five hours of delays between them, after which an event is dropped. */
+/** After this number of failed attempts, with about five hours of delays between them, an event is dropped. */
 const maxAttempts = 10;
 
 /** Maximum number of events of a room that are placed at the same time, so that they share writes to the database. */
@@ -34,8 +34,8 @@ export interface RoomWorkersDeps {
 }
 
 /**
- * Runs one worker for each room with staged events, which processes them in order of arrival. While it waits for remote
- * servers because of one event, it places later events that need no requests.
+ * Runs one worker for each room with staged events. The worker processes the events in order of arrival. While it waits
+ * for remote servers because of one event, it places later events that need no requests.
  */
 export class RoomWorkers {
   readonly #deps: RoomWorkersDeps;
@@ -79,7 +79,9 @@ export class RoomWorkers {
     const underWay = new Map<string, Promise<void>>();
     /** Events that failed when they were placed together with other events, and so are placed alone. */
     const failedTogether = new Set<string>();
-    /** Events that are incomplete while another event waits for remote servers. */
+    /**
+     * Events that are skipped while another event waits for remote servers, because they cannot be placed with others.
+     */
     const skipped = new Set<string>();
     /** The processing of the event that waits for remote servers. */
     let fetching: Promise<void> | undefined;
@@ -119,7 +121,10 @@ export class RoomWorkers {
     }
   }
 
-  /** Begins to place a complete event while other events are being placed. @returns whether it has begun */
+  /**
+   * Begins to place an event while other events are being placed, if it needs no requests.
+   * @returns whether it has begun
+   */
   async #placeWithOthers(
     staged: StagedEvent,
     underWay: Map<string, Promise<void>>,

@@ -9,7 +9,7 @@ import { RoomDeletion, type RoomDeletionDeps } from './room-deletion.ts';
 
 /** A deletion; each call of `attempt` runs one attempt of its job. */
 interface Deletion {
-  /** Runs an attempt, which fails like a crash when it stores progress for which `isCrash` returns true. */
+  /** Runs an attempt. It fails like a crash when it stores progress and `isCrash` returns true for this progress. */
   attempt(isCrash?: (progress: JsonObject) => boolean): Promise<void>;
   /** The progress that the last attempt stored, or the result of an attempt that succeeded. */
   readonly progress: JsonObject;

@@ -59,16 +59,16 @@ export interface RoomDeletionDeps {
   readonly rooms: Rooms;
   readonly purge: RoomPurge;
   readonly blocked: BlockedRooms;
-  /** Resolves when all events so far are in the queues of the servers to which they are sent. */
+  /** Resolves when all events so far are in the queues of their destination servers. */
   readonly eventsQueued: () => Promise<void>;
 }
 
 const job = 'rooms/deletion';
 
-/** Milliseconds for which the status of a finished deletion can be read. */
+/** The status of a finished deletion can be read for this many milliseconds. */
 const statusLifetime = 7 * 24 * 3_600_000;
 
-/** Number of attempts after which a deletion has failed. */
+/** A deletion has failed after this number of attempts. */
 const maxAttempts = 5;
 
 /** Minimum number of users who are removed between two writes of the progress. */
@@ -102,7 +102,10 @@ type Progress = {
   readonly newRoomId: string | null;
   /** Whether the message was sent and the aliases were moved to the new room. */
   readonly isMoved: boolean;
-  /** Numbers of events to delete and of deleted ones; null before the users have been listed, and without a purge. */
+  /**
+   * Number of events to delete, and number of deleted events; null before the users have been listed, and without a
+   * purge.
+   */
   readonly events: { readonly total: number; readonly deleted: number } | null;
 };
 

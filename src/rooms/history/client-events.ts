@@ -35,7 +35,7 @@ export type OpenRelations = (engine: RoomReader, clientEvents: ClientEvents) => 
 /** Returns what modules add to the `unsigned` of events, in the order of the events. */
 export type EventAdditions = (events: readonly RoomEvent[]) => Promise<readonly (JsonObject | undefined)[]>;
 
-/** The scopes in which a device has sent events and delayed events. */
+/** The transaction scopes of a device: of its events, and of its delayed events. */
 interface TransactionScopes {
   readonly scope: number;
   readonly delayScope: number;

@@ -3,7 +3,7 @@ import type { TimestampQuery } from '../../room-federation/index.ts';
 
 /** Fetches from other servers the history that this server has not stored. */
 export interface RemoteHistory {
-  /** Whether there is a server to which requests could be sent. Reads memory only. */
+  /** Whether there is a server that could receive requests. Reads memory only. */
   canBackfill(head: RoomHead): boolean;
   /** Backfills these missing events and events before them. @returns whether events were added */
   backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean>;

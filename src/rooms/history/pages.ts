@@ -11,7 +11,7 @@ export interface PageRequest {
   readonly direction: Direction;
   readonly limit: number;
   readonly filter: RoomEventFilter;
-  /** The place at which to stop. */
+  /** The place to stop at. */
   readonly to?: SplitPlace | StreamPlace | undefined;
   /** Backfills gaps of a page that is read backward; absent: gaps stay. */
   readonly remoteHistory?: RemoteHistory | undefined;
@@ -23,7 +23,7 @@ export interface Page {
   readonly next: SplitPlace | undefined;
 }
 
-/** The room engine and the relations from which pages are read. */
+/** The room engine and the relations that pages are read from. */
 export interface HistorySource {
   readonly engine: RoomReader;
   readonly relations: EventRelations;
@@ -73,7 +73,7 @@ export async function readPage(
   return { events, next: place };
 }
 
-/** Returns the place from which reading continues after an event. */
+/** Returns the place directly after an event: reading continues there. */
 export function placeAfter({ event, stream = 0 }: StoredEvent, direction: Direction): SplitPlace {
   return direction === 'forward' ? { depth: event.depth, stream } : placeBefore(event, stream);
 }

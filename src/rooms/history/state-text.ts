@@ -6,21 +6,19 @@ const ageWidth = 16;
 
 const blankAge = ' '.repeat(ageWidth);
 
-/** Bytes after which the text added so far becomes a chunk. */
+/** When the added text has this many bytes, it becomes a chunk. */
 const chunkBytes = 65_536;
 
-/** UTF-8 bytes of JSON in which the ages of events are blank. */
+/** UTF-8 bytes of JSON with blanks for the ages of events. */
 interface Chunk {
   readonly bytes: Uint8Array;
-  /** Offsets in `bytes` at which the blanks for ages begin. */
+  /** Offsets of these blanks in `bytes`. */
   readonly ageOffsets: Uint32Array;
   /** The `origin_server_ts` of the events, in the order of `ageOffsets`. */
   readonly sentAt: Float64Array;
 }
 
-/**
- * Events as JSON bytes, encoded once; each response contains a copy in which only the `age` of each event is filled in.
- */
+/** Events as JSON bytes, encoded once. Each response contains a copy with the `age` of each event filled in. */
 export class StateText {
   readonly #chunks: readonly Chunk[];
   /** Number of bytes in memory. */

@@ -49,8 +49,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     after(() => server.stop());
 
     /**
-     * Creates a room in which ben's membership changes, and anna sends a message at the beginning and after each
-     * change.
+     * Creates a room. Anna sends a message at the beginning, and after each change of ben's membership.
      * @returns the path and the id of the room, and the ids of the messages
      */
     async function createRoomWithHistory(visibility: string, changes: readonly MembershipChange[]) {

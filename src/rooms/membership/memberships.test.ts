@@ -23,7 +23,7 @@ const joinOutcomes = {
   private: 'nnynnn',
 };
 
-/** Outcomes of a join by a member of the room that the join rule allows. */
+/** Outcomes of a join by a member of the room in the `allow` list of the join rule. */
 const joinOutcomesFromAllowedRoom = { restricted: 'yyyyny', knock_restricted: 'yyyyny', invite: 'nyynnn' };
 
 /** A repeated knock succeeds without effect. */
@@ -41,7 +41,7 @@ const leaveOutcomes = '?yyyny';
 /** Outcomes of a moderator's actions for a user in each of `states`. */
 const moderatorOutcomes = { invite: 'yynyny', kick: 'nyynny', ban: 'yyyyyy', unban: 'nnnnyn' };
 
-/** Creates a room of alice in which bob has the membership `state`. @returns its id */
+/** Creates a room of alice where bob has the membership `state`. @returns its id */
 async function roomWith(
   fixture: RoomsUnderTest,
   state: State,

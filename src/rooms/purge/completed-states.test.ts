@@ -9,7 +9,7 @@ import { silentLogger } from '../../kernel/observability/index.ts';
 import { type RoomTables, StateGroupCleanup } from '../../room-engine/index.ts';
 import { cleanCompletedStates } from './completed-states.ts';
 
-/** Milliseconds after which unused groups are removed. */
+/** Unused groups are removed after this many milliseconds. */
 const removalDelay = 10 * 60_000;
 
 forSelectedDatabases(import.meta.url, (open) => {

@@ -12,7 +12,7 @@ export interface CompletedStatesDeps {
 /** Interval of the job, in milliseconds. */
 const interval = 3_600_000;
 
-/** The position on the stream of rooms up to which rooms with a completed partial state have been cleaned up. */
+/** Rooms whose partial state was completed up to this position on the stream of rooms have been cleaned up. */
 type Progress = { readonly position: number };
 
 /**

@@ -35,7 +35,7 @@ export type DeletionProgress = {
    * Only events that were sent before this time, in milliseconds since the epoch, are deleted. Absent: no time limit.
    */
   readonly sentBefore?: number;
-  /** The place after which the deletion begins. Absent: the beginning of the room. */
+  /** The deletion begins after this place. Absent: at the beginning of the room. */
   readonly start?: { readonly [Name in keyof HistoryPlace]: HistoryPlace[Name] };
   readonly deleteLocalEvents: boolean;
   /**
@@ -165,8 +165,8 @@ export class HistoryDeletion {
   }
 
   /**
-   * Returns the messages that may be deleted. Forward extremities are kept, and so are redactions of events that are
-   * kept, unless the messages have expired.
+   * Returns the messages that may be deleted. Forward extremities are kept. A redaction is kept with its target, unless
+   * the redaction has expired.
    */
   async #deletable(
     { extremities, formerExtremities }: RoomHead,
@@ -182,10 +182,10 @@ export class HistoryDeletion {
         (sentBefore === undefined || event.originServerTs < sentBefore) &&
         (deleteLocalEvents || serverOfUser(event.sender) !== serverName),
     );
-    // Expired messages are deleted without exception.
+    // An expired redaction is deleted even if its target is kept.
     if (sentBefore !== undefined) return messages;
     const deletedIds = new Set(messages.map(({ event }) => event.eventId));
-    // A redaction of an event that is kept is served with it.
+    // An event that is kept is served with its redaction.
     const targets = messages.flatMap(({ event }) => event.redacts ?? []).filter((id) => !deletedIds.has(id));
     const keptTargets = await engine.events.getManyById(targets);
     return messages.filter(({ event }) => event.redacts === undefined || !keptTargets.has(event.redacts));

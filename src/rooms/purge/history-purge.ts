@@ -47,10 +47,10 @@ export interface HistoryPurgeDeps {
 
 const job = 'rooms/purge-history';
 
-/** Milliseconds for which the status of a finished purge is kept. */
+/** The status of a finished purge is kept for this many milliseconds. */
 const statusLifetime = 7 * 24 * 3_600_000;
 
-/** Number of attempts after which a purge has failed. */
+/** A purge has failed after this number of attempts. */
 const maxAttempts = 5;
 
 /** Deletes old messages of rooms on behalf of administrators. A purge is a job, so that it continues after a restart. */
@@ -145,7 +145,7 @@ function statusOf(found: Job): HistoryPurgeStatus {
   };
 }
 
-/** Returns how many depths the deletion of the timeline, which takes longest, has processed. */
+/** Returns how many depths the deletion of the timeline has processed: this step takes longest. */
 function depthsDone({ depth, step, after }: DeletionProgress): JobProgress {
   return { done: step === 'timeline' ? Math.min(after?.depth ?? 0, depth) : depth, total: depth };
 }

@@ -46,10 +46,10 @@ export interface UserRedactionDeps {
 
 const job = 'rooms/redact-user';
 
-/** Milliseconds for which the status of a finished job can be read. */
+/** The status of a finished job can be read for this many milliseconds. */
 const statusLifetime = 7 * 24 * 3_600_000;
 
-/** Number of attempts after which a redaction of a user has failed. */
+/** A redaction of a user has failed after this number of attempts. */
 const maxAttempts = 5;
 
 /** Maximum number of events that one query reads, and that are redacted between two writes of the progress. */
@@ -62,8 +62,8 @@ const eventsAtOnce = 100;
 const messageTypes: ReadonlySet<string> = new Set(['m.room.message', 'm.room.encrypted']);
 
 /**
- * The payload of the job: the order and its progress. The mapped type makes the interface assignable to `JsonObject`,
- * which TypeScript does not allow for interfaces.
+ * The payload of the job: the order and its progress. TypeScript accepts the mapped type of an interface as a
+ * `JsonObject`, but not the interface.
  */
 type Progress = {
   readonly [Name in keyof UserRedactionOrder]: UserRedactionOrder[Name];
@@ -72,7 +72,10 @@ type Progress = {
   readonly before: number | null;
   /** Number of considered events in the first room of `roomIds`. */
   readonly considered: number;
-  /** Numbers of events in all rooms, with those that were redacted before and failures; null before they are counted. */
+  /**
+   * Numbers of events in all rooms, including events that were redacted before and failures; null before they are
+   * counted.
+   */
   readonly counts: { readonly considered: number; readonly total: number } | null;
   readonly failed: Readonly<Record<string, string>>;
 };

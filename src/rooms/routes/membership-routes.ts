@@ -103,7 +103,7 @@ function joinRoutes(
   ];
 }
 
-/** Returns the room id and the servers to join through, those of the request first. */
+/** Returns the room id and the servers to join through. The servers that the request names come first. */
 async function locate(aliases: RoomAliases, idOrAlias: string, query: ViaQuery) {
   const viaOfClient = viaOf(query);
   if (isRoomId(idOrAlias)) return { roomId: idOrAlias, via: viaOfClient };

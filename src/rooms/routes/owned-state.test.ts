@@ -10,7 +10,7 @@ for (const database of selectedDatabases(import.meta.url)) {
   describe(`state that users own (MSC3757), on ${database}`, () => {
     const users = new ServerOfThreeUsers(database);
 
-    /** Creates a room in which Anna has power level 100, Ben 50 and Cleo 0, and level 0 suffices to send the state. */
+    /** Creates a room. Anna has power level 100, Ben 50 and Cleo 0. Level 0 suffices to send the state. */
     const createRoom = async (room_version: string) => {
       const { anna, ben, cleo } = users;
       const power_level_content_override = {

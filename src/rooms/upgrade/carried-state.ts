@@ -56,7 +56,7 @@ export function carriedCreation(
   };
 }
 
-/** Types of which only the part that concerns the new room is copied. */
+/** Types that are copied only in part: the part that concerns the new room. */
 const partlyCarriedTypes = new Set(['m.room.create', 'm.room.power_levels', 'm.room.canonical_alias']);
 
 /** Whether an upgrade needs an entry of the old room's state: most members are not copied. @param key as `stateMapKey` */
@@ -72,7 +72,7 @@ export function mayBeCarried(key: string, { membership }: Pick<StateEntry, 'memb
  * recommends, then space children and bans.
  * @param state the state of the old room, by `stateMapKey`
  * @param sender the user who upgrades the room
- * @param levels the power levels by which bans are allowed
+ * @param levels the power levels: bans of users with a lower level than `sender` are copied
  */
 export function carriedState(
   state: ReadonlyMap<string, StoredEvent>,
@@ -109,8 +109,7 @@ const banContent = ({ reason }: JsonObject): JsonObject => ({
 });
 
 /**
- * Returns the join rules; a rule that the new version does not support becomes `invite`, which has the same effect
- * there.
+ * Returns the join rules. A rule that the new version does not support becomes `invite`, with the same effect there.
  */
 function joinRules(content: JsonObject, version: RoomVersion): JsonObject {
   const rule = content['join_rule'];

@@ -8,7 +8,7 @@ import type { OncePerUser } from './once-per-user.ts';
 export interface PolicyConsent {
   /** Whether a user has agreed, or need not agree. */
   hasAgreed(userId: string): Promise<boolean>;
-  /** Returns the link to the form by which a user agrees. */
+  /** Returns the link to the form where a user agrees. */
   link(userId: string): string;
 }
 

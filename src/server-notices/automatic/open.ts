@@ -10,7 +10,7 @@ import { type ConsentNoticeOptions, ConsentNotices, type PolicyConsent } from '.
 import { OncePerUser } from './once-per-user.ts';
 import { type ReachableLimit, UsageLimitNotices } from './usage-limit-notices.ts';
 
-/** The services and options on which the notices that the server sends by itself depend. */
+/** The services and options that decide about the notices that the server sends by itself. */
 export interface NoticeSources {
   readonly lastSeen: Pick<LastSeen, 'subscribe'>;
   readonly consent: PolicyConsent;

@@ -9,7 +9,9 @@ import type { OncePerUser } from './once-per-user.ts';
 export interface ReachableLimit {
   /** Whether further users are refused. */
   readonly isReached: boolean;
-  /** Returns whether the limit applies to the user: to counted users, except those of application services. */
+  /**
+   * Returns whether the limit applies to the user. It applies to counted users, except users of application services.
+   */
   appliesTo(userId: string): boolean;
   /** Returns the error for users who are refused. */
   error(): MatrixError;
@@ -38,8 +40,9 @@ interface PinnedEvents {
 const msgtype = 'm.server_notice';
 
 /**
- * Milliseconds for which the limit must not be reached before the notices are unpinned. Inactive users are removed from
- * the count once an hour, and their places are often taken soon: without a delay, all users would be notified each time.
+ * Notices are unpinned when the limit has not been reached for this many milliseconds. Inactive users are removed from
+ * the count once an hour, and their places are often taken soon: without a delay, all users would be notified each
+ * time.
  */
 const unpinDelay = 3_600_000;
 

@@ -19,7 +19,7 @@ export interface BrowserLoginsDeps {
   /** Limits begun logins by the address of the client. */
   readonly limiter: Limiter;
   readonly log: Logger;
-  /** The pages on which a new user chooses a name and accepts terms. */
+  /** The pages where a new user chooses a name and accepts terms. */
   readonly newUserPages: NewUserPages;
   /** Whether each login of an existing account updates its profile. */
   readonly updatesProfiles: boolean;
@@ -54,7 +54,7 @@ export interface BeginLogin {
   readonly kind: string;
   /** For the continuation; its JSON text may have at most `maxData` characters. */
   readonly data: JsonObject;
-  /** Query parameters of the request that begins the login, which the provider may pass on. */
+  /** Query parameters of the request that begins the login. The provider may pass them on. */
   readonly parameters?: URLSearchParams;
   /** Whether the provider must authenticate the user again; by default a session at the provider suffices. */
   readonly isForced?: boolean;

@@ -13,7 +13,7 @@ export interface LoginContinuation {
   /** Whether only users who have an account can log in. */
   readonly onlyExisting?: boolean;
   /**
-   * Returns the origins and schemes, besides this server, to which `finish` may redirect the browser. Pages with forms
+   * Returns the origins and schemes, besides this server, that `finish` may redirect the browser to. Pages with forms
    * that lead to such a redirect name these origins in `form-action` of their content security policy.
    */
   formTargets?(data: JsonObject): string;
@@ -30,8 +30,8 @@ export interface FinishedLogin {
   readonly isNewAccount: boolean;
   /** Whether the provider has authenticated the user for this login, and not only at some earlier time. */
   readonly isForced: boolean;
-  /** The provider, and the session at the provider, by which it may request a logout. */
+  /** The provider, and its session. The provider may request a logout of this session. */
   readonly providerSession: ProviderSession;
-  /** Further fields of the response with which the client logs in (`extra_attributes`). */
+  /** Further fields of the response to the client's login (`extra_attributes`). */
   readonly extraFields: JsonObject;
 }

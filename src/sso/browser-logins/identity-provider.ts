@@ -13,16 +13,19 @@ export interface ProviderDescription {
 export interface IdentityProvider extends ProviderDescription {
   /** Whether a login creates an account for a user who has none. */
   readonly allowsRegistration: boolean;
-  /** Whether the provider sends the browser back with a form (POST), which is a request from another site. */
+  /**
+   * Whether the provider sends the browser back with a form (POST). Browsers treat this as a request from another site.
+   */
   readonly respondsByPost?: boolean;
-  /** Milliseconds within which the user must finish the login; by default 15 minutes. */
+  /** The user must finish the login within this many milliseconds; by default 15 minutes. */
   readonly lifetime?: number;
   /**
    * Begins a login.
    * @param state identifies the login; the provider returns it
    * @param parameters query parameters of the request that began the login
    * @param isForced whether the provider must authenticate the user again, although the user is signed in there
-   * @returns the URL to which the browser is redirected, and the secrets that `authenticate` of the provider needs later
+   * @returns the URL to which the browser is redirected, and the secrets that the provider needs later to authenticate
+   * the user
    * @throws LoginFailure
    */
   begin(
@@ -36,12 +39,12 @@ export interface IdentityProvider extends ProviderDescription {
 export interface RemoteUser {
   /** The id of the user at the provider. */
   readonly externalId: string;
-  /** The SAML identity provider that has authenticated the user: the provider `saml` may combine several of them. */
+  /** The SAML identity provider that has authenticated the user. The provider `saml` may stand for several of these. */
   readonly issuer?: {
     readonly entityId: string;
     /** Whether users of several identity providers may log in. Then `externalId` contains the entity id. */
     readonly isOneOfSeveral: boolean;
-    /** The external id in the other form (with or without the entity id), under which the account may be stored. */
+    /** The external id in the other form (with or without the entity id). The account may be stored with this form. */
     readonly otherExternalId: string;
   };
   /** Id of the session at the provider. */
@@ -57,6 +60,6 @@ export interface RemoteUser {
   readonly emails?: readonly string[];
   /** URL of the avatar. */
   readonly picture?: string | undefined;
-  /** Further fields of the response with which the client logs in (`extra_attributes`). */
+  /** Further fields of the response to the client's login (`extra_attributes`). */
   readonly extraFields?: JsonObject;
 }

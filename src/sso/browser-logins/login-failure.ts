@@ -31,7 +31,7 @@ export class LoginFailure extends MatrixError {
   }
 }
 
-/** Returns the failure of a login in which the provider had to authenticate the user again and did not. */
+/** Returns the failure of a login when the provider should have authenticated the user again and did not. */
 export const notAuthenticatedAgain = () =>
   new LoginFailure('login_required', 'The identity provider has not asked you to sign in again');
 

@@ -6,7 +6,7 @@ import { systemRandomness } from '../../kernel/randomness.ts';
 import { LoginSessions } from './login-sessions.ts';
 
 describe('LoginSessions', () => {
-  it('bounds the pending logins of one IPv6 network, without effect on those of another', () => {
+  it('bounds the pending logins of one IPv6 network, without effect on the logins of another network', () => {
     const clock = manualClock();
     const logins = new LoginSessions({ caches: plainCaches(clock), clock, randomness: systemRandomness });
     const login = { provider: 'oidc', kind: 'client', data: {}, secrets: {} };

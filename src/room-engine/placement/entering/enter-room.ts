@@ -30,7 +30,7 @@ export interface EnterRoomParts {
   readonly placing: EventPlacer;
 }
 
-/** The state and the stored events with which the join is authorized and stored. */
+/** The state and the stored events that are needed to authorize and store the join. */
 interface JoinContext {
   /** The state before the join, without the members that a partial state omits. */
   readonly state: ReadonlyMap<string, StoredEvent>;
@@ -152,7 +152,7 @@ export class EnterRoom {
   }
 
   /**
-   * Authorizes the join, and reads the state and the events with which it is stored.
+   * Authorizes the join, and reads the state and the events that are needed to store it.
    * @throws MatrixError M_FORBIDDEN when the join is not allowed, MissingEvents
    */
   async #checkJoin(

@@ -11,7 +11,7 @@ import { authStateInGroup } from '../states/auth-state.ts';
 import type { BeforeStates, GroupState } from '../states/before-state.ts';
 import { readPlacedSince } from '../store.ts';
 
-/** The join from which a revision begins, and the state before it. */
+/** The join where a revision begins, and the state before it. */
 interface RevisionStart {
   readonly join: StoredEvent;
   readonly before: GroupState;
@@ -83,7 +83,7 @@ export class StateRevision {
     return revision;
   }
 
-  /** The position on the stream up to which events are revised. */
+  /** Events up to this position on the stream are revised. */
   get upTo(): number {
     return this.#upTo;
   }

@@ -36,7 +36,7 @@ export class Backfill {
 
   /**
    * Places backfilled events, oldest first:
-   * 1. keeps the events to which the room's backward extremities lead, and events that were found by their time
+   * 1. keeps the events that the room's backward extremities lead to, and events that were found by their time
    * (`detached`), except messages that have expired by the retention policy of the room;
    * 2. authorizes each by its auth events and by the state before it; soft failure does not apply to old events;
    * 3. stores it at a negative position, or as rejected. Resolves when everything is on disk. Calls for one room must
@@ -179,8 +179,7 @@ const factOf = (head: WritableHead, stored: StoredEvent, position: number): Room
 });
 
 /**
- * Returns the events to which the backward extremities or detached events lead by `prev_events`, including the detached
- * events.
+ * Returns the detached events, and the events that backward extremities or detached events lead to by `prev_events`.
  */
 function connected(received: readonly OlderEvent[], gaps: Iterable<string>): OlderEvent[] {
   const byId = new Map(received.map((older) => [older.event.event.eventId, older]));

@@ -25,7 +25,7 @@ const attempt = fc.record({
   level: fc.constantFrom(0, 25, 50, 75, 100),
   /** The previous events, each as the number of newer events in the room. */
   after: fc.array(fc.nat(7), { minLength: 1, maxLength: 3 }),
-  /** Milliseconds by which the clock of the sender is wrong. */
+  /** Error of the sender's clock in milliseconds. */
   lag: fc.integer({ min: -5_000, max: 5_000 }),
 });
 
@@ -102,7 +102,7 @@ async function stateIn({ engine }: RoomsUnderTest, roomId: string): Promise<[str
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('state of a room with random forks', () => {
-    it('equals the state that the specification defines, for any order in which events arrive', async () => {
+    it('equals the state that the specification defines, for any order of arrival of the events', async () => {
       const servers = [await RoomsUnderTest.open(open), await RoomsUnderTest.open(open)];
       let forks = 0;
       let resolved = 0;

@@ -11,8 +11,8 @@ import { type CurrentStateChange, resolveCurrentState } from '../states/current-
 import type { EventExamination } from './examine-event.ts';
 
 /**
- * Maximum number of rejected and soft-failed ancestors of an event whose previous events are read. The event replaces
- * the forward extremities that these ancestors refer to, as it replaces those to which it refers itself.
+ * Maximum number of rejected and soft-failed ancestors that are considered for an event: the event replaces the forward
+ * extremities that it, or one of these ancestors, refers to.
  */
 const maxHiddenEvents = 100;
 
@@ -56,7 +56,7 @@ export interface PlacementPlan {
   readonly currentChange: CurrentStateChange | undefined;
 }
 
-/** The assigned numbers with which an event is stored, and whether its state was resolved. */
+/** The numbers that are assigned to a stored event, and whether its state was resolved. */
 interface StoredNumbers {
   readonly nid: number;
   readonly stateGroup: number;

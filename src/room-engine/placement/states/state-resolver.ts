@@ -63,7 +63,7 @@ export class StateResolver {
     return this.#known.get(keyOf(groups));
   }
 
-  /** Caches the group that these groups resolve to. Nothing is cached for a single group, which resolves to itself. */
+  /** Caches the group that these groups resolve to. A single group resolves to itself, so nothing is cached for it. */
   remember(groups: Iterable<number>, group: number): void {
     const key = keyOf(groups);
     const isSingle = !key.includes(',');
@@ -101,8 +101,8 @@ export class StateResolver {
     );
     if (conflicted.length > 0) {
       const common = async () => {
-        // Unconflicted entries are the same in all groups. Most of them are read from one whole state; the entries in
-        // which only the reference differs from the groups are added.
+        // Unconflicted entries are the same in all groups. Most of them are read from one whole state; the entries
+        // where only the reference differs from the groups are added.
         const referenceNids = reference?.nids();
         const nids = referenceNids ?? (await this.#deps.groups.load(first)).values();
         const source = referenceNids && reference ? reference.group : first;
@@ -199,7 +199,7 @@ export class StateResolver {
 
 /** The conflicted entries of some groups. */
 interface Conflict {
-  /** One of the groups, from which unconflicted entries are read. */
+  /** One of the groups: unconflicted entries are read from its state. */
   readonly first: number;
   /** The conflicted parts of the states: state key nid to event nid. */
   readonly states: readonly ReadonlyMap<number, number>[];
@@ -237,8 +237,8 @@ class LoadedEvents {
   }
 
   /**
-   * Loads the auth events of `events`, the create event, to which no event refers since room version 12, and for the
-   * mainline ordering the chains of power levels events that lead back from `events` and `authState`.
+   * Loads the auth events of `events`, and the create event, because no event refers to it since room version 12. For
+   * the mainline ordering, loads the chains of power levels events that lead back from `events` and `authState`.
    */
   async loadAround(events: readonly StoredEvent[], authState: readonly StoredEvent[]): Promise<void> {
     const creates = events.slice(0, 1).map(({ event }) => createEventIdOf(event.roomId));
@@ -275,5 +275,5 @@ function distinctStates(
   return [...states.values()];
 }
 
-/** Returns the cache key of a set of groups, which does not depend on their order. */
+/** Returns the cache key of a set of groups. It does not depend on the order of the groups. */
 const keyOf = (groups: Iterable<number>) => [...new Set(groups)].sort((a, b) => a - b).join();

@@ -5,8 +5,8 @@ export interface GroupLink {
 }
 
 /**
- * A group that is kept, and into which the changes of the unused groups before it are merged. Afterwards the group
- * links to the predecessor of the first of these unused groups.
+ * A kept group that takes over the changes of the unused groups before it. Afterwards the group links to the
+ * predecessor of the first of these unused groups.
  */
 export interface Rebase {
   readonly id: number;
@@ -26,7 +26,7 @@ export interface CleanupPlan {
   readonly rebases: readonly Rebase[];
 }
 
-/** The state groups of a room, and the groups to which events, the room and new groups refer. */
+/** The state groups of a room, and the groups that events, the room or new groups refer to. */
 export interface CleanupInput {
   /** All groups of one room. */
   readonly groups: readonly GroupLink[];
@@ -42,9 +42,9 @@ export interface CleanupInput {
 const groupsAtOnce = 10_000;
 
 /**
- * Plans which state groups of a room are removed, and which are rebased: an unused group on which only one other group
- * is built is merged into that other group. This never makes the stored states larger, and the next plan removes the
- * unused group. Other requests are processed meanwhile.
+ * Plans which state groups of a room are removed, and which are rebased. If only one group is built on an unused group,
+ * the unused group is merged into it. This never makes the stored states larger, and the next plan removes the unused
+ * group. Other requests are processed meanwhile.
  */
 export async function planCleanup({ groups, used, growing, upTo }: CleanupInput): Promise<CleanupPlan> {
   const links = new Map<number, GroupLink>();

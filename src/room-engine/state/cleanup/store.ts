@@ -205,7 +205,7 @@ export async function deleteUnused(
   return ids.length;
 }
 
-/** Returns those of the groups on which a group with an id above `after` is built. */
+/** Returns the groups among `groups` that a group with an id above `after` is built on. */
 async function builtOn(
   writer: Writer<RoomTables>,
   groups: readonly number[],

@@ -13,7 +13,7 @@ export interface ComplexityOptions {
 /** Number of entries of the current state that make a complexity of 1. */
 const entriesPerUnit = 500;
 
-/** Maximum number of servers from which the complexity is requested. */
+/** Maximum number of servers that receive a request for the complexity. */
 const maxServers = 3;
 
 /** Timeout of each request in milliseconds. */

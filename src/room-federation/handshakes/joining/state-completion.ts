@@ -51,7 +51,7 @@ const attemptsAtPrevEvents = 3;
 
 interface Completion {
   readonly roomId: string;
-  /** The join before which the state is requested; undefined until the first attempt after a restart. */
+  /** The join: the state before it is requested. Undefined until the first attempt after a restart. */
   joinEventId: string | undefined;
   /** Number of due attempts that have failed. */
   failures: number;
@@ -87,8 +87,7 @@ export class StateCompletion {
   }
 
   /**
-   * Resumes the rooms that were partial at the last shutdown, and subscribes to changes after which a retry may
-   * succeed.
+   * Resumes the rooms that were partial at the last shutdown, and subscribes to changes that may make a retry succeed.
    */
   async start(): Promise<void> {
     const { engine, health } = this.#deps;
@@ -106,7 +105,7 @@ export class StateCompletion {
    * Completes a room that was joined. If its completion is waiting for a retry, retries soon, because a server has just
    * answered. After the room was left or deleted, and joined again, begins at once: earlier answers were about another
    * join.
-   * @param joinEventId the join before which the state is requested, where the caller knows it
+   * @param joinEventId the join, where the caller knows it: the state before it is requested
    */
   begin(roomId: string, joinEventId?: string): void {
     if (this.#isClosed) return;

@@ -26,12 +26,12 @@ type InviteCheck = {
   /** The leave or ban that is stored once a server confirms that the invite is over. */
   readonly end: {
     readonly eventId: string;
-    /** The room version by which the event is read. */
+    /** The room version of the event. */
     readonly version: string;
     /** The PDU as canonical JSON. */
     readonly json: string;
   };
-  /** Number of attempts after which the servers still had the invite, or were unreachable. */
+  /** Number of attempts so far: after each, the servers still had the invite, or were unreachable. */
   readonly attempts: number;
 };
 

@@ -53,8 +53,8 @@ const attemptTimeout = 20_000;
 const requestTimeout = 10_000;
 
 /**
- * Milliseconds between the time when a server is reachable again and the retry. The server may have sent an invite,
- * which is processed first.
+ * Milliseconds between the time when a server is reachable again and the retry. The server may have sent an invite; the
+ * invite is processed first.
  */
 const delayOnceReachable = 3_000;
 

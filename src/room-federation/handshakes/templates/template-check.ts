@@ -10,7 +10,7 @@ import { HandshakeFailure } from '../handshake.ts';
 import type { EventTemplate, HandshakeMembership } from '../peers.ts';
 import { type GraphReferences, graphReferences } from './event-from-template.ts';
 
-/** The request to which the remote server returned the event template. */
+/** The request that the remote server answered with the event template. */
 export interface ExpectedTemplate {
   readonly server: string;
   readonly roomId: string;
