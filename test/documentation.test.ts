@@ -22,8 +22,7 @@ function readJson(file: string): { readonly scripts: Readonly<Record<string, str
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
 
 /**
- * Returns the matches of `find` for which `isValid` is false, each with its file, and the number of all
- * matches.
+ * Returns the number of matches of `find`. The problems are the matches that are not valid, each with its file.
  */
 function findProblems(
   files: readonly string[],

@@ -29,7 +29,7 @@ interface Operation<Subject> {
   complete(subject: Subject): unknown;
 }
 
-/** Milliseconds by which the clock advances while a test waits for jobs that are tried again. */
+/** A waiting test advances the clock in steps of this many milliseconds, so that jobs are tried again. */
 const waitStep = 2_000;
 
 /** Every statement fails in a thorough run, otherwise each third one. */
@@ -204,7 +204,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const membersOf = async (roomId: string) =>
       (await admin.call('GET', `/v1/rooms/${enc(roomId)}/members`)).body['members'];
 
-    it('deletes a room after a failure of DELETE /rooms/{roomId}, whose job is tried again if it was stored', () =>
+    it('deletes a room after a failure of DELETE /rooms/{roomId}: a stored job is tried again, otherwise the request is repeated', () =>
       failEachStatement({
         prepare: async (number) => {
           const [owner, member] = [await newUser(), await newUser()];
@@ -247,7 +247,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         }),
       }));
 
-    it('purges the history of a room after a failure of POST /purge_history, whose job is tried again if it was stored', () =>
+    it('purges the history of a room after a failure of POST /purge_history: a stored job is tried again, otherwise the request is repeated', () =>
       failEachStatement({
         prepare: async () => {
           const user = await newUser();

@@ -91,7 +91,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const unusedPort = await freePort();
       const [address] = await start([unusedPort]);
       const portInUse = Number(new URL(server.baseUrl).port);
-      // Connections and timers are left out: those of the server that runs in this process come and go.
+      // Connections and timers are left out, because another server in this process opens and closes them, too.
       const kinds = ['TCPServerWrap', 'MessagePort'];
       const openResources = () =>
         process

@@ -101,7 +101,7 @@ const operationsWithoutRoomData: Readonly<Record<string, readonly string[]>> = {
     'queryUserByID',
     'queryUserByProtocol',
   ],
-  // Tests of which users are listed are in src/e2ee/device-lists.
+  // The tests in src/e2ee/device-lists check which users are listed.
   'device list changes': ['getKeysChanges'],
   'data for administrators': ['getAdminLockUser', 'getAdminSuspendUser', 'getWhoIs'],
 };

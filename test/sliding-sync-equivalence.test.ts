@@ -1,6 +1,6 @@
 /**
  * Property test: after any actions of several users in several rooms, the rooms that a client has accumulated
- * from sliding sync responses equal those of an initial classic sync, for every style of requests and with
+ * from sliding sync responses equal the rooms of an initial classic sync, for every style of requests and with
  * repeated requests.
  */
 import assert from 'node:assert/strict';
@@ -39,7 +39,7 @@ const requestStyles: readonly { readonly nth: (count: number) => object; readonl
   { nth: () => list(9, 20, allState), last: list(9, 20, allState) },
   { nth: () => list(9, 1, allState), last: list(9, 1, allState) },
   { nth: () => list(9, 2, lazyMembers), last: list(9, 2, lazyMembers) },
-  // This style has a window of one room, which grows in the last request.
+  // The window of this style has one room, and grows in the last request.
   { nth: () => list(0, 3, allState), last: list(9, 3, allState) },
   // This style requests more or less each time.
   {

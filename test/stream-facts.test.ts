@@ -31,7 +31,7 @@ const presenceMembers = {
   rooms: mapOf(fc.array(text)),
 };
 
-/** Facts of each stream of a server, except those of rooms, which the tests of `RoomFactCodec` cover. */
+/** Facts of each stream of a server. The tests of `RoomFactCodec` cover the stream of rooms. */
 const facts: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   account_data: record<AccountDataKey>({ userId: text, roomId: optional(text), type: text }),
   accounts: fc.oneof(

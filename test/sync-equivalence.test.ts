@@ -1,6 +1,6 @@
 /**
  * Property test: after any actions of several users in several rooms, the rooms that a client has accumulated
- * from incremental syncs equal those of an initial sync, for every set of sync options.
+ * from incremental syncs equal the rooms of an initial sync, for every set of sync options.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';

@@ -82,7 +82,7 @@ async function createRoomOf(alias: string): Promise<void> {
   await clientOf(`@${name}:test`).createRoom({ room_alias_name: name, preset: Preset.PublicChat });
 }
 
-/** Joins rooms to which users of the bridge are invited, and repeats the messages of other users. */
+/** Joins the rooms that users of the bridge are invited to, and repeats the messages of other users. */
 async function echo({ type, sender, state_key, room_id, content }: BridgedEvent): Promise<void> {
   const isPuppet = (userId: unknown) => String(userId).startsWith('@puppet_');
   if (type === 'm.room.member' && isPuppet(state_key) && content['membership'] === 'invite') {

@@ -14,7 +14,7 @@ import { HearthProcess } from './hearth-process.ts';
 const example = join(import.meta.dirname, '../../contrib/modules/ldap-login.ts');
 const base = 'dc=example,dc=org';
 
-/** The configuration of a directory whose entries only the user `cn=hearth` may read, with which the homeserver binds. */
+/** The configuration of a directory. Only the user `cn=hearth` may read its entries; the homeserver binds as this user. */
 const slapdConfig = (folder: string) => `
 include /etc/ldap/schema/core.schema
 include /etc/ldap/schema/cosine.schema

@@ -17,7 +17,7 @@ const options = new Map(
 const ajv = new Ajv2020({ allowUnionTypes: true });
 const validate = ajv.compile(configurationSchema());
 
-/** A document of plain values in which most options are set. */
+/** A document of plain values that sets most options. */
 function richDocument(): Record<string, unknown> {
   const file = join(import.meta.dirname, 'fixtures/homeservers/large-postgres.yaml');
   return effectiveDocument(loadConfigurationFiles([file], { environment: {} }).values, sections);

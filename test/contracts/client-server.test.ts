@@ -14,7 +14,7 @@ const notServed: Readonly<Record<string, readonly string[]>> = {
   'policy servers': ['getWellknownPolicy'],
 };
 
-/** Groups of operations (files of the specification) of which every operation must be served. */
+/** Groups of operations (files of the specification). The server must serve every operation of these groups. */
 const completeGroups =
   /^(account-data|create_room|directory|event_context|inviting|joining|kicking|knocking|leaving|list_|message_pagination|notifications|old_sync|openid|peeking_events|presence|profile|pusher|pushrules|read_markers|receipts|redaction|relations|report_content|room_|rooms|search|space_hierarchy|sync|tags|third_party_membership|threads_list|typing|users|banning|filter|mutual_rooms|voip)/;
 

@@ -20,15 +20,17 @@ export interface Subjects {
   readonly clientId: string;
 }
 
-/** Values for a route: those of any depth, and those of the fields of the body itself, which its schema need not name. */
+/** Values of the fields of a route. */
 export interface AcceptedValues {
+  /** Values of fields at any depth. */
   readonly everywhere: Values;
+  /** Values of the fields of the body itself, which its schema need not name. */
   readonly own: Values;
 }
 
 /**
- * Returns a function that returns values which a route accepts where it does not accept every value of the type that its
- * schema names. Each call returns other names of new users and devices.
+ * Returns a function that returns the values of a route for fields that do not accept every value of the type in their
+ * schema. Each call returns other names of new users and devices.
  */
 export function acceptedValues(subjects: Subjects): (routeName: string) => AcceptedValues {
   const everywhere = valuesOfAllRoutes(subjects);

@@ -8,7 +8,7 @@ import { registerAdmin } from '../support/users/register-admin.ts';
 import { enc, TestClient } from '../support/users/test-client.ts';
 import type { Subjects } from './accepted-values.ts';
 
-/** The servers to which requests are sent, and what the requests are about. */
+/** The servers that receive requests, and what the requests are about. */
 export interface Fixture {
   readonly server: FederatedServer;
   /** A server whose users an authentication service logs in. */
@@ -65,7 +65,7 @@ export async function openFixture(): Promise<Fixture> {
       if (String(path).startsWith('/_server/mas/')) return delegation.secret;
       if (auth === 'admin') return administrator.token;
       if (auth === 'appservice') return features.bridge.token;
-      // A new version would end the backup to which the other requests belong.
+      // A new version would end the backup that the other requests use.
       return operationId === 'postRoomKeysVersion' ? administrator.token : user.token;
     },
     subjects: {

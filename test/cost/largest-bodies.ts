@@ -3,7 +3,7 @@ import type { RouteContract } from '../../src/kernel/http/routing/route.ts';
 import type { ContractSchema } from '../support/inputs/contract-schema.ts';
 import type { AcceptedValues, Values } from './accepted-values.ts';
 
-/** Returns the JSON of an object of about this size, which stands wherever a contract allows an object with any fields. */
+/** Returns the JSON of an object of about this size. It is used wherever a contract allows an object with any fields. */
 export type Filling = (bytes: number) => string;
 
 /** Returns the JSON of an object of about this size. @param size bytes of each field */
@@ -144,7 +144,7 @@ function jsonFor(schema: ContractSchema, bytes: number, contents: Contents): str
   }
 }
 
-/** Returns the last schema that is not the one of `null`. */
+/** Returns the last schema with another type than `null`, or the first schema if there is none. */
 const lastNotNull = (schemas: readonly ContractSchema[]) =>
   schemas.findLast(({ type }) => type !== 'null') ?? schemas[0]!;
 

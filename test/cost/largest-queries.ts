@@ -1,7 +1,7 @@
 import type { RouteContract } from '../../src/kernel/http/routing/route.ts';
 import type { AcceptedValues } from './accepted-values.ts';
 
-/** The parts of a JSON Schema of query parameters from which values are made. */
+/** The parts of a JSON Schema of query parameters that values are made from. */
 interface Schema {
   readonly type?: string;
   readonly const?: unknown;

@@ -37,12 +37,12 @@ export interface Outcome {
   readonly excess?: string;
 }
 
-/** Returns the method and the first path of a route, by which lists of these tests name it. */
+/** Returns the name of a route in the lists of these tests: its method and its first path. */
 export const nameOf = (route: Route): string => `${route.contract.method} ${pathsOf(route)[0]}`;
 
 /**
- * Sends requests to every route of a server with all features that is in a room with another server, and to the routes
- * that only a server with delegated authentication has; counts their cost.
+ * Sends requests to every route and measures their cost. One server has all features and is in a room with another
+ * server. A second server has the routes of delegated authentication.
  */
 export class RouteDriver {
   readonly #fixture: Fixture;
@@ -74,7 +74,7 @@ export class RouteDriver {
     return this.#fixture.stop();
   }
 
-  /** Sends the request several times, until its cost is within the limits. The first answer is returned. */
+  /** Sends the request several times, until its cost is within the limits. Returns the first answer. */
   async drive(route: Route, what: string, driven: DrivenRequest): Promise<Outcome> {
     const name = `${nameOf(route)} with ${what}`;
     const first = await this.#measure(route, driven);
@@ -101,7 +101,10 @@ export class RouteDriver {
     return { answer, excess };
   }
 
-  /** Sends the request several times, until its cost is within the limits. @returns the lowest cost and the first answer */
+  /**
+   * Sends the request until its cost is within the limits, at most `attempts` times.
+   * @returns the lowest cost and the first answer
+   */
   async #measure(route: Route, driven: DrivenRequest) {
     let cheapest = { total: Infinity, longest: Infinity, process: Infinity };
     let answer = '';
@@ -153,7 +156,7 @@ export class RouteDriver {
     return cheapest;
   }
 
-  /** Returns a function that sends the request, which is signed already where another server sends it. */
+  /** Returns a function that sends the request. A request of another server is signed before. */
   async #prepare(
     { contract }: Route,
     { query, body: given, type = 'application/json', times = 1 }: DrivenRequest,
@@ -164,7 +167,7 @@ export class RouteDriver {
     const { method } = contract;
     const path = (await this.#pathOf(contract)) + (query === undefined ? '' : `?${query}`);
     const headers = {
-      // The public name, to which single sign-on redirects browsers.
+      // The public name: single sign-on redirects browsers to it.
       host: 'a.test',
       authorization: this.#authorization(contract, path, body),
       ...(body && { 'content-type': type, 'content-length': body.length * times }),

@@ -17,13 +17,13 @@ const enc = encodeURIComponent;
 
 /** Tables that may name a deleted device, with the reason. */
 const tablesThatMayName: Readonly<Record<string, string>> = {
-  announced_device_lists: 'the last device list update sent to other servers, which may be the deletion',
-  oauth_codes: 'authorization codes, which expire after five minutes',
-  oauth_device_grants: 'logins that a device has begun, which expire after some minutes',
+  announced_device_lists: 'the last device list update sent to other servers; it may announce the deletion',
+  oauth_codes: 'authorization codes; they expire after five minutes',
+  oauth_device_grants: 'logins that a device has begun; they expire after some minutes',
   user_ips: 'addresses of the user, until `user_ips_max_age` or a deactivation deletes them',
 };
 
-/** Tables with a column `device_id` in which the test need not create a row, with the reason. */
+/** Tables with a column `device_id` that need no row for the device of a test, with the reason. */
 const exemptTables: Readonly<Record<string, string>> = {
   ...tablesThatMayName,
   remote_devices: 'devices of remote users',
@@ -150,7 +150,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       return tables.filter((table) => !Object.hasOwn(exemptTables, table));
     }
 
-    /** Tables in which a value contains the device id, except those that may name it. */
+    /** Tables with a value that contains the device id, except the tables that may name it. */
     async function tablesThatName(deviceId: string): Promise<string[]> {
       const tablesWithRows: string[] = [];
       for (const table of (await contents.columns()).keys()) {
@@ -162,7 +162,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       return tablesWithRows;
     }
 
-    /** Waits until no table names the device, except those that may name it. */
+    /** Waits until no table names the device, except the tables that may name it. */
     async function waitUntilDeleted(deviceId: string): Promise<void> {
       await eventually('the pending device list change to be sent', async () => {
         const tables = await tablesThatName(deviceId);
@@ -175,8 +175,8 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     let users = 0;
     /**
-     * Makes a user with two devices and a dehydrated one. The device `deleted`, which the test will delete, has
-     * rows in every table.
+     * Makes a user with two devices and a dehydrated device. The test will delete the device `deleted`. Every table has a
+     * row of `deleted` or of the dehydrated device.
      */
     async function userWithDevices() {
       const name = `alice${++users}`;

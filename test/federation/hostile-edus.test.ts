@@ -75,7 +75,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return (toDevice?.events ?? []).map(({ content }) => content.id);
     };
 
-    it('ignores EDUs about users of other servers and about rooms in which the user is not joined', async () => {
+    it('ignores EDUs about users of other servers, and EDUs about rooms that their user is not joined to', async () => {
       const initialSync = await anna.sync();
       const otherUserIds = [ben.id, anna.id, '@x:third.test', 'x', ''];
       const keysBefore = await anna.do('POST', '/keys/query', {

@@ -132,7 +132,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }
     });
 
-    it('fails the join when the room version of make_join is not that of the room', async () => {
+    it('fails the join when make_join names another room version than the room has', async () => {
       hostile.evil.on(makeJoin, () => ({
         ...hostile.room.membershipTemplate(hostile.anna.id, 'join'),
         room_version: '10',

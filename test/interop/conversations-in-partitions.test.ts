@@ -52,8 +52,8 @@ InteropSuite.onOwnServers('separated', (suite) => {
 
 /**
  * Reads what a client receives from a sync after `since`, and by paging back from its `prev_batch`.
- * @param tries makes the request differ from earlier ones, to which the reference server repeats its response for two
- * minutes
+ * @param tries makes the request differ from earlier ones, because the reference server repeats its response to an equal
+ * request for two minutes
  */
 async function eventsSince(
   reader: InteropUser,

@@ -11,7 +11,7 @@ import { InteropUser } from './interop-user.ts';
 /** Number of messages of each user. */
 const messageCount = 40;
 
-/** Number of messages after which a sender rotates its Megolm session. */
+/** Number of messages that a sender encrypts with one Megolm session. */
 const rotation = 5;
 
 interface SentMessage {

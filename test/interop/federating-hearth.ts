@@ -6,8 +6,8 @@ import { openTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
 import type { TestAuthority } from '../support/network/test-authority.ts';
 
 /**
- * The host name of Hearth. It differs from that of the reference server, because server ACLs compare host names without
- * ports. The reference server resolves it with its hosts file.
+ * The host name of Hearth. It differs from the host name of the reference server, because server ACLs compare host names
+ * without ports. The reference server resolves it with its hosts file.
  */
 const host = 'hearth.localhost';
 
@@ -23,7 +23,7 @@ const quickRetries = {
 export class FederatingHearth {
   /** Server name, the domain of its users' ids. */
   readonly name: string;
-  /** The proxy through which other servers reach this one. */
+  /** The proxy of this server: other servers send their requests to it. */
   readonly proxy: TcpProxy;
   readonly #process: HearthProcess;
 

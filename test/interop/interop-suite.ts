@@ -30,7 +30,7 @@ export interface ScenarioOptions {
 }
 
 const byRoomServer = ['in a room on Hearth', 'in a room on the reference server'] as const;
-/** For scenarios without a room: the direction in which Hearth acts. */
+/** The directions of scenarios without a room. */
 export const byDirection = ['from Hearth', 'to Hearth'] as const;
 
 /** Milliseconds for a scenario, without the comparison of rooms. */
@@ -58,7 +58,7 @@ export class InteropSuite<Server extends Homeserver = Homeserver> {
     InteropSuite.#describe(topic, sharedServers, define);
   }
 
-  /** Runs scenarios on servers of their own, which they may stop, kill and start. */
+  /** Runs scenarios on servers of their own. The scenarios may stop, kill and start these servers. */
   static onOwnServers(
     topic: string,
     define: (suite: InteropSuite<InteropNetwork['hearth' | 'reference']>) => void,

@@ -11,7 +11,7 @@ const count = 20;
 const freeTopic = { power_level_content_override: { state_default: 0 } };
 
 InteropSuite.onOwnServers('outages', (suite) => {
-  /** Returns a room on each server, in which both users have received a message of each other. */
+  /** Returns a room on each server. In both rooms, each user has received a message of the other user. */
   async function sharedRooms(first: InteropUser, second: InteropUser): Promise<string[]> {
     const rooms = [
       await first.createRoomWith([second], freeTopic),

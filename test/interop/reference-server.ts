@@ -15,8 +15,8 @@ const run = promisify(execFile);
 const root = join(process.env['HEARTH_REFERENCE_DIR'] ?? '/var/tmp/hearth-reference', 'root');
 const setup = join(import.meta.dirname, 'reference', 'setup.sh');
 /**
- * Starts the reference server without flushes of its database, which take most of the time of its writes. Writes
- * survive a kill of the process without flushes too.
+ * Starts the reference server without flushes of its database, because flushes take most of the time of its writes.
+ * Writes survive a kill of the process even without flushes.
  */
 const program = `
 import runpy, sqlite3
@@ -38,7 +38,7 @@ export class ReferenceServer {
   /** Server name, the domain of its users' ids. */
   readonly name: string;
   readonly url: string;
-  /** The proxy through which other servers reach this one. */
+  /** The proxy of this server: other servers send their requests to it. */
   readonly proxy: TcpProxy;
   /** Path of its folder inside of the chroot. */
   readonly #inside: string;

@@ -8,7 +8,7 @@ export interface Servers<Server extends Homeserver = Homeserver> {
 /** Environment variable that names the running servers for all test files. */
 const variable = 'HEARTH_INTEROP_SERVERS';
 
-/** Passes the servers to the test files, each of which is a process of its own. */
+/** Passes the servers to the test files. Each test file is a process of its own. */
 export function shareServers(servers: Servers): void {
   const address = ({ name, url, logFile }: Homeserver): Homeserver => ({ name, url, logFile });
   process.env[variable] = JSON.stringify({

@@ -77,7 +77,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         headers: { 'content-type': 'text/plain' },
       });
 
-    it('lets modules reject invites of local users by remote users, with the state of the room that the other server sends', async () => {
+    it('lets modules reject invites by remote users, and passes them the room state that the other server sends', async () => {
       const roomId = await tess.createRoom({ preset: 'private_chat', name: 'Spam' });
       const senderAndInvitee: unknown[] = [];
       callbacks.running = {
@@ -101,7 +101,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await invite(roomId, tess, anna)).status, 200);
     });
 
-    it('lets modules change the content of joins and invites in which another server takes part', async () => {
+    it('lets modules change the content of joins of remote rooms and of invites of remote users', async () => {
       callbacks.running = {
         checkEventAllowed: ({ type, content }) =>
           type === 'm.room.member' ? { content: { ...content, displayname: '***' } } : 'allow',

@@ -37,7 +37,7 @@ const clientApi = '/_matrix/client/v3';
 /** The key of `registrations` for the module of this server. */
 const key = 'event callbacks';
 
-/** Options of a server, without those of its module. */
+/** Options of a server, without the options of its module. */
 export type ModuleServerOptions = Pick<TestServerOptions, 'database' | 'config' | 'listening'> & {
   /** Registers more than the callbacks of events. */
   readonly register?: (api: ModuleApi) => void;

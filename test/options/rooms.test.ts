@@ -71,7 +71,7 @@ forSelectedDatabases(import.meta.url, (open) =>
       assert.deepEqual(await settingsOfNewRooms(defaults.alice), Array(3).fill(['10', true, 0]));
     });
 
-    it('merges configured power levels key by key with those of the request, which take precedence', async () => {
+    it('merges configured power levels key by key with the power levels of a request, which take precedence', async () => {
       const { alice } = await start({
         rooms: {
           default_power_level_content_override: {

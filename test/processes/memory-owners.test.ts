@@ -67,9 +67,8 @@ const exceptions: Readonly<Record<string, string>> = {
     'JSON texts of short keys; no more are added after a maximum number (canonical-json.ts)',
   'SqliteConnection.#prepared': 'prepared statements of one connection, at most 500',
   'SessionCache.#tokensOf':
-    'index of the cache of sessions, from which its entries are removed with those of the cache',
-  'Feeds.#listeners':
-    'index of the cache of feeds, from which its entries are removed with those of the cache',
+    'index of the cache of sessions; an entry is removed together with the entry of the cache',
+  'Feeds.#listeners': 'index of the cache of feeds; an entry is removed together with the entry of the cache',
   'Feeds.#listeners[][]': 'the feeds in one room of that index',
   'PriorityQueue.#heap':
     'one entry of Node.js for each duration of pending timers; the users and requests with timers are in other collections',
@@ -111,7 +110,7 @@ describe('memory of a server after a load', { timeout: 600_000 }, () => {
       if (name === undefined) continue;
       const path = join(server.directory, name);
       const text = readFileSync(path, 'utf8');
-      // Skips an unfinished snapshot, which rarely ends with a brace, because parsing it as JSON takes a second.
+      // Skips an unfinished snapshot: it rarely ends with a brace, and parsing it as JSON would take a second.
       if (!text.trimEnd().endsWith('}')) continue;
       try {
         const graph = new HeapGraph(text);

@@ -77,7 +77,10 @@ export function configure(directory: string, more: object = {}): readonly string
   return [file, override];
 }
 
-/** Starts the server of a configuration and waits until it serves. @param variables of its environment, besides those of the test */
+/**
+ * Starts the server of a configuration and waits until it serves.
+ * @param variables added to the environment of the test
+ */
 export async function startProcess(
   paths: readonly string[],
   variables: Readonly<Record<string, string>> = {},

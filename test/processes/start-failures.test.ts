@@ -67,7 +67,7 @@ async function runAtTerminal(
   return { code, out: await out, err };
 }
 
-/** Starts a server with a new configuration and an override file, in which `DIR` stands for the directory. */
+/** Starts a server with a new configuration and an override file. `DIR` in this file stands for the directory. */
 async function serve(name: string, more: string, prepare: (directory: string) => void = () => {}) {
   const directory = join(folder, name);
   const file = initialize({ serverName: 'example.org', directory }, systemRandomness);

@@ -74,8 +74,7 @@ export function stateForMembers(access: Access): string[] {
 }
 
 /**
- * The state that a viewer may request; that of a world-readable room is the current one, also for former
- * members.
+ * The state that a viewer may request. In a world-readable room it is the current state, also for former members.
  */
 export const readableState = (access: Access) =>
   isWorldReadable(access) ? stateUpTo(access, 2) : stateForMembers(access);
@@ -120,13 +119,12 @@ export const summaryName = (access: Access) =>
     ? currentName(access)
     : [];
 
-/** The room's name when the viewer joined, which is state at the start of the timeline. */
+/** The room's name when the viewer joined: the name in the state at the start of the timeline. */
 export const nameAtJoin = (access: Access) =>
   stateForMembers(access).length === 0 ? [] : [markOf(access.visibility, 0, 'name')];
 
 /**
- * The name in stripped state: for invited users the current one, for knocking users that of the time of the
- * knock.
+ * The name in stripped state: for invited users the current name, for knocking users the name at the time of the knock.
  */
 export function strippedStateName({ viewer, visibility }: Access): string[] {
   if (viewer === 'invited') return [markOf(visibility, 2, 'name')];

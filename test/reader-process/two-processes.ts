@@ -203,7 +203,7 @@ export class TwoProcesses {
     return [this.writer.conversations, this.reader.conversations];
   }
 
-  /** Continues the user's connection of sliding sync, of which each process has its own. @returns all but `pos` */
+  /** Continues the user's sliding sync connection of this process. @returns all but `pos` */
   async #slidingSync(side: Conversations, userId: string, timeout = 0): Promise<string> {
     const conn_id = side === this.writer.conversations ? 'writer' : 'reader';
     const key = `${conn_id} ${userId}`;

@@ -15,7 +15,7 @@ type Keys = Readonly<Record<string, unknown>>;
 interface Client {
   readonly server: SimulatedServer;
   readonly userId: string;
-  /** Stream position up to which it has read device list changes. */
+  /** It has read device list changes up to this stream position. */
   since: number;
   readonly keys: Map<string, Keys>;
 }
@@ -38,7 +38,7 @@ export class KeyClients {
     this.#dice = dice;
   }
 
-  /** Creates a device for every user, which is never removed, and a client for every server. */
+  /** Creates a client for every server, and for every user a device that is never removed. */
   async begin(): Promise<void> {
     for (const server of this.#world.servers) {
       for (const userId of server.users) await this.#newDevice(server.run!, userId, homeDeviceId);
@@ -78,7 +78,7 @@ export class KeyClients {
   }
 
   /**
-   * Checks that each client has the current keys of every user with whom its user shares the room.
+   * Checks that each client has the current keys of every user who shares the room with its user.
    * @param sees whether one server has the other in its room state
    */
   async check(

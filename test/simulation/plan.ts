@@ -11,9 +11,9 @@ export interface Plan {
   readonly conditions: NetworkConditions;
   /** Number of actions of users. */
   readonly actions: number;
-  /** Milliseconds in which the actions take place. */
+  /** Milliseconds that the actions are spread over. */
   readonly duration: number;
-  /** Milliseconds at which many actions coincide; partitions often begin then. */
+  /** Times when many actions coincide, in milliseconds from the start of the actions; partitions often begin then. */
   readonly bursts: readonly number[];
   readonly partitions: number;
   readonly crashes: number;
@@ -31,7 +31,7 @@ export interface Plan {
   /** Number of actions that federate by EDU: see `edu-traffic.ts`. */
   readonly eduActions: number;
   /**
-   * Share of the answers with a state in which rejected power levels replace the current ones, from 0 to 1.
+   * Of the answers that contain a state, the share whose power levels are replaced by rejected ones, from 0 to 1.
    */
   readonly rejectedState: number;
 }

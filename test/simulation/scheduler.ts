@@ -8,7 +8,7 @@ interface PlannedCallback {
   callback: (() => void) | undefined;
 }
 
-/** The time at which every simulation starts, in milliseconds since the epoch. */
+/** The start time of every simulation, in milliseconds since the epoch. */
 const startTime = 1_700_000_000_000;
 
 /** Simulated time. It stands still while any code runs, and then jumps to the next timer. */

@@ -47,7 +47,7 @@ export interface ServerEnvironment {
   readonly scheduler: Scheduler;
   readonly network: Network;
   readonly trace: Trace;
-  /** Path of a database with the current schema, which each server copies. */
+  /** Path of a database with the current schema. Each server copies it. */
   readonly template: string;
   readonly folder: string;
   /** Whether servers request the full room state when they join, instead of `omit_members`. */
@@ -56,7 +56,7 @@ export interface ServerEnvironment {
 
 /** How a simulated machine differs from an ideal one. */
 export interface Traits {
-  /** Milliseconds by which its clock is ahead of simulated time. */
+  /** Its clock is ahead of simulated time by this many milliseconds. */
   readonly skew: number;
   /** Maximum time until an operation on its disk runs, in simulated milliseconds. */
   readonly maxDiskDelay: number;
@@ -252,7 +252,10 @@ export class ServerProcess implements Disk, Client, Host {
   }
 }
 
-/** Returns the listener for requests of other servers. @param routes the routes besides those that serve history and state */
+/**
+ * Returns the listener for requests of other servers.
+ * @param routes further routes, besides the routes of history and state
+ */
 function routerOf(
   kernel: Kernel,
   federation: Federation,

@@ -53,7 +53,7 @@ export class SimulatedServer {
     };
   }
 
-  /** Milliseconds by which its clock is ahead of simulated time. */
+  /** Its clock is ahead of simulated time by this many milliseconds. */
   get skew(): number {
     return this.#traits.skew;
   }

@@ -32,10 +32,10 @@ const second = 1_000;
 const hour = 3_600 * second;
 const day = 24 * hour;
 
-/** Maximum simulated time in which servers must settle after the network has healed. */
+/** Maximum simulated time until servers have settled after the network has healed. */
 const settleTimeout = 8 * day;
 
-/** Makes a database with the current schema, which every simulated server copies. */
+/** Makes a database with the current schema. Every simulated server copies it. */
 export async function makeDatabaseTemplate(folder: string): Promise<string> {
   const path = join(folder, 'template.db');
   const scheduler = new Scheduler();

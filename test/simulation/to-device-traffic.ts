@@ -10,9 +10,9 @@ interface SentMessage {
   readonly from: string;
   readonly server: SimulatedServer;
   readonly to: string;
-  /** Simulated milliseconds at which it was sent. */
+  /** When it was sent, in simulated milliseconds. */
   readonly sentAt: number;
-  /** Simulated milliseconds at which the server first acknowledged it. */
+  /** When the server first acknowledged it, in simulated milliseconds. */
   acceptedAt: number | undefined;
 }
 
@@ -22,7 +22,7 @@ export const homeDeviceId = 'HOME';
 /** A limit above the number of messages in any queue. */
 const allMessages = { upTo: Number.MAX_SAFE_INTEGER, limit: 10_000 };
 
-/** To-device messages: checks that each arrives once, and in the order in which they were sent. */
+/** To-device messages: checks that each arrives once, and that they arrive in the order of sending. */
 export class ToDeviceTraffic {
   readonly #world: World;
   readonly #dice: Dice;

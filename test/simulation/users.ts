@@ -11,7 +11,7 @@ import type { World } from './world.ts';
 export interface Acknowledged {
   readonly eventId: string;
   readonly server: string;
-  /** Simulated milliseconds at which the client sent the request. */
+  /** When the client sent the request, in simulated milliseconds. */
   readonly at: number;
 }
 
@@ -22,7 +22,7 @@ export interface EndedMembership {
   readonly endedBy: string;
 }
 
-/** Milliseconds in which the actions of a burst take place. */
+/** Milliseconds that the actions of a burst are spread over. */
 const burstLength = 3_000;
 
 const encryption = {

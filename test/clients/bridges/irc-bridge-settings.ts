@@ -1,11 +1,11 @@
-/** Settings with which the process of the bridge is started. */
+/** Settings of the process of the bridge. */
 export interface BridgeSettings {
   /** File of the registration. */
   readonly registration: string;
   readonly homeserverToken: string;
   readonly homeserverUrl: string;
   readonly domain: string;
-  /** Port on which the bridge receives transactions. */
+  /** Port where the bridge receives transactions. */
   readonly port: number;
   readonly ircPort: number;
   /** File of the journal. */

@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import type { IrcMessage } from './irc-connection.ts';
 
-/** A Matrix room and the IRC channel with which the bridge connects it. */
+/** A Matrix room and the IRC channel that the bridge connects to it. */
 export interface Portal {
   readonly kind: 'portal';
   readonly roomId: string;

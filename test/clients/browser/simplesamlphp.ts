@@ -73,7 +73,7 @@ $metadata['__DYNAMIC:1__'] = [
     );
   }
 
-  /** Returns the URL at which a login begins at the identity provider. */
+  /** Returns the URL that begins a login at the identity provider. */
   unsolicitedUrl(service: string, relayState: string): string {
     const query = new URLSearchParams({ spentityid: service, RelayState: relayState });
     return `${this.url}/saml2/idp/SSOService.php?${query}`;

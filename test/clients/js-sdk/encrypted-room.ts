@@ -8,9 +8,9 @@ const joinedVisibility = {
 };
 
 /**
- * Creates a private encrypted room of the first session's user, which the users of the other sessions join. The history
- * visibility is `joined`.
- * @param rotation messages after which a sender rotates its Megolm session
+ * Creates a private encrypted room as the user of the first session. The users of the other sessions join it. The
+ * history visibility is `joined`.
+ * @param rotation number of messages that a sender encrypts with one Megolm session
  */
 export async function createEncryptedRoom(
   [owner, ...guests]: readonly [EncryptedSession, ...EncryptedSession[]],

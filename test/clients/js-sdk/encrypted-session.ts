@@ -148,9 +148,9 @@ export class EncryptedSession extends Session {
   }
 
   /**
-   * Loads an event that the client's syncs have left out, as after a gap: by a request for the event, or by a page of
-   * messages, after which some servers backfill. The event is not added to a timeline: after several gaps, the client
-   * may link its timelines in a circle, which it follows without end.
+   * Loads an event that the client's syncs have left out, as after a gap. Requests the event, or a page of messages,
+   * because some servers backfill then. Does not add the event to a timeline: after several gaps, the client may link its
+   * timelines in a circle and follow it without end.
    */
   async loadEvent(roomId: string, eventId: string, timeout?: number): Promise<void> {
     const room = await this.room(roomId);

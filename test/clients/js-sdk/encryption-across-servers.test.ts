@@ -10,11 +10,11 @@ import { compareEmojis, nextVerificationRequest } from './verification.ts';
 /** Total number of messages; the environment variable can raise it. */
 const messageCount = Number(process.env['HEARTH_TEST_ENCRYPTED_MESSAGES'] ?? 120);
 /**
- * Messages after which a sender rotates its Megolm session, whose key is sent to every device by a to-device
- * message.
+ * Number of messages that a sender encrypts with one Megolm session. The key of each session is sent to every device
+ * by a to-device message.
  */
 const rotation = 5;
-/** Number of parts into which the messages are divided; each test sends one part. */
+/** Number of parts of the messages; each test sends one part. */
 const partCount = 5;
 /** Maximum time in milliseconds for federation. */
 const timeout = 180_000;

@@ -5,7 +5,7 @@ import { acceptInvite, createEncryptedRoom, waitForMembers } from './encrypted-r
 import { EncryptedSession } from './encrypted-session.ts';
 
 const memberCount = 5;
-/** Messages after which a sender rotates its Megolm session. */
+/** Number of messages that a sender encrypts with one Megolm session. */
 const rotation = 3;
 /** Maximum time in milliseconds for messages sent while the server was down. */
 const timeout = 180_000;

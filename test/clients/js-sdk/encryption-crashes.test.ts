@@ -8,11 +8,11 @@ import { EncryptedSession } from './encrypted-session.ts';
 /** Total number of messages; the environment variable can raise it. */
 const messageCount = Number(process.env['HEARTH_TEST_ENCRYPTED_MESSAGES'] ?? 150);
 const userCount = 5;
-/** Number of parts into which the messages are divided; each test sends one part. */
+/** Number of parts of the messages; each test sends one part. */
 const partCount = 3;
 /**
- * Messages after which a sender rotates its Megolm session, whose key is sent to every device by a to-device
- * message.
+ * Number of messages that a sender encrypts with one Megolm session. The key of each session is sent to every device
+ * by a to-device message.
  */
 const rotation = 5;
 

@@ -4,8 +4,8 @@ import { eventually } from '../eventually.ts';
 import { register, uniqueName } from './session.ts';
 
 /**
- * The state requested for each room: all state events, but of the memberships only those of the user and of senders of
- * returned events.
+ * The state requested for each room: all state events except memberships, and the memberships of the user and of the
+ * senders of returned events.
  */
 const requiredState: [type: string, stateKey: string][] = [
   ['*', '*'],
@@ -22,7 +22,7 @@ const lists = (): Map<string, MSC3575List> =>
     ['spaces', { ranges: [[0, 9]], ...room, filters: { room_types: ['m.space'] } }],
   ]);
 
-/** Milliseconds for which the server may hold back a response without changes. */
+/** Milliseconds that the server may hold back a response without changes. */
 const syncTimeout = 5_000;
 
 /** Returns the sliding sync of a client. */

@@ -7,7 +7,7 @@ import { registerAdmin } from '../../support/users/register-admin.ts';
 import { enc, TestClient } from '../../support/users/test-client.ts';
 import { ResidentRooms } from './resident-rooms.ts';
 
-/** Milliseconds for which changes of memberships wait for the members of a room. */
+/** Milliseconds that changes of memberships wait for the members of a room. */
 const membersTimeout = 10_000;
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
@@ -198,7 +198,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         to.includes('state_ids'),
       ).length;
       release();
-      // The completion of another room sends requests; that of the deleted room sends no more.
+      // Another room is completed by requests to the same server. The deleted room sends no more requests.
       const next = await residents.open();
       await next.join();
       assert.ok((await next.members()).includes(next.charlie));

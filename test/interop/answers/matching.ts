@@ -31,7 +31,7 @@ export function unmatched(
   });
 }
 
-/** Returns whether one of the patterns, in which `*` stands for any text, matches the whole text. */
+/** Returns whether one of the patterns matches the whole text. In patterns, `*` stands for any text. */
 function matches(patterns: readonly string[], text: string): boolean {
   return patterns.some((pattern) => {
     const [first = '', ...rest] = pattern.split('*');

@@ -23,7 +23,7 @@ const opaqueFields = new Set([
   ...['delete_id', 'redact_id', 'purge_id', 'server_version'],
 ]);
 
-/** Positions, of which only presence and type are compared, also where their values were saved. */
+/** Positions and filter ids: only their presence and type are compared, even if their values were saved. */
 const tokens = new Set(['next_batch', 'prev_batch', 'start', 'end', 'pos', 'filter_id']);
 
 /** Maps whose keys differ between any two servers: only the values are compared. */

@@ -12,7 +12,7 @@ export interface ManualClock extends Clock {
 /** @param start milliseconds since the epoch */
 export function manualClock(start = 1_700_000_000_000): ManualClock {
   let now = start;
-  /** The timers that are set, by the time at which they are due; those of the same time in the order in which they were set. */
+  /** The timers by the time when they are due; timers of the same time are in the order in which they were set. */
   const timers = new Map<number, Set<{ readonly callback: () => void }>>();
   return {
     now: () => now,

@@ -1,6 +1,6 @@
 /** Returns the CPU time of this thread in milliseconds. */
 export function threadTime(): number {
-  // Brings the time of the thread up to date, which is otherwise some milliseconds old.
+  // Brings the time of the thread up to date: otherwise it is some milliseconds old.
   process.cpuUsage();
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;
@@ -13,7 +13,7 @@ const sample = JSON.stringify(
 
 /**
  * CPU time of the fastest run of `sampleTime` until now, in milliseconds. Begins with the time on an idle machine with
- * AMD EPYC processors at about 4 GHz, so that a slower machine counts as busy: limits of CPU time are those of such a
+ * AMD EPYC processors at about 4 GHz, so that a slower machine counts as busy: limits of CPU time are meant for such a
  * machine.
  */
 let fastest = 0.8;
@@ -29,7 +29,7 @@ function sampleTime(): number {
   return time;
 }
 
-/** Measures the speed of the machine once, so that `slowdown` knows a time at which the machine was less busy. */
+/** Measures the speed of the machine once, so that `slowdown` can compare a later speed with it. */
 export function noteSpeed(): void {
   sampleTime();
 }

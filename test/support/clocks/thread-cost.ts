@@ -4,9 +4,9 @@ import { noteSpeed, threadTime as now, slowdown } from './slowdown.ts';
 export interface ThreadCost {
   /** The sum of all turns of the event loop of this thread. */
   readonly total: number;
-  /** The longest turn, during which no other work was done. */
+  /** The longest turn of the event loop: other work waits for its end. */
   readonly longest: number;
-  /** All threads of the process: also those of the database, the garbage collector and the compiler. */
+  /** All threads of the process, including the threads of the database, the garbage collector and the compiler. */
   readonly process: number;
 }
 
@@ -15,7 +15,7 @@ export type AllowedCost = Pick<ThreadCost, 'total' | 'longest'> & Partial<Pick<T
 
 const millisecondsOf = ({ user, system }: NodeJS.CpuUsage) => (user + system) / 1_000;
 
-/** Measures the cost of this process until the work has ended, which includes other work of the process. */
+/** Measures the cost of this process until the work has ended, other work of the process included. */
 export async function threadCost(work: () => Promise<unknown>): Promise<ThreadCost> {
   const slowAtFirst = slowdown();
   const { total, longest, process } = await costAsMeasured(work);

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../../src/kernel/clock.ts';
 
-/** Milliseconds for which the answer to a leave waits until other servers have accepted the leave. */
+/** Milliseconds that the answer to a leave waits until other servers have accepted the leave. */
 const leaveTimeout = 500;
 
 /** Shortest delay, in milliseconds, of the other timeouts: a busy machine may exceed them. */

@@ -44,7 +44,7 @@ function sqliteContents(path: string): DatabaseContents {
       const values = names.map(() => '?').join(', ');
       const sql = `insert into "${table}" (${names.join(', ')}) values (${values})`;
       try {
-        // SQLite's own timeout blocks this thread, on which the transaction of the server has to continue.
+        // SQLite's own timeout would block this thread, but the server's transaction must continue on it.
         await eventually('the lock of the database', () =>
           unlessLocked(() => writable.prepare(sql).run(...Object.values(row))),
         );

@@ -4,7 +4,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { it } from 'node:test';
 import { makeDatabaseFolder, removeAbandonedFolders } from './database-folder.ts';
 
-it('removeAbandonedFolders removes the folders of killed processes and keeps those of running ones', () => {
+it('removeAbandonedFolders removes the folders of killed processes and keeps the folders of running processes', () => {
   const code = `
     const { makeDatabaseFolder } = await import(${JSON.stringify(import.meta.resolve('./database-folder.ts'))});
     process.stdout.write(makeDatabaseFolder('hearth-sqlite-'));

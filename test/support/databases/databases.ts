@@ -44,8 +44,8 @@ export interface TestDatabase {
 }
 
 /**
- * Declares the tests of `declare` once for each kind of database, in every run: for tests of `kernel/`, which makes
- * both kinds behave alike.
+ * Declares the tests of `declare` once for each kind of database, in every run. For tests of `kernel/`, because the
+ * kernel makes both kinds behave alike.
  */
 export function forEachDatabase(declare: (open: OpenDatabase) => void): void {
   declareOn.sqlite(declare);
@@ -66,9 +66,9 @@ export function forSelectedDatabases(file: string, declare: (open: OpenDatabase)
 }
 
 /**
- * Returns the kinds of database on which the tests of a file run: in a thorough run both, otherwise one. A hash of the
- * file name puts each file into one of many parts, of which one runs on PostgreSQL: by default one of 20, because the
- * same tests take three times as long on PostgreSQL. `HEARTH_TEST_POSTGRES_PART=3/10` selects the third of ten parts.
+ * Returns the kinds of database for the tests of a file: in a thorough run both, otherwise one. A hash of the file name
+ * divides the files into parts. One part runs on PostgreSQL: by default one of 20, because the same tests take three
+ * times as long on PostgreSQL. `HEARTH_TEST_POSTGRES_PART=3/10` selects the third of ten parts.
  * @param file `import.meta.url` of the tests
  */
 export function selectedDatabases(file: string): readonly DatabaseOptions['kind'][] {

@@ -52,7 +52,7 @@ export class FailingStatements {
   }
 }
 
-/** Replaces the SQL of the statements for which `isNext` returns true. @returns the writer */
+/** Replaces the SQL of a statement if `isNext` returns true for it. @returns the writer */
 function rejecting<S>(writer: Writer<S>, isNext: () => boolean): Writer<S> {
   const executor = writer.getExecutor();
   const { executeQuery } = executor;

@@ -12,7 +12,7 @@ import { makeDatabaseFolder } from './database-folder.ts';
  */
 export interface PostgresServer {
   readonly port: number;
-  /** Stops PostgreSQL, which breaks all connections. The data stay. */
+  /** Stops PostgreSQL, so that all connections break. The data stay. */
   pause(): Promise<void>;
   /** Starts PostgreSQL again at the same port, with the same data. */
   resume(): Promise<void>;
@@ -39,7 +39,7 @@ const settings = [
 ].flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 
 /**
- * Stops the server and removes its folder when standard input ends, which happens however the tests end.
+ * Stops the server and removes its folder when standard input ends: it ends with the tests, even when they are killed.
  * `trap` keeps this shell alive when a terminal sends an interrupt to the whole process group.
  */
 const watchScript =
@@ -47,7 +47,7 @@ const watchScript =
 
 /**
  * Makes a cluster in a new temporary folder and starts it.
- * @param installed programs of the machine; by default those of the npm package are used
+ * @param installed programs of the machine; by default the programs of the npm package
  */
 export async function startPostgres(installed?: PostgresBinaries): Promise<PostgresServer> {
   const folder = makeDatabaseFolder('hearth-postgres-');

@@ -97,7 +97,7 @@ export class HeapGraph {
     return type === 'element' || type === 'hidden' ? String(name) : strings[name]!;
   }
 
-  /** Returns the node to which an edge of this name leads. */
+  /** Returns the node that an edge of this name leads to. */
   follow(node: HeapNode, name: string): HeapNode | undefined {
     for (let edge = this.firstEdgeOf(node); edge < this.firstEdgeOf(node + 1); edge++) {
       if (this.edgeNameOf(edge) === name) return this.targetOf(edge);

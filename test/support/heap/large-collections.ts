@@ -49,7 +49,7 @@ export function largeCollections(graph: HeapGraph, minEntries: number): LargeCol
   }));
 }
 
-/** The edge by which each node was reached first from the root; -1 for the root, and for nodes that were not reached. */
+/** For each node, the first edge that reached it from the root; -1 for the root, and for nodes that were not reached. */
 type ReachedBy = Int32Array;
 
 /** Returns the nodes that are reached from the root, in the order of a breadth-first search. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { isJsonObject, type JsonObject } from '../../../src/protocol/index.ts';
 
-/** Generates objects like the given one in which one value, at any depth, is replaced, removed or added. */
+/** Generates copies of an object. In each copy one value, at any depth, is replaced, removed or added. */
 export function mutated(object: JsonObject): fc.Arbitrary<JsonObject> {
   const names = fc.constantFrom(...Object.keys(object), 'more');
   return fc.tuple(names, fc.option(fc.jsonValue()), fc.boolean()).chain(([name, value, deeper]) => {

@@ -25,7 +25,7 @@ export function sectionDefaults<Values>(
   return defaults.get(section) as Values;
 }
 
-/** The defaults of sections without overrides: every test server needs those of most sections. */
+/** The defaults of sections without overrides: every test server needs the defaults of most sections. */
 const defaults = new WeakMap<object, unknown>();
 
 function valuesOf<Values>(section: Section<Values>, overrides: Overrides<Values>): Values {

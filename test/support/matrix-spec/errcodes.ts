@@ -1,6 +1,6 @@
 /**
- * Errcodes with which the admin API may refuse requests: those of the client-server API that are not specific to a few
- * endpoints for users. Source: client-server API, "Standard error response".
+ * Errcodes of the client-server API that the admin API may also use: without the errcodes of a few endpoints for users.
+ * Source: client-server API, "Standard error response".
  */
 export const generalErrcodes: ReadonlySet<string> = new Set([
   'M_FORBIDDEN',

@@ -22,16 +22,16 @@ export interface OperationFacts {
   readonly method: string;
   /** The template with its base, for instance `/_matrix/client/v3/rooms/{roomId}/send/{eventType}/{txnId}`. */
   readonly path: string;
-  /** The name of the specification's file, which has the operations on one subject: `account_deactivation`. */
+  /** The name of the specification's file for one subject, for instance `account_deactivation`. */
   readonly group: string;
   readonly deprecated?: true;
-  /** The security schemes, of which a request needs one; `none` allows a request without any. */
+  /** The security schemes. A request needs one of them; `none` allows a request without any. */
   readonly security?: readonly string[];
   /** For each place, the schema of an object whose fields are the parameters. */
   readonly parameters?: Readonly<Partial<Record<'path' | 'query' | 'header', Schema>>>;
   readonly bodyRequired?: true;
   readonly body?: Content;
-  /** Content by status, which may be `4XX`; empty when the specification defines no body of the response. */
+  /** Content by status, for instance `200` or `4XX`; empty when the specification defines no body of the response. */
   readonly responses: Readonly<Record<string, Content>>;
 }
 

@@ -1,4 +1,4 @@
-/** Path templates as a tree of segments, in which a path finds its template without a comparison with each one. */
+/** Path templates as a tree of segments, so that a path need not be compared with each template. */
 export class PathTree<Value> {
   readonly #root: Node<Value> = newNode();
 

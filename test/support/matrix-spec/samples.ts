@@ -74,7 +74,10 @@ function mergeSamples(a: unknown, b: unknown): unknown {
   return merged;
 }
 
-/** Yields variants of a sample, each of which breaks one rule of the schema, with that rule. Does not break `oneOf` and `anyOf`. */
+/**
+ * Yields variants of a sample. Each variant breaks one rule of the schema, and comes with that rule. Does not break
+ * `oneOf` and `anyOf`.
+ */
 export function* brokenSamples(schema: Schema, sample: unknown): Generator<[rule: string, value: unknown]> {
   if (typeof schema['$ref'] === 'string') yield* brokenSamples(namedSchema(schema['$ref']), sample);
   for (const part of listOf(schema['allOf'])) yield* brokenSamples(part, sample);

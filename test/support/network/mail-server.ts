@@ -31,7 +31,7 @@ export interface MailServerOptions extends Pick<SMTPServerOptions, 'secure' | 'k
 
 /** A real SMTP server on a free port of the loopback address. */
 export class MailServer {
-  /** In the order in which they arrived. */
+  /** In the order of arrival. */
   readonly received: ReceivedMail[] = [];
   afterData: AfterData;
   /** Recipients that are rejected. */
@@ -69,7 +69,7 @@ export class MailServer {
         stream.on('end', () => void this.#received(Buffer.concat(chunks), session as never, done));
       },
     });
-    // Some tests close a connection half-way, which is not an error of the mail server.
+    // Some tests close a connection half-way. That is not an error of the mail server.
     this.#server.on('error', () => undefined);
   }
 

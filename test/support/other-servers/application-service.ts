@@ -32,7 +32,7 @@ export type RegistrationFields = Readonly<Record<string, unknown>>;
 /** A real application service: an HTTP server that records requests, and its registration file. */
 export class ApplicationService {
   readonly id: string;
-  /** In the order in which they arrived. */
+  /** In the order of arrival. */
   readonly requests: ServiceRequest[] = [];
   /** Answers requests; without an answer, they are accepted with `{}`. */
   respond: Respond = () => undefined;
@@ -96,7 +96,7 @@ export class ApplicationService {
     return [...byId.values()].flatMap(({ body }) => body.events);
   }
 
-  /** Waits until the condition holds, which is checked after each request. */
+  /** Waits until the condition holds. Checks it after each request. */
   async until(condition: (service: ApplicationService) => boolean): Promise<void> {
     while (!condition(this)) {
       const arrived = Promise.withResolvers<void>();

@@ -206,7 +206,7 @@ export class SenderUnderTest {
   }
 
   /**
-   * Advances the clock until the sender has no record of a room in which a server lacks events. The sender deletes such
+   * Advances the clock until the sender has no record of a room with events that a server lacks. The sender deletes such
    * a record when it saves for the first time after the acknowledgement.
    */
   nothingMissed(): Promise<void> {

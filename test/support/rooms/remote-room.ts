@@ -22,11 +22,11 @@ export interface RemoteDraft {
   readonly stateKey?: string;
   /** The prev events; by default the newest event. */
   readonly prev?: readonly string[];
-  /** The auth events; by default those that the state before the event requires. */
+  /** The auth events; by default the auth events that the state before the event requires. */
   readonly auth?: readonly string[];
   /** Milliseconds since the epoch; by default a second after the previous event. */
   readonly ts?: number;
-  /** The signing key; by default that of the sender's server. */
+  /** The signing key; by default the key of the sender's server. */
   readonly key?: SigningKey;
   readonly depth?: number;
 }
@@ -40,8 +40,8 @@ export interface RemoteEvent {
 }
 
 /**
- * A room with real keys, hashes and signatures, in which a test can build forks and forged events. Where
- * branches merge, the state entries of the last prev event win; there is no state resolution.
+ * A room with real keys, hashes and signatures. A test can build forks and forged events in it. Where branches merge,
+ * the state entries of the last prev event win; there is no state resolution.
  */
 export class RemoteRoom {
   readonly version: RoomVersion;
@@ -87,7 +87,7 @@ export class RemoteRoom {
     return this.add({ type: 'm.room.message', sender, content: { msgtype: 'm.text', body }, ...more });
   }
 
-  /** Adds an event, which becomes the newest. @returns the event id */
+  /** Adds an event as the newest event. @returns the event id */
   add(draft: RemoteDraft): string {
     const prev = draft.prev ?? [this.newest];
     const [first, ...others] = prev.map((id) => this.events.get(id)?.stateAfter ?? new Map<string, string>());

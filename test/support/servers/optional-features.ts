@@ -90,10 +90,10 @@ export async function openOptionalFeatures(publicUrl: string): Promise<OptionalF
   };
 }
 
-/** Authentication by a separate service, which adds routes and replaces the routes of logins. */
+/** Authentication by a separate service. It adds routes and replaces the routes of logins. */
 export interface Delegation {
   readonly config: ConfigurationOverrides;
-  /** The access token with which the service makes requests to the server. */
+  /** The access token of the service for its requests to the server. */
   readonly secret: string;
   stop(): Promise<void>;
 }

@@ -30,7 +30,7 @@ export interface TestServerOptions {
    * hashes.
    */
   readonly config?: ConfigurationOverrides;
-  /** The file and the line of options, which the admin API shows; absent: it shows all options as defaults. */
+  /** The file and line of each configured option, for the admin API; by default it shows all options as defaults. */
   readonly origins?: OptionPlaces;
   readonly clock?: Clock;
   readonly randomness?: Randomness;
@@ -122,7 +122,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   };
 }
 
-/** Starts PostgreSQL when the test does not run under `npm test`, which has started one. */
+/** Starts PostgreSQL, unless `npm test` has started one already. */
 async function startPostgresIfNeeded({ database }: TestServerOptions) {
   if (database !== 'postgres' || process.env[portVariable]) return undefined;
   const server = await startPostgres();
@@ -138,7 +138,7 @@ async function startPostgresIfNeeded({ database }: TestServerOptions) {
 /** The signing key of every test server. */
 const signingKey = join(import.meta.dirname, '..', '..', 'fixtures', 'test.signing.key');
 
-/** The values by which the sections of test servers differ from the defaults. */
+/** The values of the sections of test servers that differ from the defaults. */
 const testDefaults: Readonly<Record<string, object>> = {
   server: { server_name: 'test' },
   http: {

@@ -49,7 +49,7 @@ export class TestRoom {
 
   /**
    * Sends a request about the room.
-   * @param path below `/rooms/{roomId}`; `version` is that of the API, by default v3
+   * @param path below `/rooms/{roomId}`; `version` is the version of the API, by default v3
    */
   call(
     user: TestUser,

@@ -117,7 +117,7 @@ export const administration: readonly ExpectedDifference[] = [
     requests: ['admin GET /_synapse/admin/*/users*'],
     at: ['body.*last_seen_ts'],
     dependsOnTime: true,
-    what: 'The time at which a user was last seen is that of the newest request; the reference server shows the stored time',
+    what: 'A user was last seen at the time of the newest request; the reference server shows the stored time',
     reason: 'The reference server stores it later, for many users at once',
   },
   {
@@ -162,7 +162,7 @@ export const administration: readonly ExpectedDifference[] = [
     ],
     at: ['body.*status', 'status'],
     dependsOnTime: true,
-    what: 'The deletion of a room completes; that of the reference server sometimes fails',
+    what: 'The deletion of a room completes; on the reference server it sometimes fails',
     reason: 'Seen in one run of four on a busy machine',
   },
   {

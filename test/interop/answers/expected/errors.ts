@@ -320,7 +320,7 @@ export const errors: readonly ExpectedDifference[] = [
     requests: ['anna PUT /rooms/{room}/send/m.room.message/2 (empty)'],
     at: status,
     what: 'Messages may lack `msgtype` and `body`',
-    reason: 'Contents of messages are up to clients; those of state events are checked (decision 0113)',
+    reason: 'Contents of messages are up to clients; contents of state events are checked (decision 0113)',
   },
   {
     requests: ['anna POST /rooms/{room}/receipt/m.read/{message} (no body)'],
