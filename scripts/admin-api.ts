@@ -83,7 +83,10 @@ const contentOf = (response: Schema) =>
     ? { '*/*': { schema: {} } }
     : { 'application/json': { schema: closed(response) } };
 
-/** Returns a schema whose objects accept only the fields that it names; objects for which it names no field accept any. */
+/**
+ * Returns a schema whose objects accept no fields besides the named ones. Objects without named fields accept any
+ * fields.
+ */
 function closed(schema: Schema): Schema {
   const members = Object.entries(schema).map(([keyword, value]) => [keyword, closedMember(keyword, value)]);
   const isOpen =

@@ -5,7 +5,7 @@
  *
  * node bench/ceiling/main.ts PORT DATABASE
  *
- * Signing runs on the thread pool, which was measured to be faster than on the main thread.
+ * Signing runs on the thread pool, because that is faster than on the main thread.
  */
 import { generateKeyPairSync, hash, sign } from 'node:crypto';
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';

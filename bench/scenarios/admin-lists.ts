@@ -55,7 +55,7 @@ const fill = [
   `INSERT INTO destinations (server_name) VALUES ('remote.test')`,
 ];
 
-/** Paths of lists, by what they list and in which order. */
+/** Paths of lists. A key says what the list contains, and in which order. */
 const lists: Readonly<Record<string, string>> = {
   users: 'v2/users?limit=100',
   'users by creation': 'v2/users?limit=100&order_by=creation_ts',

@@ -52,7 +52,8 @@ export interface AccountLifecycle {
   ): Promise<void>;
   /**
    * Runs when all sessions of a user end, or all except the session in which the user has changed the password. Also
-   * runs after a change of the password that ends no session, because every such change signs all browsers out.
+   * runs after a change of the password that ends no session, because every change of the password signs the user out
+   * of all browsers.
    */
   loggedOut?(writer: AnyWriter, publish: Publish, account: { userId: string }): Promise<void>;
   /** Runs when an administrator activates a deactivated account again. */

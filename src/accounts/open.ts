@@ -84,7 +84,7 @@ export interface AccountExtensions {
   readonly deviceCleanups?: readonly DeviceCleanup[];
   /** Run in the transactions that create and deactivate accounts. */
   readonly lifecycleHooks?: readonly AccountLifecycle[];
-  /** Further stages of interactive authentication. */
+  /** Stages of interactive authentication that other slices add. */
   readonly stages?: readonly Stage[];
   /** Flows, besides the password, that let a logged-in user confirm an action. */
   readonly confirmation?: (userId: string) => Promise<Flows>;

@@ -26,7 +26,8 @@ export interface ThirdPartyIdentifiers {
   /** Whether accounts may have the address: the option `allowed_local_3pids`. */
   isAllowed(medium: string, address: string): boolean;
   /**
-   * Checks further rules for an address that is about to be added to an account. Absent: there are none.
+   * Checks rules besides `isAllowed` for an address that is about to be added to an account. Absent: there are no other
+   * rules.
    * @throws MatrixError
    */
   readonly checkUse?:

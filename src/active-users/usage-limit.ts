@@ -63,7 +63,7 @@ export class UsageLimit {
     this.#options = options;
   }
 
-  /** Whether further users are refused. */
+  /** Whether users who are not counted yet are refused. */
   get isReached(): boolean {
     const { limit_usage_by_mau, max_mau_value } = this.#options;
     return limit_usage_by_mau && this.#deps.monthly.count >= max_mau_value;
@@ -74,7 +74,7 @@ export class UsageLimit {
     return this.#deps.monthly.has(userId);
   }
 
-  /** Returns whether the limit applies to the user: to counted users, except those of application services. */
+  /** Whether the limit applies to the user. It applies to counted users, except users of application services. */
   appliesTo(userId: string): boolean {
     return this.isCounted(userId) && !this.#deps.monthly.isOfService(userId);
   }

@@ -13,7 +13,9 @@ import { Administration } from './test/administration.ts';
 /** Values for texts and integers that PostgreSQL rejects in parameters of statements. */
 const hostile = { text: 'a\0b', integers: [1e300, -1e300, 2 ** 53, Number.MAX_SAFE_INTEGER, 2 ** 31] };
 
-/** Path parameters with U+0000 that are otherwise valid; all others are `hostile.text`. */
+/**
+ * Path parameters with U+0000 that are otherwise valid. Path parameters with other names have the value `hostile.text`.
+ */
 const hostilePath: Readonly<Record<string, string>> = {
   userId: '@a\0b:test',
   roomId: '!a\0b:test',
@@ -125,7 +127,7 @@ forPostgres(() => {
     const propertiesOf = (schema: unknown) =>
       Object.entries((schema as ContractSchema | undefined)?.properties ?? {});
 
-    it('answers paths with U+0000 without a 500, and refuses with an errcode of the specification and without a change', async () => {
+    it('answers paths with U+0000 without a 500; refusals have an errcode of the specification and change nothing', async () => {
       for (const route of routes) {
         const body = valueFor(route.contract.body as ContractSchema | undefined, 'x', 1_000);
         await check(route, pathOf(route, hostilePath), body);
@@ -133,7 +135,7 @@ forPostgres(() => {
       assert.deepEqual(failures.splice(0), []);
     });
 
-    it('answers queries with U+0000 and very large integers without a 500, and refuses with an errcode of the specification and without a change', async () => {
+    it('answers queries with U+0000 and very large integers without a 500; refusals have an errcode of the specification and change nothing', async () => {
       for (const route of routes) {
         for (const [name, schema] of propertiesOf(route.contract.query)) {
           const values = schema.type === 'integer' ? hostile.integers.map(String) : [hostile.text];
@@ -144,7 +146,7 @@ forPostgres(() => {
       assert.deepEqual(failures.splice(0), []);
     });
 
-    it('answers bodies with U+0000 and very large integers without a 500, and refuses with an errcode of the specification and without a change', async () => {
+    it('answers bodies with U+0000 and very large integers without a 500; refusals have an errcode of the specification and change nothing', async () => {
       for (const route of routes) {
         const { body } = route.contract;
         if (body === undefined) continue;

@@ -33,8 +33,8 @@ export class OpenedSlices {
   readonly #shutdown: Shutdown;
   readonly #slices: OpenedSlice[] = [];
   /**
-   * The parts that were read. If a slice that is opened later has such a part, the part has no effect, so `add` refuses
-   * it.
+   * The parts that were read from all slices. `add` refuses them in slices that are opened later, because they would
+   * have no effect.
    */
   readonly #readParts = new Set<CollectedPart>();
 

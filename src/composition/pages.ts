@@ -24,7 +24,7 @@ export const templateFolders: readonly string[] = [
 
 /**
  * Opens the templates of pages.
- * @param custom folder of the operator's templates, which are preferred to built-in ones
+ * @param custom folder of the operator's templates; these replace built-in templates with the same names
  */
 export function openPages(custom: string | null): Pages {
   const folders = custom === null ? templateFolders : [resolve(custom), ...templateFolders];

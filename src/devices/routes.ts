@@ -72,7 +72,7 @@ function updateRoute(devices: Devices): Route {
 }
 
 /**
- * A device of another user is refused after the confirmation, so that a stolen token does not reveal which device ids
+ * Refuses a device of another user only after the confirmation, so that a stolen token does not reveal which device ids
  * exist.
  */
 function deleteRoutes(devices: Devices, reauthentication: Reauthentication): Route[] {

@@ -24,8 +24,8 @@ const defaultLanguage = 'en';
 const versionForm = /^[\w.-]{1,64}$/;
 
 /**
- * Serves the policy of `user_consent` without authentication. A signed link (`u`, `h`) leads to a form by which the
- * user agrees. Returns no routes without `template_dir`. The templates receive the same parameters and values as in the
+ * Serves the policy of `user_consent` without authentication. A signed link (`u`, `h`) leads to a form for agreeing to
+ * the policy. Returns no routes without `template_dir`. The templates receive the same parameters and values as in the
  * reference server.
  */
 export function consentRoutes({ consents, accounts }: ConsentRoutesDeps, options: Options): Route[] {

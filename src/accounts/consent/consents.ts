@@ -42,7 +42,7 @@ export class Consents {
     return true;
   }
 
-  /** Returns the signed link to the form by which a user agrees. */
+  /** Returns the user's signed link to the form for agreeing to the policy. */
   link(userId: string): string {
     const user = localpartOf(userId);
     const url = new URL('_matrix/consent', this.#deps.baseUrl);

@@ -19,8 +19,8 @@ export interface ExternalConfirmation {
   /**
    * Carries out an action that the user has confirmed.
    * @returns `undefined` when the session uses interactive authentication
-   * @throws Challenge (401) with the page on which the user confirms the action; MatrixError M_UNRECOGNIZED
-   * for an action that such sessions cannot carry out
+   * @throws Challenge (401) with the page on which the user confirms the action; MatrixError M_UNRECOGNIZED when
+   * sessions of the authorization server cannot carry out the action
    */
   confirm<T>(
     confirmation: AccountConfirmation,

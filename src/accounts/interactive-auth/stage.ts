@@ -16,7 +16,7 @@ export interface Stage {
    */
   verify(auth: JsonObject, context: StageContext): Promise<JsonValue> | JsonValue;
   /**
-   * Stores the further rows of a completed stage, for instance the reservation of a registration token, in
+   * Stores rows of a completed stage besides its result, for instance the reservation of a registration token. Runs in
    * the transaction that stores the result in the session.
    * @param idHash hash of the id of the session
    * @throws MatrixError when the stage fails after all
@@ -35,11 +35,11 @@ export type Stages = ReadonlyMap<string, Stage>;
 /** The value of `InteractiveAuthRequest.operation` for registrations. */
 export const registrationOperation = 'POST /register';
 
-/** The form by which a user completes a stage in a browser. Source: client-server API, "Fallback". */
+/** The form for completing a stage in a browser. Source: client-server API, "Fallback". */
 export interface StageForm {
   /**
-   * File name of a template. Its values are `myurl` (the URL to which the form is sent), `session`, and the result of `values`
-   * or `submit`; after a failure also `error` and the submitted `fields`.
+   * File name of a template. Its values are `myurl` (the form is sent to this URL), `session`, and the result of
+   * `values` or `submit`. After a failure, `error` and the submitted `fields` are added.
    */
   readonly template: string;
   /** Directives of the Content-Security-Policy that the page needs. */

@@ -29,7 +29,7 @@ export interface LoginType {
   readonly opensSessions: boolean;
   /** Whether its logins are not limited by the address of the client. */
   readonly isUnlimited?: boolean;
-  /** Further fields of its entry in `GET /login`. */
+  /** Returns the fields of its entry in `GET /login`, besides `type`. */
   flow?(): JsonObject;
   /**
    * Authenticates the user.
@@ -41,7 +41,7 @@ export interface LoginType {
 /** The user of a login. */
 export interface AuthenticatedUser {
   readonly userId: string;
-  /** Further fields of the response. */
+  /** Fields that are added to the response of the login. */
   readonly extraFields?: JsonObject | undefined;
   /** Runs in the transaction that opens the session. */
   readonly opened?: ((writer: AnyWriter, deviceId: string) => Promise<void>) | undefined;

@@ -8,9 +8,9 @@ import type { LoginTokens } from './login-tokens.ts';
 
 type Options = Pick<AccountOptions, 'login_via_existing_session'>;
 
-/** Logins through a browser, which end with a login token. */
+/** Logins through a browser. They end with a login token. */
 export interface TokenIssuer {
-  /** Whether such logins are possible. */
+  /** Whether logins through a browser are possible. */
   readonly issuesTokens: boolean;
   /**
    * Stores how the user of a new session was authenticated, in the transaction that opens the session.

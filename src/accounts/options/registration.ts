@@ -109,7 +109,7 @@ export const registrationOptions = {
     default: false,
   }),
   allow_underscore_prefixed_registration: option(boolean(), {
-    description: 'Allows user names that begin with an underscore, which application services use.',
+    description: 'Allows user names that begin with an underscore. Application services use such names.',
     default: false,
   }),
   request_token_inhibit_3pid_errors: option(boolean(), {

@@ -31,8 +31,8 @@ export const passwordResetPageOf = (passwordChange: PasswordChange): string | un
   canResetByMail(passwordChange) ? '/_synapse/client/password_reset' : undefined;
 
 /**
- * The page on which users set a new password when their client offers no form for it, by the same steps as a
- * client: they enter their mail address and the password, and open the link in the mail.
+ * The page on which users set a new password when their client offers no form for it. The steps are the same as in a
+ * client: users enter their mail address and the new password, and open the link in the mail.
  */
 export function passwordResetRoutes(deps: PasswordResetPageDeps, options: Options): Route[] {
   const { passwordChange, stagePages, pages } = deps;

@@ -178,7 +178,7 @@ export class RegistrationPages {
 }
 
 /**
- * Returns the first remaining stage of the flow in which the fewest stages remain.
+ * Returns the first remaining stage of the flow with the fewest remaining stages.
  * @param withMail prefers flows that prove a mail address
  */
 function nextStage({ flows, completed }: ChallengeBody, withMail: boolean): string | undefined {

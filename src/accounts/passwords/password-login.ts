@@ -27,7 +27,7 @@ export interface PasswordLoginDeps {
   readonly hasher: PasswordHasher;
   readonly thirdPartyIds: Pick<ThirdPartyIdentifiers, 'findUser' | 'phoneNumber'>;
   readonly limits: AccountLimits['login'];
-  /** Accepts further passwords; absent: only stored passwords are accepted. */
+  /** Accepts passwords that this server does not store; absent: only stored passwords are accepted. */
   readonly provider?: PasswordAuthority | undefined;
 }
 

@@ -10,8 +10,8 @@ export interface Session {
   /** Milliseconds since the epoch; `undefined` when it does not expire. */
   readonly expiresAt: number | undefined;
   /**
-   * Milliseconds since the epoch after which the session is read again; `undefined` when it is cached until
-   * the user's sessions change.
+   * The session is read again after this time, in milliseconds since the epoch. `undefined`: it is cached until the
+   * user's sessions change.
    */
   readonly usableUntil?: number | undefined;
 }

@@ -190,7 +190,7 @@ export class Sessions implements DeviceCleanup {
   }
 
   /**
-   * Returns the owner of an access token or refresh token, which may have expired; `undefined` when the token is
+   * Returns the owner of an access token or a refresh token, even when it has expired; `undefined` when the token is
    * unknown.
    */
   async ownerOf(secret: string): Promise<TokenOwner | undefined> {

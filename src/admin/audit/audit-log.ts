@@ -50,7 +50,7 @@ export interface AuditFilter {
   readonly target?: string | undefined;
   readonly status?: number | undefined;
   readonly ip?: string | undefined;
-  /** True: only requests that may change something; false: only the others, which read or were refused. */
+  /** True: only requests that may have changed something. False: only requests that read or were refused. */
   readonly changes?: boolean | undefined;
   readonly from?: number | undefined;
   /** Exclusive. */
@@ -181,7 +181,9 @@ export class AuditLog {
     }
   }
 
-  /** Counts a request in the entry of an equal request of the last hour. @returns that entry, or `row` without one */
+  /**
+   * Counts a request in the entry of an equal request of the last hour. @returns that entry; `row` when there is none
+   */
   #countedIn(row: Row): Row {
     const { administrator, method, operation, target, status, ip } = row;
     const key = JSON.stringify([administrator, method, operation, target, status, ip]);

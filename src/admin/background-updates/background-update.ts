@@ -1,4 +1,4 @@
-/** Work over many rows in batches, which an administrator can start. */
+/** Work over many rows, in batches. An administrator can start it. */
 export interface BackgroundUpdate {
   /** The `job_name` that starts it. */
   readonly name: string;

@@ -8,7 +8,10 @@ export interface BackgroundUpdatesDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly jobs: Jobs;
-  /** Runs before each batch; supplied by modules. @returns a function to call after the batch, also when it fails */
+  /**
+   * Runs before each batch; supplied by modules. @returns a function to call after the batch, even when the batch has
+   * failed
+   */
   readonly beforeUpdateBatch?: ((batch: RunningUpdate) => Promise<() => void>) | undefined;
   /** Chooses the number of rows of the next batch; supplied by modules. `undefined` means the default. */
   readonly updateBatchSize?: ((batch: RunningUpdate) => Promise<number | undefined>) | undefined;

@@ -14,8 +14,8 @@ interface MemberEvent {
 }
 
 /**
- * Counts the invites and joins of a user in the events of all rooms in which the user has a membership. Reads these
- * events without blocking other requests.
+ * Counts the invites that a user has sent, and the joins of the user. Reads the events of all rooms in which the user
+ * has a membership, without blocking other requests.
  */
 export class MembershipCounts {
   readonly #database: Database;

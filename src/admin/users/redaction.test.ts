@@ -151,7 +151,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await bodies(roomId), [undefined]);
     });
 
-    it('refuses redactions of unknown users and without rooms, and unknown redaction ids', async () => {
+    it('refuses redactions of unknown users, redactions without the parameter rooms, and unknown redaction ids', async () => {
       const path = `/v1/user/${anna.id}/redact`;
       const [status] = await admin.refused('POST', path, {});
       assert.equal(status, 400);

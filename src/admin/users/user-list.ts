@@ -60,14 +60,17 @@ type Tables = AccountTables & ProfileTables & DeviceTables;
 /** The users whose names contain a text. */
 export interface NameMatches {
   readonly total: number;
-  /** The ids of these users; absent for more users than the search collects. */
+  /** The ids of these users; absent when there are more users than the search collects. */
   readonly userIds?: readonly string[];
 }
 
-/** Maximum number of users whose ids a search collects by default. A text that more names contain is common. */
+/** Maximum number of users whose ids a search collects by default. A text is common when more names contain it. */
 const defaultMaxIds = 2_000;
 
-/** Maximum characters of a text that is probably common: its users are counted before their ids are collected. */
+/**
+ * A text with at most this many characters is probably common, so the users who match are counted before their ids are
+ * collected.
+ */
 const shortText = 2;
 
 /** The orders that compare a column of the table of users. */
@@ -75,7 +78,7 @@ const orders: Readonly<Record<Exclude<UserOrder, ValueOrder>, RawBuilder<unknown
   name: sql`u.user_id`,
   is_guest: sql`u.is_guest`,
   admin: sql`u.is_admin`,
-  // As in the index; PostgreSQL limits the length of its values.
+  // The same expression as in the index. PostgreSQL limits the length of values in an index.
   user_type: sql`substr(coalesce(u.user_type, ''), 1, 200)`,
   deactivated: sql`u.is_deactivated`,
   shadow_banned: sql`u.is_shadow_banned`,

@@ -78,7 +78,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(typeof withDevice['access_token'], 'string');
     });
 
-    it('registers and logs in a user of a service also when the query parameter user_id names the user, as matrix-bot-sdk sends it', async () => {
+    it('registers and logs in a user of a service even when the query parameter user_id names the user, as in requests of matrix-bot-sdk', async () => {
       const type = 'm.login.application_service';
       const asUser = as(irc, '@irc_olga:test', 'NONE');
       const body = { type, username: 'irc_olga', inhibit_login: true };

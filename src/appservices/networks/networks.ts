@@ -29,7 +29,7 @@ type Kind = 'user' | 'location';
 /** The member of a search result that identifies the user or the location. */
 const idMember: Readonly<Record<Kind, string>> = { user: 'userid', location: 'alias' };
 
-/** Third-party networks, which services bridge. Source: client-server API, "Third-party networks". */
+/** Third-party networks that application services bridge. Source: client-server API, "Third-party networks". */
 export class Networks {
   readonly #deps: NetworksDeps;
   readonly #descriptions = new Map<

@@ -178,7 +178,11 @@ function addRooms(program: Command, tools: ProgramTools): void {
     ['unblock', false],
   ] as const) {
     add(roomCommand, command, tools)
-      .description(block ? 'Keep local users from entering a room, also an unknown one.' : 'Undo block.')
+      .description(
+        block
+          ? 'Keep local users from entering a room, even a room that the server does not know.'
+          : 'Undo block.',
+      )
       .argument(...roomArgument)
       .action(async (room: string, flags: AdministrationFlags) =>
         (await load()).setBlocked(room, block, flags),
@@ -233,7 +237,7 @@ function addMedia(media: Command, tools: ProgramTools): void {
     .option(...yes)
     .action(async (uris: string[], flags: DeleteMediaFlags) => (await load()).deleteMedia(uris, flags));
   add(media, 'purge-remote', tools)
-    .description('Delete copies of media of other servers, which are fetched again on demand.')
+    .description('Delete copies of media of other servers. They are fetched again on demand.')
     .requiredOption(
       '--before <time>',
       'files last used before a date (2026-11-23), or longer ago than an age (30d)',

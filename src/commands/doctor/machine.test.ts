@@ -13,7 +13,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     const { findings, mark } = subject;
 
     describe('checks of the machine', () => {
-      it('reports a clock that differs from that of a key server', async (context) => {
+      it('reports a clock that differs from the clock of a key server', async (context) => {
         context.after(() => {
           subject.network.otherClock = 0;
           subject.network.closed.clear();

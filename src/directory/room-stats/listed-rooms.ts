@@ -91,8 +91,8 @@ export async function writeListedRooms(
 }
 
 /**
- * Creates an index for each order in which lists of rooms are sorted. Values that do not change when users join or
- * leave have a table of their own: when a row changes, PostgreSQL writes an entry in each index of its table.
+ * Creates an index for each order of the lists of rooms. Values that do not change when users join or leave have a
+ * table of their own: when a row changes, PostgreSQL writes an entry in each index of its table.
  */
 export const listedRoomsMigration: Migration = {
   name: 'directory/0005-listed-rooms',

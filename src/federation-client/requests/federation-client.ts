@@ -167,7 +167,7 @@ export class FederationClient {
     );
   }
 
-  /** Makes one attempt, with each spelling of the path that the server may answer. */
+  /** Makes one attempt. Tries each spelling of the path that the server may answer. */
   async #attempt<T>(request: FederationRequest, send: Send<T>): Promise<T> {
     const { destination } = request;
     const { destinations } = this.#deps;

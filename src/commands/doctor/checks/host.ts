@@ -66,10 +66,7 @@ function writeFindings(label: string, directory: string): Finding[] {
   }
 }
 
-/**
- * Returns the directories that the server writes to. A PostgreSQL server has its own directories, which are not among
- * them.
- */
+/** Returns the directories that this server writes to. The directories of a PostgreSQL server are not among them. */
 function directoriesOf({ database, media }: Examination['configuration']): [label: string, path: string][] {
   const { main, state } = dataStoreEntries(database);
   const files = [...new Set([main, state])].flatMap((entry): [string, string][] => {

@@ -36,7 +36,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Template tag for paths, which percent-encodes the inserted values. */
+/** Template tag for paths. Percent-encodes the inserted values. */
 export const path = (texts: TemplateStringsArray, ...values: readonly string[]): string =>
   texts.reduce((made, text, index) => `${made}${encodeURIComponent(values[index - 1] ?? '')}${text}`);
 

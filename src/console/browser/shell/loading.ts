@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 
 export interface Loaded<Value> {
-  /** The newest value, also while it is loaded again. */
+  /** The value that was loaded last. It stays while a newer value is loaded. */
   readonly value: Value | undefined;
   /** The error of the last attempt. */
   readonly error: Error | undefined;
