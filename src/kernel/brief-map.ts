@@ -2,14 +2,14 @@
 const minDeleted = 32;
 
 /**
- * A map for entries that stay for a short time, for instance those of requests. A `Map` whose entries change
- * all the time replaces its table again and again, and the engine links each old table to the next one. As
- * soon as one of these tables is in the old generation of the heap, collections of the young generation
- * cannot free the entries of the later tables. This map copies itself into a new `Map` instead, so that
- * deleted entries can be collected while they are young.
+ * A map for entries that stay for a short time, for instance entries for requests that are being answered. A `Map` with
+ * entries that change all the time replaces its table again and again, and the engine links each old table to the next
+ * one. As soon as one of these tables is in the old generation of the heap, collections of the young generation cannot
+ * free the entries of the later tables. This map copies itself into a new `Map` instead, so that deleted entries can be
+ * collected while they are young.
  */
 export class BriefMap<K, V extends NonNullable<unknown>> {
-  /** Values by key; `undefined` stands for a deleted entry, which the next copy leaves out. */
+  /** Values by key; `undefined` stands for a deleted entry. The next copy leaves out deleted entries. */
   #entries = new Map<K, V | undefined>();
   #size = 0;
 

@@ -115,7 +115,7 @@ describe('RecentChangesByKey', () => {
 });
 
 describe('LastChanges', () => {
-  it('returns a position after which the key has not changed, whether it is remembered or not', () => {
+  it('returns a position after which the key has not changed, whether the key is in memory or not', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 5 }), { maxLength: 50 }), (given) => {
         const last = new LastChanges(10, plainCaches(manualClock()), { name: 'last', maxKeys: 3 });
@@ -135,7 +135,7 @@ describe('LastChanges', () => {
     );
   });
 
-  it('returns the position from which it knows all changes for a key that has not changed', () => {
+  it('returns, for a key that has not changed, the position from which all changes are known', () => {
     assert.equal(new LastChanges(10, plainCaches(manualClock()), { name: 'last', maxKeys: 3 }).of('key'), 10);
   });
 });

@@ -128,7 +128,10 @@ export class RecentChangesByKey<T> {
   }
 }
 
-/** The position of the last change of each key; for keys that are not in memory, a position that is not before it. */
+/**
+ * Holds the position of the last change of each key. For a key that is not in memory, it returns the same position or a
+ * later one.
+ */
 export class LastChanges {
   readonly #positions: Cache<string, number>;
   /** Keys that are not in memory have not changed after this position. */

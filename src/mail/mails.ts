@@ -38,7 +38,7 @@ export interface Mail {
   readonly headers?: Readonly<Record<string, string>>;
   /** When the mail expires, because it is of no use any more, in milliseconds since the epoch. */
   readonly expiresAt?: number;
-  /** Schedules a job that sends nothing, so that a request takes as long as one that sends a mail. */
+  /** Schedules a job that sends nothing. A request then takes as long as a request that sends a mail. */
   readonly isDecoy?: boolean;
 }
 
@@ -75,8 +75,8 @@ const parallel = 2;
 const rememberedMails = 1_000;
 
 /**
- * Sends all mail of the server. A mail is scheduled in the transaction of its cause and sent by a job, which is retried
- * until the mail server accepts the mail, rejects it permanently, or the mail expires.
+ * Sends all mail of the server. A mail is scheduled in the transaction of its cause, and a job sends it. The job is
+ * retried until the mail server accepts the mail, rejects it permanently, or the mail expires.
  */
 export class Mails {
   readonly options: EmailOptions;
@@ -159,8 +159,8 @@ export class Mails {
 const messageIdDomain = (serverName: string) => serverName.replace(/:\d+$/, '');
 
 /**
- * Returns the folders of templates of mails as absolute paths, in the order in which they are searched: those of the
- * operator first.
+ * Returns the folders of templates of mails as absolute paths, in the order of the search: the folders of the operator
+ * come first.
  * @param custom `custom_template_directory`
  */
 export function mailTemplateFolders(

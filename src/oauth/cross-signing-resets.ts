@@ -32,8 +32,8 @@ export class CrossSigningResets {
   }
 
   /**
-   * Replaces the keys if the user is allowed to, which ends the permission: of concurrent requests one succeeds. A request
-   * that fails, for instance because of an invalid signature, does not use the permission up.
+   * Replaces the keys if the user is allowed to, and ends the permission: only one of several concurrent requests
+   * succeeds. A request that fails, for instance because of an invalid signature, does not use the permission up.
    * @returns `undefined` when it is not allowed
    */
   async use<T>(userId: string, replace: () => Promise<T>): Promise<{ readonly result: T } | undefined> {

@@ -65,7 +65,7 @@ forPostgres((open) => {
   it('Database.releaseSpace releases the space of deleted values of 5 KB, which PostgreSQL stores outside of their rows', async () => {
     const database = await open([migration]);
     const empty = await database.size();
-    // Values that cannot be compressed, like those of encrypted messages.
+    // Values that cannot be compressed, like encrypted messages.
     const fill = `insert into notes (id, name, text)
       select i, cast(i as text), (select string_agg(md5(cast(i * 160 + j as text)), '') from generate_series(1, 160) j)
       from generate_series(1, ?) i`;

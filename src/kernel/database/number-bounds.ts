@@ -30,7 +30,7 @@ const raise =
   'insert into number_bounds (name, bound) values (?, ?)' +
   ' on conflict (name) do update set bound = excluded.bound where number_bounds.bound < excluded.bound';
 
-/** Milliseconds after which the bounds are raised again when the database could not do it. */
+/** Milliseconds until the next attempt to raise the bounds, after the database has failed to do it. */
 const retryDelay = 1_000;
 
 /**

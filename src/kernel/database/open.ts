@@ -66,8 +66,9 @@ export function openMarkedDatabaseExclusively(
 }
 
 /**
- * Opens the database for a process beside the one that has opened it exclusively. Its writes depend on the
- * lease of that process: they fail as soon as another one has taken the lease. Only on PostgreSQL.
+ * Opens the database for a further process, beside the process that has opened it exclusively. The writes of the
+ * further process depend on the lease of the first one: they fail as soon as another process has taken the lease. Only
+ * on PostgreSQL.
  * @param onLost called once when another process has taken the lease
  * @throws StartFailure when no process has the database exclusively
  */

@@ -19,7 +19,7 @@ export interface JobRequest {
 
 /** Records jobs in the traces of the requests that schedule them; declared here, supplied where traces are enabled. */
 export interface JobTracing {
-  /** Returns the trace context of the current request, which its jobs carry; `null` if there is none. */
+  /** Returns the trace context of the current request; `null` if there is none. The jobs of the request carry it. */
   captureForJob(): string | null;
   /** Runs an attempt of a job. @param captured the context that the job carries */
   runJob<T>(kind: string, captured: string | null, run: () => Promise<T>): Promise<T>;
@@ -82,7 +82,10 @@ export interface JobHandler<P extends JsonValue> {
    * as the result; a rejection is retried after a backoff.
    */
   run(attempt: JobAttempt<P>): Promise<JsonValue | undefined> | Promise<void>;
-  /** Maximum number of jobs of this kind that run at the same time; by default that of all jobs. */
+  /**
+   * Maximum number of jobs of this kind that run at the same time; by default only the maximum of all kinds together
+   * applies.
+   */
   readonly parallel?: number;
   /** Number of attempts after which the job has failed; by default 20. */
   readonly maxAttempts?: number;

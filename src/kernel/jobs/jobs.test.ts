@@ -60,7 +60,7 @@ forEachDatabase((open) => {
     assert.deepEqual(ran, []);
   });
 
-  test('stores one job for each kind and key, which a request may replace', async () => {
+  test('stores one job for each kind and key, and replaces it if a request says so', async () => {
     const fixture = await setUp();
     const { ran, handler } = recorder();
     fixture.jobs.register('greet', handler);
@@ -106,7 +106,7 @@ forEachDatabase((open) => {
     assert.ok(ran.includes('first') && !ran.includes(3));
   });
 
-  test('runs a job again that was scheduled again while it ran', async () => {
+  test('runs a job again when it was scheduled again while it ran', async () => {
     const fixture = await setUp();
     const ran: JsonValue[] = [];
     fixture.jobs.register('greet', {
@@ -193,7 +193,7 @@ forEachDatabase((open) => {
 
   test('runs at most as many jobs of a kind at the same time as its handler allows', async () => {
     const fixture = await setUp();
-    /** Functions of which each ends one running job. */
+    /** Each function ends one running job. */
     const ends: (() => void)[] = [];
     let started = 0;
     let maxRunning = 0;
@@ -298,7 +298,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await fixture.jobs.list({ kind: 'count' }), []);
   });
 
-  test('tells the attempt of a deleted job that it was cancelled', async () => {
+  test('tells the running attempt of a deleted job that the job was cancelled', async () => {
     const fixture = await setUp();
     const [begun, turn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let wasCancelled: boolean | undefined;

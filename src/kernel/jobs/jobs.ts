@@ -66,8 +66,8 @@ export class Jobs {
 
   /**
    * Starts `handler` every `interval` milliseconds: for the first time one interval after the first start, and at once
-   * after a run that took longer. The payload is the progress that the handler last stored, also in an earlier run;
-   * null before the first.
+   * after a run that took longer than the interval. The payload is the progress that the handler last stored, even in
+   * an earlier run; null if it has stored none.
    */
   every<P extends JsonValue = null>(kind: string, interval: number, handler: JobHandler<P | null>): void {
     this.#add(kind, { handler: handler as unknown as JobHandler<JsonValue>, interval });
@@ -103,7 +103,7 @@ export class Jobs {
   /**
    * Resolves when the jobs of a kind that this process has scheduled until now, and that were due at once, have been
    * attempted once. For responses after which users expect to see the effect of a job.
-   * @param key by default all jobs with a key
+   * @param key by default all jobs of the kind that have a key
    * @param timeout maximum wait in milliseconds
    */
   attempted(kind: string, key: string | undefined, timeout: number): Promise<void> {

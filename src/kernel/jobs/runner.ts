@@ -136,7 +136,7 @@ export class JobRunner {
     return (this.#deps.handlers.get(kind)?.handler.parallel ?? runnerLimits.parallel) - running;
   }
 
-  /** Returns the first of `due`, at most as many of each kind as may run. */
+  /** Returns the first jobs of `due`: of each kind, at most as many as may run. */
   #startable(due: readonly ClaimedJob[]): ClaimedJob[] {
     const chosen = new Map<string, number>();
     return due.filter(({ kind }) => {

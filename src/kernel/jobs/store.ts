@@ -49,13 +49,13 @@ const waiting = sql.lit<JobState>('waiting');
 export interface JobOrigin {
   readonly traceContext?: string | null | undefined;
   /**
-   * Whether all stored leases are of processes that have ended, so that no job is running: true before the start of the
-   * only process that runs jobs.
+   * Whether all stored leases belong to processes that have ended, so that no job is running. Only true before the
+   * start of a process that alone runs jobs.
    */
   readonly areLeasesOutdated?: boolean;
 }
 
-/** Inserts a job, or updates the one of this kind and key as `JobRequest.key` says. */
+/** Inserts a job, or updates the job of this kind and key as `JobRequest.key` says. */
 export function insertJob(
   writer: Writer<JobTables>,
   request: JobRequest,
@@ -120,7 +120,7 @@ export async function insertJobs(
 export const interruption =
   'The attempt was interrupted: the server ended, or the outcome could not be stored';
 
-/** Milliseconds after which a job that has failed by crashes begins again, when it is scheduled at a start of the server. */
+/** Milliseconds for which a job waits when crashes made it fail and it is scheduled again at a start of the server. */
 const pauseAfterCrashes = 3_600_000;
 
 /**
@@ -310,8 +310,8 @@ export async function saveProgress(
 export type JobOutcome = Partial<Omit<Selectable<JobTables['jobs']>, 'id'>> | 'delete';
 
 /**
- * Applies the outcome of an attempt. A job that was scheduled again meanwhile only loses its lease, to run again, and one
- * that was cancelled only loses its lease, too.
+ * Applies the outcome of an attempt. If the job was scheduled again meanwhile, only ends its lease, so that it runs
+ * again. If the job was cancelled meanwhile, only ends its lease, too.
  */
 export async function settleJob(
   writer: Writer<JobTables>,

@@ -30,8 +30,8 @@ const openingObject = 0x7b;
 const maxCountedDepth = 1_024;
 
 /**
- * Measures a JSON text while its bytes arrive, without parsing it, which takes a small part of the time of a parser and
- * none of its memory.
+ * Measures a JSON text while its bytes arrive. It does not parse the text: measuring takes a small part of the time of
+ * a parser and none of its memory.
  */
 export class JsonScan {
   readonly #bounds: JsonBounds;

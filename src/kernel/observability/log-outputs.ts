@@ -9,7 +9,7 @@ const pinoMetadata = Symbol.for('pino.metadata');
 interface OpenOutput {
   readonly minLevel: number;
   readonly destination: LogDestination;
-  /** Whether the output is a file, which is closed when it is replaced; standard streams stay open. */
+  /** Whether the output is a file. A file is closed when it is replaced; standard streams stay open. */
   readonly isFile: boolean;
 }
 

@@ -11,7 +11,7 @@ export interface AddressPolicyOptions {
 }
 
 /**
- * Decides to which addresses requests may be sent. It checks the address that is actually connected to, not the name.
+ * Decides to which addresses requests may be sent. It checks the address of the connection, not the name of the host.
  */
 export class AddressPolicy {
   readonly #refused: IpRangeSet;
@@ -43,7 +43,7 @@ const embeddings: readonly { range: IpRangeSet; firstGroup: number }[] = [
   { range: new IpRangeSet(['::/96']), firstGroup: 6 },
 ];
 
-/** Returns the IPv4 addresses embedded in an IPv6 address, to which its packets are delivered. */
+/** Returns the IPv4 addresses embedded in an IPv6 address. Packets to the IPv6 address may be delivered to them. */
 function embeddedAddresses(address: string): string[] {
   return embeddings.flatMap(({ range, firstGroup }) => {
     if (!address.includes(':') || !range.contains(address)) return [];

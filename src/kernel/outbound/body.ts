@@ -7,8 +7,8 @@ import { OutboundError, toOutboundError } from './errors.ts';
 export const acceptedEncodings = 'gzip, deflate';
 
 /**
- * Decompresses a response body and limits it to `limit` bytes: a larger body fails with `too-large`, before
- * or after decompression, and so does one that arrives in too many chunks. Errors of the stream are `OutboundError`s.
+ * Decompresses a response body and limits it to `limit` bytes: a body that is larger, before or after decompression, or
+ * that arrives in too many chunks, fails with `too-large`. Errors of the stream are `OutboundError`s.
  * @throws OutboundError `protocol` when the encoding was not offered, or is applied more than once
  */
 export function decodeBody(body: Readable, encoding: string | undefined, limit: number): Readable {
@@ -22,7 +22,7 @@ export function decodeBody(body: Readable, encoding: string | undefined, limit: 
   return bounded;
 }
 
-/** Returns the maximum number of bytes by which a compressed body is longer than its `limit` bytes of content. */
+/** Returns by how many bytes at most a compressed body is longer than its content of `limit` bytes. */
 const maxOverhead = (limit: number) => 1_024 + limit / 1_000;
 
 function decompressor(encoding = 'identity'): Transform | undefined {

@@ -27,8 +27,8 @@ interface WaitingHost {
 }
 
 /**
- * Looks up hosts, a few at a time. A user may name thousands of hosts whose name servers never answer: without a bound their
- * look-ups would delay those of all other hosts for hours.
+ * Looks up hosts, a few at a time. A user may name thousands of hosts whose name servers never answer: without a bound,
+ * they would delay the look-ups of all other hosts for hours.
  */
 export class LookupQueue {
   readonly #lookup: (host: string) => Promise<readonly HostAddress[]>;

@@ -36,8 +36,8 @@ export class TlsSettings {
 }
 
 /**
- * Returns the authorities of the operating system and those added by the environment; without any, those of
- * Node.
+ * Returns the certificate authorities of the operating system, and the authorities that the environment adds. If there
+ * are none, returns the authorities of Node.
  */
 function systemAuthorities(): string[] {
   const system = getCACertificates('system');

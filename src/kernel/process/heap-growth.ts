@@ -6,13 +6,16 @@ const interval = 5_000;
 
 const mebibyte = 1024 * 1024;
 
-/** Bytes by which the old generation may always grow, unless they are more than `maxPercent` of its size. */
+/**
+ * Bytes by which the old generation may always grow. For a very small one, `maxPercent` of its size is the limit
+ * instead.
+ */
 const minGrowth = 32 * mebibyte;
 
 /** Maximum growth of the old generation between two collections, in percent of its size. */
 const maxPercent = 200;
 
-/** The percentage with which `hearth serve` starts (`bin/memory-settings.js`). */
+/** The percentage that `hearth serve` sets at its start (`bin/memory-settings.js`). */
 const percentAtStart = 40;
 
 const flag = '--heap-growing-percent=';

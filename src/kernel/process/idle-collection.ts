@@ -77,7 +77,7 @@ function cpuTimeOfProcess(): number {
   return user + system;
 }
 
-/** Returns the garbage collector of V8, which programs can call only after the flag `--expose-gc`. */
+/** Returns the garbage collector of V8. Programs can call it only after the flag `--expose-gc`. */
 function collector(): () => Promise<unknown> {
   setFlagsFromString('--expose-gc');
   const collect: (options: object) => Promise<unknown> = runInNewContext('gc');

@@ -67,7 +67,7 @@ function endIfInModule(session, callFrameId, resume) {
   if (Atomics.load(beats, 1) !== 0 || !frames.some((frame) => moduleFiles.some((file) => frame.startsWith(file)))) return resume();
   write('The process ends, since it is stuck in the code of a module');
   process.kill(process.pid, 'SIGKILL');
-  // The kernel ignores this signal for the first process of a container, which therefore ends itself.
+  // The kernel ignores this signal for the first process of a container. Therefore that process ends itself.
   session.post('Debugger.evaluateOnCallFrame', { callFrameId, expression: 'globalThis.process.reallyExit(137)' }, resume);
 }
 function lookUp(found) {

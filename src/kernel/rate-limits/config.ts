@@ -104,7 +104,7 @@ export const rateLimitsSection = section({
     ),
     rc_invites: option(
       object({
-        per_room: limitOption(0.3, 10, 'Invitations to one room, including those of its creation.'),
+        per_room: limitOption(0.3, 10, 'Invitations to one room, including invitations at its creation.'),
         per_user: limitOption(0.003, 5, 'Invitations that one user receives.'),
         per_issuer: limitOption(0.3, 10, 'Invitations that one user sends.', '1.63'),
       }),

@@ -108,7 +108,7 @@ export class ServerLimiter {
   }
 
   /**
-   * Drops the servers without a request in the last window. When they are less than a tenth of the maximum, also drops
+   * Drops the servers without a request in the last window. If these are less than a tenth of the maximum, also drops
    * other idle servers, the earliest first, so that the next new servers need no scan.
    */
   #dropIdle(): void {

@@ -4,18 +4,18 @@ import type { AccountRows, DeviceRows } from './owned-tables.ts';
 import type { RoomRows } from './room-rows.ts';
 
 /**
- * The static half of a slice: its options and its tables, and which of their rows are deleted with a room, an account or
- * a device. Each slice with options or tables exports one from its `manifest.ts`; `src/slices.ts` lists them. Its
+ * The static half of a slice: its options, its tables, and the rows that are deleted with a room, an account or a
+ * device. Each slice with options or tables exports a manifest from its `manifest.ts`; `src/slices.ts` lists them. Its
  * `open.ts` returns the parts that it adds to a running server.
  */
 export interface SliceManifest {
   /** The folder of the slice. */
   readonly name: string;
-  /** Sections of options, by the name with which code reads their values. */
+  /** Sections of options, by name. Code reads the values of a section under this name. */
   readonly options?: Sections;
   /** Applied in this order; independent of the tables of other slices. */
   readonly migrations?: readonly Migration[];
-  /** Migrations of a database with the data store `state` only (option `databases`). */
+  /** Migrations of a database that has only the data store `state` (option `databases`). */
   readonly stateMigrations?: readonly Migration[];
   readonly roomRows?: RoomRows;
   readonly accountRows?: AccountRows;

@@ -13,7 +13,9 @@ export class FactBuffer<F extends { readonly position: number }> {
   /** The position after which the buffer is complete. */
   #since: number;
 
-  /** @param maxFacts number of facts above which all facts are dropped, and have to be read from the database */
+  /**
+   * @param maxFacts maximum number of facts; when there are more, all are dropped and have to be read from the database
+   */
   constructor(streams: Pick<StreamReader, 'current'>, maxFacts = defaultMaxFacts) {
     this.#since = streams.current;
     this.#maxFacts = maxFacts;

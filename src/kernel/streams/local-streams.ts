@@ -22,9 +22,9 @@ export interface LocalStreamsDeps {
 const defaultBoundStep = 100_000;
 
 /**
- * The writing half of the streams: the one counter that they all share, and the order in which their facts become
- * visible. Positions are reserved before a transaction, complete when it settles, and `current` never passes one that
- * is pending.
+ * The writing half of the streams: the counter that all of them share, and the order in which their facts become
+ * visible. A position is reserved before a transaction, and completed when the transaction settles. `current` never
+ * passes a pending position.
  *
  * No position is assigned twice, not even after a crash or on streams that live in memory: a bound on disk is raised
  * with the transactions that store positions, and `current` never passes it. Reserving a position never waits for it.

@@ -19,7 +19,7 @@ export interface PendingPosition {
   readonly reservedAt: number;
 }
 
-/** Number of settled slots up to which they are kept while others are pending. */
+/** Up to this number, settled slots are kept while other slots are pending. */
 const maxSettled = 1_024;
 
 /** A two-phase counter: assigns positions and moves `current` over settled positions, in order, up to a limit. */
@@ -61,7 +61,7 @@ export class PositionCounter {
     return slot;
   }
 
-  /** The lowest position that is pending, at which `current` waits. */
+  /** The lowest pending position. `current` waits below it. */
   get oldestPending(): PendingPosition | undefined {
     return this.#slots[this.#head];
   }
@@ -99,7 +99,7 @@ export class PositionCounter {
     if (this.#current > before) this.#onAdvance(this.#current);
   };
 
-  /** Frees settled slots. Amortised, so that a long queue is not copied for each of them. */
+  /** Frees settled slots, many at a time, so that a long queue is not copied for each of them. */
   #compact(): void {
     if (this.#head > maxSettled && this.#head * 2 > this.#slots.length) {
       this.#slots = this.#slots.slice(this.#head);

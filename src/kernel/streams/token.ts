@@ -2,12 +2,12 @@ import { invalidParam } from '../../protocol/index.ts';
 
 /**
  * Forms of sync tokens. The letter is the kind of token, the digit its form: `s1_4711` is a position; `s2_4711_4600` is
- * a position and a lower one, up to which the client has its to-device messages (later messages did not fit into the
- * last response). A later form may hold one position for each writer.
+ * a position and a lower position. The client has its to-device messages up to the lower one (later messages did not
+ * fit into the last response). A later form may hold one position for each writer.
  */
 const form = /^s(?:1_(\d{1,16})|2_(\d{1,16})_(\d{1,16}))$/;
 
-/** A token of sliding sync, whose last number is a position; its other parts are read in `sync`. */
+/** A token of sliding sync. Its last number is a position; the slice `sync` reads its other parts. */
 const connectionForm = /^c1_\d{1,16}_\d{1,16}_(\d{1,16})$/;
 
 /** The content of a sync token. */
@@ -28,7 +28,10 @@ export function encodeSyncPosition({ position, toDevice }: SyncPosition): string
   return toDevice === position ? encodePosition(position) : `s2_${position}_${toDevice}`;
 }
 
-/** Parses a sync token. @throws MatrixError M_INVALID_PARAM when this server has not issued it */
+/**
+ * Parses a token of classic sync.
+ * @throws MatrixError M_INVALID_PARAM for any other text, also for a token of sliding sync
+ */
 export function decodeSyncPosition(token: string): SyncPosition {
   const [, single, position = single, toDevice = single] = form.exec(token) ?? [];
   const decoded = { position: Number(position), toDevice: Number(toDevice) };

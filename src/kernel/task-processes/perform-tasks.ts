@@ -33,7 +33,7 @@ export async function performTasks<T, R>(prepare: () => Promise<(task: T) => Pro
 const send = (message: ProcessMessage<unknown>, then?: () => void) =>
   void process.send?.(message, undefined, {}, then);
 
-/** Lowers the priority of this process for the processor and for memory below that of the server. */
+/** Lowers the priority of this process for the processor and for memory below the priority of the server. */
 function lowerPriority(): void {
   for (const step of [() => setPriority(10), () => writeFileSync('/proc/self/oom_score_adj', '800')]) {
     try {

@@ -9,12 +9,15 @@ import { TaskFailure } from './task-failure.ts';
  */
 const inheritedVariables = ['LD_LIBRARY_PATH', 'NODE_COMPILE_CACHE', 'SystemRoot', 'TEMP', 'TMP', 'TMPDIR'];
 
-/** Bounds of the memory of a process: its young generation in MiB, and the pools from which its threads take memory. */
+/**
+ * Bounds of the memory of a process: the size of its young generation in MiB, and the number of memory pools of its
+ * threads.
+ */
 const memoryBounds = { parameters: ['--max-semi-space-size=1'], environment: { MALLOC_ARENA_MAX: '1' } };
 
 /**
- * Milliseconds that the start of a process may take. Processes have a low priority, so that a start takes long on a
- * busy machine, which is not a fault of the first task.
+ * Milliseconds that the start of a process may take. Processes have a low priority. On a busy machine, a start
+ * therefore takes long without a fault of the first task.
  */
 const startTimeout = 60_000;
 

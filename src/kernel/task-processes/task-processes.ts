@@ -19,7 +19,10 @@ export interface TaskProcessesDeps {
   /** Path of the program of the processes, without `.ts` or `.js`; it has the extension of `importedFrom`. */
   readonly program: string;
   readonly importedFrom: string;
-  /** Environment variables of the processes, which do not inherit those of this process. */
+  /**
+   * Environment variables of the processes. Of the variables of this process, they inherit only a few
+   * (`task-process.ts`).
+   */
   readonly environment: Readonly<Record<string, string>>;
   readonly limits: TaskLimits;
   readonly clock: Clock;

@@ -30,7 +30,7 @@ export class Templates {
   }
 
   /**
-   * Renders a template. Loads the template engine with the first one, to keep the start short.
+   * Renders a template. Loads the template engine for the first template, so that the start of the server is short.
    * @throws Error when the template is missing or faulty
    */
   async render(name: string, values: Readonly<Record<string, unknown>>): Promise<string> {

@@ -72,13 +72,14 @@ export class Tracing implements RequestTracing {
 
   /**
    * Records a request to another server.
-   * @param send sends it, with the given headers: the trace context if the server is in the whitelist, otherwise none
+   * @param send sends the request with the headers that it receives: the trace context if the server is in the
+   * whitelist, otherwise none
    */
   sendToServer<T>(
     { destination, method, path }: TracedRequest,
     send: (headers: Readonly<Record<string, string>>) => Promise<T>,
   ): Promise<T> {
-    // Leaves out the later parts of a path: they are ids, with which each request would have a different name.
+    // Leaves out the later parts of a path: they are ids, and would give each request a different name.
     const name = `${method} ${path.split(/[/?]/).slice(0, 5).join('/')}`;
     const attributes = { 'http.request.method': method, 'server.address': destination };
     return this.#tracer.run({ name, kind: 'client', attributes }, (span) =>

@@ -97,9 +97,9 @@ export class MediaStore {
   }
 
   /**
-   * Writes a file, and keeps it once `record` has written its row. Deletes it when anything fails, unless `record` may have
-   * written the row although it fails, because the connection to the database was lost: the next start of the server then
-   * deletes the file if it has no row.
+   * Writes a file, and keeps it once `record` has written its row. Deletes the file when anything fails, unless the row
+   * may exist: when the connection to the database is lost, `record` may fail after it has written the row. The next
+   * start of the server then deletes the file if it has no row.
    * @throws errors of `content` and `record`; MatrixError M_UNKNOWN when the disk fails
    */
   async store<T>(
@@ -197,8 +197,8 @@ export class MediaStore {
    * after size and hash were checked; a file with another size or hash is not restored. When the disk fails, the bytes
    * are yielded nevertheless.
    * @param isNeeded whether the caller needs the file on the disk
-   * @throws StorageError when size or hash differ from the size and hash of the stored file, and when the disk fails
-   * and `isNeeded`
+   * @throws StorageError when size or hash differ from the size and hash of the stored file, and, if `isNeeded`, when
+   * the disk fails
    */
   async *restoring(
     file: MediaFile,

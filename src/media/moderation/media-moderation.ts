@@ -36,7 +36,7 @@ type Deletion = DeleteQueryBuilder<MediaTables, 'local_media', DeleteResult>;
 type Restriction = (deletion: Deletion) => Deletion;
 
 /**
- * Leaves out quarantined and protected files, also files that an administrator has quarantined or protected after they
+ * Leaves out quarantined and protected files, even files that an administrator has quarantined or protected after they
  * were chosen for deletion.
  */
 const exceptKept: Restriction = (deletion) =>
@@ -201,7 +201,7 @@ export class MediaModeration {
 
   /**
    * Deletes uploads by age and size, except quarantined and protected uploads.
-   * @param kept returns the media ids that are kept, out of the media ids in its argument
+   * @param kept receives media ids, and returns those that are kept
    * @param limit maximum number of uploads to delete
    * @returns the ids of the deleted uploads
    */
@@ -267,7 +267,7 @@ export class MediaModeration {
 
   /**
    * Deletes rows and files of uploads.
-   * @returns the ids of the deleted uploads, which existed and met the restriction
+   * @returns the ids of the deleted uploads, without unknown uploads and uploads that did not meet the restriction
    */
   async #deleteUploads(
     uploads: readonly { readonly media_id: string; readonly file_id: string | null }[],

@@ -35,7 +35,7 @@ const provider = object({
     }),
     {
       description:
-        'The configuration of the storage. Options that are not listed here are passed to it; see the operating guide for those of `s3`.',
+        'The configuration of the storage. The storage also receives options that are not listed here. The operating guide describes the options of `s3`.',
     },
   ),
 });
@@ -104,7 +104,7 @@ export const repositoryOptions = {
   }),
   max_image_pixels: option(size(), {
     description:
-      'The maximum number of pixels of an image of which thumbnails are made. An animation counts with all its frames; above the limit its thumbnails are not animated.',
+      'The maximum number of pixels of an image; larger images get no thumbnails. If an animation is above the limit only with all its frames together, it gets thumbnails that are not animated.',
     default: '32M',
     unit: 'pixels',
   }),

@@ -4,7 +4,7 @@ import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { TransferWatch } from './transfer-watch.ts';
 
 describe('TransferWatch', () => {
-  it('aborts a transfer in the first interval of 30 seconds in which fewer than 8 KiB arrive', () => {
+  it('aborts a transfer as soon as fewer than 8 KiB arrive in an interval of 30 seconds', () => {
     const clock = manualClock();
     let aborts = 0;
     const watch = new TransferWatch(clock, () => aborts++);

@@ -108,7 +108,8 @@ describe('Thumbnails', () => {
       let hasEnded = false;
       void all.then(() => (hasEnded = true));
       await eventually('the timeout', () => {
-        // The timeout begins when the message of the process that it is ready arrives, which may follow the journal.
+        // The timeout begins when the process reports that it is ready. This report may arrive after the task has
+        // begun.
         if (!hasEnded) clock.advance(20_000);
         return hasEnded;
       });
@@ -146,7 +147,7 @@ describe('Thumbnails', () => {
     const images = await Promise.all(Array.from({ length: maxWaiting + 2 }, file));
     for (const image of images) await find(image, make);
     const before = triedWidths().length;
-    // One request is running, and the others but one are waiting.
+    // One request is running, one is refused, and the others are waiting.
     const answers = images.map((image) => outcome(find(image, hang)));
     assert.equal(await Promise.race(answers), 429);
     clock.advance(2_000);

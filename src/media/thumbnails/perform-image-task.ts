@@ -6,7 +6,7 @@ import type { ImageResult, ImageTask, ThumbnailFormat } from './image-task.ts';
 // One thread per process, and no cache, since each file is read once.
 sharp.concurrency(1);
 sharp.cache(false);
-// Blocks all loaders, then allows only common formats of photos: no vector graphics and no documents, which
+// Blocks all loaders, then allows only common formats of photos: no vector graphics and no documents, because these
 // could refer to other files.
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({
@@ -64,13 +64,13 @@ async function beginningOf(source: string): Promise<ImageFormat | undefined> {
   }
 }
 
-/** Bytes of the signature with which a PNG image begins. */
+/** Number of bytes of the signature at the beginning of a PNG image. */
 const pngSignatureBytes = 8;
 
-/** Bytes of the length and the type with which a PNG chunk begins. */
+/** Number of bytes of the length and the type at the beginning of a PNG chunk. */
 const chunkHeaderBytes = 8;
 
-/** Bytes of the checksum with which a PNG chunk ends. */
+/** Number of bytes of the checksum at the end of a PNG chunk. */
 const chunkChecksumBytes = 4;
 
 /** Maximum number of PNG chunks that are read before the pixels. */

@@ -35,8 +35,8 @@ export const uploadsByUserMigration: Migration = {
 };
 
 /**
- * Adds the times of the first and the last upload of each user: the sums of all uploads are also those of every period that
- * contains both times.
+ * Adds the times of the first and the last upload of each user: for a period that contains both times, the sums of all
+ * uploads are the sums of the period.
  */
 export const periodOfUploadsMigration: Migration = {
   name: 'media/0010-periods-of-uploads',
@@ -54,7 +54,10 @@ export const periodOfUploadsMigration: Migration = {
 
 const uploads = 'file_id is not null and preview_until is null';
 
-/** Checks the stored sums of each user against the number and bytes of the user's uploads, and the period against their times. */
+/**
+ * Checks the stored sums of each user against the number and bytes of the user's uploads, and the stored period against
+ * the times of the uploads.
+ */
 export const mediaUsageCheck: DatabaseCheck = {
   ...rowsCheck({
     problem: 'users whose sums of uploaded media differ from their uploads',

@@ -15,6 +15,6 @@ export interface Denial {
 /**
  * The answer of a check. Every other value counts as a failure of the check. When a check fails (it throws, returns a
  * rejected promise, returns another value, or does not answer in time), the request is rejected with status 500, except
- * where its description says otherwise.
+ * where the description of the check says otherwise.
  */
 export type Decision = 'allow' | Denial;

@@ -7,7 +7,7 @@ export interface ChangedContent {
   readonly content: JsonObject;
 }
 
-/** Rules for rooms that go beyond those of the specification (third-party rules). */
+/** Rules for rooms beyond the rules of the specification (third-party rules). */
 export interface EventRules {
   /**
    * Checks every event of local users, with the state of its room. It may change the content: then the event is sent with that
@@ -41,8 +41,8 @@ export interface EventRules {
   mayDeleteRoom?(administrator: string, roomId: string): Decision | Promise<Decision>;
   /**
    * Receives every new event of local and remote users that clients see, after it is stored. Events arrive in order;
-   * the server does not wait for the answer. A failure is logged and changes nothing. Events of the time in which the
-   * server was stopped are not repeated.
+   * the server does not wait for the answer. A failure is logged and changes nothing. An event that was not passed on
+   * before the server stopped is not passed on after the next start.
    */
   onNewEvent?(event: NewEvent, state: RoomStateView): void | Promise<void>;
 }

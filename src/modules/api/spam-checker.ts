@@ -75,7 +75,7 @@ export interface SpamChecker {
   mayJoinRoom?(userId: string, roomId: string, isInvited: boolean): Answer;
   /**
    * Checks invites by local users, and invites of local users by remote users.
-   * @param roomId absent while a room is created whose id is the hash of its first event
+   * @param roomId absent for an invite at the creation of a room whose id is the hash of its first event
    */
   mayInvite?(inviter: string, invitee: string, roomId: string | undefined): Answer;
   /** Checks the creation of rooms. @param events all events with which the room begins */
@@ -88,9 +88,9 @@ export interface SpamChecker {
    */
   mayPublishRoom?(userId: string, roomId: string): Answer;
   /**
-   * Checks registrations by clients, including those of guests and of guests who become full users, and excluding those
-   * by administrators and application services. `shadow-ban` allows the registration, and the server accepts the events
-   * of the user and does not send them.
+   * Checks registrations by clients. Guests are checked, too, and again when they become full users. Registrations by
+   * administrators and application services are not checked. `shadow-ban` allows the registration: the server then
+   * accepts the events of the user, but does not send them.
    */
   checkRegistration?(registration: NewRegistration): Answer | 'shadow-ban' | Promise<Decision | 'shadow-ban'>;
   /** Checks logins, including logins with login tokens and logins of application services. */
@@ -98,8 +98,8 @@ export interface SpamChecker {
   /** Checks invites of local users by remote users, before `mayInvite`. */
   mayReceiveInvite?(invite: ReceivedInvite): Answer;
   /**
-   * Checks invites of mail addresses and phone numbers that no user has. `mayInvite` checks those of addresses that belong
-   * to a user.
+   * Checks invites of mail addresses and phone numbers that no user has. `mayInvite` checks the invite if a user has
+   * the address.
    * @param medium `email` or `msisdn`
    */
   mayInviteAddress?(inviter: string, medium: string, address: string, roomId: string): Answer;

@@ -4,7 +4,7 @@ import { CallbackFailure, type ModuleCalls } from './module-calls.ts';
 
 /**
  * Calls a check of a module.
- * @returns the error for the client: that of the module, or status 500 when the check fails; undefined allows the
+ * @returns the error for the client: the error of the module, or status 500 when the check fails; undefined allows the
  * request
  */
 export async function decide(

@@ -33,8 +33,8 @@ export class CallbackFailure extends Error {
 }
 
 /**
- * Calls the callbacks of modules: bounds their time and their number, and names those that fail or block the process in the
- * log and in the metric `server_module_failures_total`.
+ * Calls the callbacks of modules, and bounds their time and their number. The log and the metric
+ * `server_module_failures_total` name the callbacks that fail or block the process.
  */
 export class ModuleCalls {
   readonly context = new ModuleContext();

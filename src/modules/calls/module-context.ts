@@ -31,8 +31,8 @@ export class ModuleContext {
   }
 
   /**
-   * Returns the module to which an uncaught error belongs: the one whose code runs, or else the one whose files are in the
-   * stack of the error. Errors of the server itself belong to none.
+   * Returns the module to which an uncaught error belongs: the module whose code runs, or else the module whose files
+   * are in the stack of the error. Errors of the server itself belong to no module.
    */
   ownerOf(error: unknown): RunningModule | undefined {
     const running = this.#running.getStore();

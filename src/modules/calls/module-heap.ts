@@ -32,7 +32,7 @@ export class ModuleHeap {
   readonly #deps: ModuleHeapDeps;
   readonly #limits: typeof defaultLimits;
   readonly #session = new Session();
-  /** Bytes at which the log names a module that it has named before. */
+  /** Bytes at which the log names a module again. */
   readonly #warnAt = new Map<string, number>();
   readonly #gauge: ((module: string, bytes: number) => void) | undefined;
   #timer: Timer | undefined;

@@ -30,7 +30,7 @@ interface ConditionalCheck {
   callFor(event: CheckedEvent): (() => Decision | Promise<Decision>) | undefined;
 }
 
-/** Returns the checks of modules, which `EventChecks` runs; none where no module has one. */
+/** Returns the checks of modules, for `EventChecks`; an empty list if no module has a check. */
 export function moduleEventChecks(
   callbacks: RegisteredCallbacks,
   calls: ModuleCalls,
@@ -151,7 +151,7 @@ function conditionalChecksOf(callbacks: RegisteredCallbacks): ConditionalCheck[]
   ];
 }
 
-/** Whether the event is the join, or a change of the profile, of a user in a room that exists. */
+/** Whether the event is a user's own join, or a change of the user's profile, in a room that exists. */
 const isOwnJoin = (draft: EventToSend, newRoom: unknown) =>
   newRoom === undefined && draft.stateKey === draft.sender && membershipIn(draft) === 'join';
 

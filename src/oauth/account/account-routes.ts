@@ -199,7 +199,7 @@ function confirmedForms(deps: AccountPagesDeps, pages: AccountPages, form: Form)
   ];
 }
 
-/** The forms by which a user adds and removes mail addresses. */
+/** The forms with which a user adds and removes mail addresses. */
 function addressForms(
   deps: AccountPagesDeps & { readonly randomness: Randomness },
   { addresses, requests, validated }: NonNullable<AccountPagesDeps['mails']>,

@@ -16,7 +16,7 @@ export interface AuthorizationCodesDeps {
   readonly devices: Pick<Devices, 'remove'>;
 }
 
-/** The login that a user has allowed and for which a code is issued. */
+/** A login that a user has allowed. A code is issued for it. */
 export interface CodeGrant {
   readonly clientId: string;
   readonly userId: string;
@@ -60,7 +60,10 @@ const hashOf = (code: string) => hash('sha256', code, 'base64url');
 
 const invalidCode = () => new OAuthError('invalid_grant', 'The code is invalid, used or expired');
 
-/** Authorization codes, which a client exchanges for tokens once. Only their digests are stored. */
+/**
+ * Authorization codes. A client can exchange a code for tokens only once. The digests of codes are stored, not the
+ * codes.
+ */
 export class AuthorizationCodes {
   readonly #deps: AuthorizationCodesDeps;
 

@@ -143,8 +143,7 @@ function showConsent(
 }
 
 /**
- * Returns the URL of an authorization request on this server, without the parameter `prompt`, which the user
- * has answered.
+ * Returns the URL of an authorization request on this server, without the parameter `prompt`: the user has answered it.
  */
 function urlOf(parameters: AuthorizationParameters): string {
   const known = Object.keys(authorizationParameters) as (keyof typeof authorizationParameters)[];

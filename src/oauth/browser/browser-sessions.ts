@@ -184,7 +184,10 @@ export class BrowserSessions {
   }
 }
 
-/** Whether a logout at an identity provider ends the session there through which a user signed in to a browser. */
+/**
+ * Whether a logout at an identity provider ends `session`, the session at an identity provider with which a user signed
+ * in.
+ */
 const endsSession = (
   { provider, sessionId, externalId }: ProviderLogout,
   session: ProviderSession | undefined,
@@ -194,8 +197,8 @@ const endsSession = (
   (externalId === undefined || session.externalId === externalId);
 
 /**
- * Marks a browser before its user signs in, so that another site cannot send the form to sign in, which would sign the
- * user in to an account of the attacker (login CSRF).
+ * Marks a browser before its user signs in, so that another site cannot send the form to sign in. Otherwise an attacker
+ * could sign the user in to the attacker's account (login CSRF).
  */
 export class SignInMarks {
   readonly #randomness: Randomness;

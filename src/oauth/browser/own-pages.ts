@@ -10,8 +10,8 @@ const returnable: readonly string[] = [pagePaths.authorization, pagePaths.link, 
 const maxLength = 8_192;
 
 /**
- * Returns the page of this server to which a user returns after signing in: the given one, or the account page for
- * anything else, so that links to sign in cannot lead to other sites.
+ * Returns the page that a user returns to after signing in: `wanted` if it is such a page of this server, otherwise the
+ * account page. Links to sign in therefore cannot lead to other sites.
  */
 export function returnPage(wanted: string): string {
   const account = '/_synapse/client/account';

@@ -43,12 +43,12 @@ const maxRefused = 800;
 /** Maximum number of concurrent introspections. */
 const maxConcurrent = 64;
 
-/** Rate limit of the tokens of one client address that the service finds invalid. */
+/** Rate limit of the invalid tokens that one client address sends. */
 const invalidTokenRate = { per_second: 1, burst_count: 50 };
 
 /**
- * Statuses by which the service refuses one request, for example because of a token that is too long: they say nothing
- * about other requests.
+ * Statuses that mean that the service refuses one request, for example because of a token that is too long. They say
+ * nothing about other requests.
  */
 const statusesOfRefusal: ReadonlySet<number> = new Set([400, 413, 414, 422, 431]);
 
@@ -201,7 +201,7 @@ interface ServiceRequest {
   readonly method: 'GET' | 'POST';
   readonly body?: string;
   readonly headers?: Record<string, string>;
-  /** Called when the service refuses this request only, which is then no failure of the service. */
+  /** Called when the service refuses only this request. Such a refusal is not a failure of the service. */
   readonly refused?: () => void;
 }
 

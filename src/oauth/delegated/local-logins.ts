@@ -3,8 +3,8 @@ import type { Route } from '../../kernel/http/index.ts';
 import { isJsonObject, unrecognized } from '../../protocol/index.ts';
 
 /**
- * Routes by which users log in, register and change how they authenticate, and by which administrators do
- * this for users. They are not served beside an authentication service, which does all of this instead.
+ * Routes with which users log in, register and change how they authenticate, and with which administrators do this for
+ * users. They are not served when an authentication service does all of this instead.
  */
 const localLogins: readonly RegExp[] = [
   /^\/_proto\/client\/\w+\/(login|refresh|logout)(\/|$)/,
@@ -33,8 +33,8 @@ export function withoutLocalLogins(routes: readonly Route[]): Route[] {
 }
 
 /**
- * Returns the route of `POST /register` for application services, which register their users here as they do on other
- * servers. The services receive no access token for these users: only the authentication service issues tokens.
+ * Returns the route of `POST /register` for application services only: they register their users here as they do on
+ * other servers. They receive no access tokens for these users, because only the authentication service issues tokens.
  */
 function forServicesOnly({ contract, handler }: Route): Route {
   return {

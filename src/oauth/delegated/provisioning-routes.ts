@@ -21,8 +21,8 @@ const name = Type.String({ maxLength: 1_000 });
 const path = <P extends string>(end: P) => `/_server/mas/${end}` as const;
 
 /**
- * The endpoints by which an authentication service creates and changes the users and devices that it manages,
- * with the paths and bodies of the Matrix Authentication Service. Requests must present the shared secret.
+ * The endpoints with which an authentication service creates and changes the users and devices that it manages. They
+ * have the paths and bodies of the Matrix Authentication Service. Requests must present the shared secret.
  */
 export function provisioningRoutes(deps: ProvisioningDeps): Route[] {
   return [...userRoutes(deps), ...profileRoutes(deps), ...deviceRoutes(deps)];

@@ -52,7 +52,7 @@ const maxGrants = 10_000;
 
 const hashOf = (code: string) => hash('sha256', code, 'base64url');
 
-/** Logins of clients without a browser, which the user allows in a browser elsewhere. Source: RFC 8628. */
+/** Logins of clients without a browser. The user allows such a login in a browser elsewhere. Source: RFC 8628. */
 export class DeviceGrants {
   readonly #deps: DeviceGrantsDeps;
   readonly #maxGrants: number;

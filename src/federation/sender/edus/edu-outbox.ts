@@ -34,8 +34,8 @@ export class EduOutbox {
   }
 
   /**
-   * Adds an EDU for a server in the transaction of `writer`; it is sent after the commit. It may be sent
-   * again after a crash, so its content needs an id where duplicates matter.
+   * Adds an EDU for a server in the transaction of `writer`; it is sent after the commit. After a crash, it may be sent
+   * again: its content needs an id where duplicates matter.
    */
   async add(writer: AnyWriter, destination: string, edu: Edu): Promise<void> {
     await this.addForAll(writer, [destination], edu);

@@ -2,7 +2,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import type { JsonObject } from '../../../protocol/index.ts';
 import type { Edu } from '../transactions/edu.ts';
 
-/** An EDU about a current state, which expires. */
+/** An EDU that expires, because it is about a current state. */
 export interface EphemeralEdu extends Edu {
   /** Key of the subject: the EDU replaces a pending EDU with the same type and key. */
   readonly key: string;

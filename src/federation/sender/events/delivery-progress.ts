@@ -23,8 +23,8 @@ interface DestinationProgress {
 }
 
 /**
- * Persists which events destinations have received and missed. Changes are collected in memory, where a later change
- * replaces an earlier one, and are written together.
+ * Persists which events destinations have received and missed. Collects changes in memory, and writes them together. In
+ * memory, a later change replaces an earlier one.
  */
 export class DeliveryProgress {
   readonly #database: Database;

@@ -44,7 +44,7 @@ export function foldText(text: string): string {
   return folded.normalize('NFD').replace(accents, '$1').normalize('NFC');
 }
 
-/** Returns the grams by which a text is found. */
+/** Returns the grams of a text. A search finds the text by its grams. */
 export function gramsOf(text: string): Set<string> {
   const grams = new Set<string>();
   const folded = foldText(text);

@@ -53,7 +53,10 @@ export class ConnectionPool {
     }
   }
 
-  /** Opens the minimum number of connections, which stay open. Only logs failures: missing connections are opened on demand. */
+  /**
+   * Opens the minimum number of connections. They stay open. Only logs failures: missing connections are opened on
+   * demand.
+   */
   async openMinimum(): Promise<void> {
     const { min: length = 0 } = this.#pool.options;
     const opened = await Promise.allSettled(Array.from({ length }, () => this.#pool.connect()));

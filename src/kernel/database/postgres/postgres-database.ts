@@ -90,7 +90,8 @@ export class PostgresDatabase implements Database {
   /**
    * Opens the database and connects once, so that wrong settings fail at start.
    * @param lease fences everything that is written; absent: other processes may write too
-   * @throws StartFailure when the lease is to be taken and another process has it, or is to be joined and no process has it
+   * @throws StartFailure when another process has the lease that is to be taken, or no process has the lease that is to
+   * be joined
    */
   static async open(
     options: PostgresOptions,

@@ -8,8 +8,8 @@ const claimTimeout = 5_000;
 
 /**
  * Claims a SQLite database for this process. Two servers on one file would assign the same positions and run each
- * other's jobs; SQLite itself would let both write. The claim is a lock on a separate file, which the operating system
- * releases when the process ends in any way; the file stays.
+ * other's jobs; SQLite itself would let both write. The claim is a lock on a separate file. The operating system
+ * releases the lock when the process ends in any way; the file stays.
  * @param timeout maximum milliseconds to wait for another server; the thread is blocked while it waits
  * @returns a function that releases the claim
  * @throws DatabaseInUse when another process has the claim

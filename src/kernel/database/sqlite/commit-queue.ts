@@ -27,8 +27,8 @@ export interface GroupLimits {
 }
 
 /**
- * Maximum groups that are sent to the writing thread, which runs them one after the other. With two, the thread can
- * continue without waiting for the calling thread, which may be busy.
+ * Maximum number of groups that are sent to the writing thread. The thread runs them one after the other. With two
+ * groups, it need not wait for the calling thread, which may be busy.
  */
 const maxRunningGroups = 2;
 

@@ -6,7 +6,7 @@ import { areEqual, type Digest, digestOf, emptyDigest, sumOf } from './row-diges
 import type { TableShape } from './table-shape.ts';
 import { quoted, type TransferDatabase } from './transfer-database.ts';
 
-/** Rows of the target differ from those of the source right after they were copied. */
+/** Rows of the target differ from the rows of the source right after they were copied. */
 export class CopyDiffers extends Error {
   override name = 'CopyDiffers';
 }

@@ -6,13 +6,13 @@ const longPoll = /\/(sync|events)$/;
 
 /** Counts requests since the start of the process. */
 export class RequestCounts {
-  /** Numbers of requests that are being answered: syncs, which are long polls, and all others. */
+  /** Numbers of requests that are being answered. Long polls count as `sync`, all others as `other`. */
   readonly open = { sync: 0, other: 0 };
   /** Number of answered requests, including the requests of other servers. */
   answered = 0;
   /** Number of answered requests of other servers. */
   federation = 0;
-  /** Number of answered syncs. */
+  /** Number of answered long polls. */
   syncs = 0;
   /** Number of requests that were answered with a status of 500 or more. */
   failed = 0;

@@ -17,7 +17,7 @@ import { declaredLength, hasBody, readBody } from './read-body.ts';
 import { UnverifiedBodies, type UnverifiedBody, type UnverifiedBounds } from './unverified-bodies.ts';
 
 /**
- * Milliseconds within which a long body of another server must arrive: meanwhile it takes a share of the
+ * Maximum milliseconds until a long body of another server has arrived: while it arrives, it takes a share of the
  * memory for unverified bodies.
  */
 const longBodyTimeout = 60_000;

@@ -60,30 +60,30 @@ export interface ServerBody {
 const itemLevel = 3;
 
 /**
- * Size in bytes from which an item is replaced by null. No event or EDU needs as many bytes, and an item is processed without
- * a pause for other work.
+ * Maximum bytes of an item; a larger item is replaced by null. No event or EDU needs as many bytes, and an item is
+ * processed without a pause for other work.
  */
 const maxItemBytes = 1024 * 1024;
 
 /**
- * Maximum total of JSON values in the EDUs of a transaction, counted like `JsonBounds.values`; 100 EDUs of the maximum size
- * have about 110,000. Each EDU that would exceed the maximum is replaced by null: unlike an event, no other server sends it
- * and no room depends on it.
+ * Maximum total of JSON values in the EDUs of a transaction, counted like `JsonBounds.values`; 100 EDUs of the maximum
+ * size have about 110,000. Each EDU that would exceed the maximum is replaced by null: unlike an event, an EDU is sent
+ * by no other server, and no room depends on it.
  */
 const maxEduValues = 150_000;
 
 /**
- * An EDU above this size is parsed in pieces, which takes three times as long, so each of its values counts as three. Other
- * servers keep EDUs within the size limit of an event.
+ * An EDU above this size is parsed in pieces. This takes three times as long, so each of its values counts as three.
+ * Other servers keep EDUs within the size limit of an event.
  */
 const maxQuickEduBytes = 64 * 1024;
 
 const eduList = Buffer.from('"edus"');
 
 /**
- * Parses the body of a request from another server. If a part of the body is nested too deeply, the items of its lists
- * (events and EDUs) that are nested too deeply or have too many bytes become null, and so do the EDUs above `maxEduValues`,
- * so that they do not block the other items.
+ * Parses the body of a request from another server. If a part of the body is nested too deeply, some items of its lists
+ * (events and EDUs) become null, so that they do not block the other items: items that are nested too deeply or have
+ * too many bytes, and the EDUs above `maxEduValues`.
  * @throws MatrixError as `parseJson` does
  */
 export function parseServerBody(bytes: Buffer): ServerBody {
@@ -175,8 +175,8 @@ function parse(text: string, { numbers, depth: maxDepth }: JsonLimits): unknown 
 }
 
 /**
- * Whether brackets outside of strings are nested deeper than `limit`. Does not check whether they match, which the
- * parser does.
+ * Whether brackets outside of strings are nested deeper than `limit`. Does not check whether they match: the parser
+ * does that.
  */
 function nestsDeeperThan(bytes: Buffer, limit: number): boolean {
   let depth = 0;

@@ -231,7 +231,7 @@ describe('long bodies of requests from other servers', () => {
     assert.deepEqual([list.length, ...list.slice(0, 4), list.at(-1)], [50_005, null, 1, null, { b: 2 }, 3]);
   });
 
-  it('replaces by null each EDU with which the EDUs of a transaction would have too many values, counts each value of a long EDU as three, and keeps all events', async () => {
+  it('replaces an EDU by null when it would bring the EDUs of a transaction above the maximum number of values, counts each value of a long EDU as three, and keeps all events', async () => {
     const item = JSON.stringify({ a: Array(30_000).fill(1) });
     const long = JSON.stringify({ a: Array(30_000).fill(1), b: 'x'.repeat(10_000) });
     const body = `{"edus":[${Array(9).fill(item).join()},{"b":[]},${item}],"pdus":[${Array(9).fill(item).join()}]}`;

@@ -10,13 +10,13 @@ import {
   withoutUnusableItems,
 } from './json-body.ts';
 
-/** Bytes up to which a body is parsed at once, whatever it contains: a few milliseconds of work. */
+/** Maximum bytes of a body that is parsed at once, whatever it contains: a few milliseconds of work. */
 export const maxShortBytes = 64 * 1024;
 
-/** Bytes up to which a body that a `JsonScan` has measured is parsed at once. */
+/** Maximum bytes of a body that is parsed at once after a `JsonScan` has measured it. */
 const maxBytesAtOnce = 256 * 1024;
 
-/** Number of values up to which a body that a `JsonScan` has measured is parsed at once. */
+/** Maximum number of values of a body that is parsed at once after a `JsonScan` has measured it. */
 const maxValuesAtOnce = 15_000;
 
 /** Bounds of a client's JSON: several times what 4 MiB of encrypted messages, or 16 MiB of room keys, contain. */

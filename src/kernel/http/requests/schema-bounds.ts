@@ -9,7 +9,7 @@ const single = ['items', 'additionalProperties'] as const;
 /** The keywords of a schema that may contain a list of schemas. */
 const lists = ['anyOf', 'allOf', 'oneOf', 'items'] as const;
 
-/** The keywords of a schema that contain a schema for each of some names. */
+/** The keywords of a schema that contain an object of schemas by name. */
 const maps = ['properties', 'patternProperties'] as const;
 
 type Schema = { [keyword: string]: unknown };
@@ -24,7 +24,7 @@ export function withBounds(schema: TSchema): TSchema {
 }
 
 function bounded(schema: Schema): Schema {
-  // Copies non-enumerable members too, by which the library recognizes the kinds of schemas.
+  // Copies non-enumerable members too: the library recognizes the kinds of schemas by them.
   const copy = Object.create(
     Object.getPrototypeOf(schema) as object | null,
     Object.getOwnPropertyDescriptors(schema),

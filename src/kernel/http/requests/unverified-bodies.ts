@@ -15,13 +15,13 @@ export const defaultUnverifiedBounds: UnverifiedBounds = {
   total: 128 * 1024 * 1024,
 };
 
-/** Rate limit of long bodies of one client address whose signatures turn out to be invalid. */
+/** Rate limit of the long bodies with invalid signatures from one client address. */
 const failuresOfAddress = { per_second: 0.02, burst_count: 3 };
 
-/** Rate limit of long bodies of all client addresses whose signatures turn out to be invalid. */
+/** Rate limit of the long bodies with invalid signatures from all client addresses together. */
 const failuresOfAll = { per_second: 0.5, burst_count: 30 };
 
-/** Milliseconds after which a request that found no space may be repeated. */
+/** Milliseconds after which a server may repeat a request that was refused because too many bytes wait. */
 const retryAfter = 5_000;
 
 /** A body that is in memory and has not been verified. */

@@ -9,8 +9,8 @@ import { type FindExcess, sizeCheck } from './size-checks.ts';
 import { violatingPart } from './violating-part.ts';
 
 /**
- * Checks values against a schema, to which bounds are added. The schema is compiled when the first value is checked, so that
- * the server starts fast and unused routes need little memory.
+ * Adds bounds to a schema, and checks values against it. The schema is compiled when the first value is checked, so
+ * that the server starts fast and unused routes need little memory.
  */
 class Checker {
   readonly #schema: TSchema;
@@ -67,10 +67,13 @@ const maxPathLength = 300;
 /** Names the part of a request at a path, for error messages. */
 const subjectOf = (path: string): string => (path ? `'${path.slice(0, maxPathLength)}'` : 'it');
 
-/** Number of entries in all from which a value is narrowed before its errors are collected. */
+/**
+ * Minimum number of entries of a value, at all levels together, that is narrowed to the faulty part before its errors are
+ * collected.
+ */
 const manyEntries = 200;
 
-/** Whether an object or list has many entries, together with those of the objects and lists inside it. */
+/** Whether an object or list has many entries, including the entries of the objects and lists inside it. */
 function isLarge(value: unknown): boolean {
   const waiting = [value];
   let count = 0;
@@ -85,8 +88,9 @@ function isLarge(value: unknown): boolean {
 }
 
 /**
- * Returns the constants of the enumeration in a schema that begins with `reported`, or else `reported`: a validator reports a
- * limited number of errors, and so only the first constants of a long enumeration.
+ * Returns all constants of the enumeration that begins with the constants in `reported`; `reported` itself if the
+ * schema has no such enumeration. A validator reports a limited number of errors, and therefore only the first
+ * constants of a long enumeration.
  */
 function allConstants(schema: unknown, reported: readonly unknown[]): readonly unknown[] {
   if (reported.length === 0 || typeof schema !== 'object' || schema === null) return reported;
@@ -161,7 +165,8 @@ interface Parameter {
 
 /**
  * Checks query parameters or form fields against a schema. Converts integers, numbers and booleans, and fills in each
- * `default` of the schema. A parameter that is an array has all its values, any other the first one.
+ * `default` of the schema. A parameter that is an array has all values that were sent; any other parameter has the
+ * first one.
  */
 export class ParameterChecker {
   readonly #checker: Checker;

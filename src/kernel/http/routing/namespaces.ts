@@ -1,7 +1,7 @@
 /**
- * The server answers each path in two spellings: the one of the interface document (`/_proto`, `/_server`), in which routes
- * are declared, and the one of the Matrix specification and of existing admin tools (`/_matrix`, `/_synapse`). No other
- * module for incoming requests knows both.
+ * The server answers each path in two spellings. Routes are declared in the spelling of the interface document
+ * (`/_proto`, `/_server`). The Matrix specification and existing admin tools use the other spelling (`/_matrix`,
+ * `/_synapse`). No other module for incoming requests knows both spellings.
  */
 const spellings = [
   { declared: '/_proto/', matrix: '/_matrix/' },
@@ -9,7 +9,7 @@ const spellings = [
   { declared: '/.well-known/proto/', matrix: '/.well-known/matrix/' },
 ] as const;
 
-/** Returns the URL (path and query) in the spelling in which routes are declared: `/_proto/…` for `/_matrix/…`. */
+/** Returns the URL (path and query) in the spelling of route declarations: `/_proto/…` for `/_matrix/…`. */
 export function toDeclaredSpelling(url: string): string {
   for (const { declared, matrix } of spellings) {
     if (url.startsWith(matrix)) return declared + url.slice(matrix.length);

@@ -28,7 +28,10 @@ export interface RouteContract {
    * outside of the specification have none.
    */
   readonly operationId?: string;
-  /** The `operationId` of an endpoint of the specification that does the same, whose checks apply to this one, too. */
+  /**
+   * The `operationId` of an endpoint of the specification that does the same. The rules for that `operationId` also
+   * apply to this route.
+   */
   readonly actsAs?: string;
   readonly method: Method;
   /**
@@ -42,8 +45,8 @@ export interface RouteContract {
    */
   readonly allowLocked?: boolean;
   /**
-   * Application services act as themselves, whatever user the query parameter `user_id` names: with `on-demand` only. Some
-   * bridges send this parameter in the request that registers the user, who does not exist yet.
+   * Only with `on-demand`. Application services act as themselves, whatever user the query parameter `user_id` names.
+   * Some bridges send this parameter in the request that registers the user, who does not exist yet.
    */
   readonly ignoreAssertedUser?: boolean;
   /** Users with a suspended account are rejected (client-server API, "Account suspension"). */
@@ -66,8 +69,8 @@ export interface RouteContract {
    */
   readonly checkAccess?: AccessCheck;
   /**
-   * Is called with the error of a request that fails before its handler is called: the user may not call the route, or the
-   * request is invalid. Its `requester` is absent if the access token is not valid. Must not throw.
+   * Is called when a request fails before its handler is called, because the user may not call the route, or the
+   * request is invalid. `requester` is absent in `request` if the access token is not valid. Must not throw.
    */
   readonly refused?: (request: Omit<RouteRequest, 'query' | 'body'>, error: unknown) => Promise<void>;
   /** The body of a 200 response; checked in the tests only. */
@@ -81,8 +84,8 @@ export interface RouteContract {
    */
   readonly bodyMode?: 'json' | 'form' | 'stream';
   /**
-   * A `GET` that changes something, such as a link in a mail: HEAD, by which programs check links, is answered without the
-   * handler.
+   * The `GET` changes something, for instance when a user opens a link in a mail. HEAD is then answered without the
+   * handler, because programs check links with HEAD.
    */
   readonly getChanges?: boolean;
   /** `page`: errors are shown as an HTML page, for routes that browsers request. */

@@ -1,7 +1,7 @@
 /**
  * Returns a member of a value for a template: own members of objects, elements of lists and strings, and methods of
- * Python that change nothing. Does not return prototypes, constructors and members of functions, by which a template
- * could access the process: operators may copy templates, and configurations with templates, from others.
+ * Python that change nothing. Does not return prototypes, constructors and members of functions, because a template
+ * could access the process through them. Operators may copy templates, and configurations with templates, from others.
  */
 export function memberOf(value: unknown, key: unknown): unknown {
   if (value === null || value === undefined || typeof value === 'function') return undefined;
@@ -110,7 +110,7 @@ function stripped(text: string, characters: string | undefined, start: boolean, 
   return text.slice(from, to);
 }
 
-/** Python's `split`: at white space without a separator; after `max` parts, the rest stays whole. */
+/** Python's `split`. Without a separator, it splits at white space. After `max` parts, the rest stays whole. */
 function split(text: string, separator: string | undefined, max = Number.POSITIVE_INFINITY): string[] {
   if (separator === undefined) return text.split(/\s+/).filter((part) => part !== '');
   const parts = text.split(separator);
