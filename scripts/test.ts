@@ -21,7 +21,7 @@ const longTests = ['test/processes/**', 'test/cost/**'];
 const needsInstalledClients = ['test/clients/**', 'test/interop/**'];
 /**
  * Tests that keep a process busy for long, that start processes, or that measure CPU time. Each file runs in a process
- * of its own, before the others, because CPU time includes the garbage collection of a large heap.
+ * of its own, before the others. (CPU time includes the garbage collection of a large heap.)
  */
 const ungrouped = ['test/processes/', 'test/simulation/', 'test/clients/', 'test/interop/', 'test/cost/'];
 

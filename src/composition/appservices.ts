@@ -27,7 +27,7 @@ export interface RegisteredAppservices {
   readonly registry: AppserviceRegistry;
   readonly requests: ServiceRequests;
   readonly aliasReservations: AliasReservations;
-  /** Reads the registration files again, and logs the services whose registrations differ from the ones in use. */
+  /** Reads the registration files again, and logs the services that a restart would add, change or remove. */
   reload(): void;
   /** Starts to follow the other slices and to send transactions to the services. */
   start(parts: AppserviceParts, opened: OpenedSlices): Promise<Appservices>;

@@ -14,8 +14,8 @@ import { childrenFromJson, type SpaceChild } from './children.ts';
 /** Requests hierarchies from remote servers; implemented in composition. */
 export interface RemoteHierarchies {
   /**
-   * Requests `GET /hierarchy/{roomId}` from servers, one after the other. Returns the response of the first server that
-   * knows the room; `undefined` when no server knows it.
+   * Requests `GET /hierarchy/{roomId}` from servers. Returns the response of the first server that knows the room;
+   * `undefined` when no server knows it.
    * @param budget what the responses of all servers together may cost
    */
   hierarchy(
