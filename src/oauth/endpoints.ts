@@ -20,9 +20,7 @@ export class Endpoints {
   /** The issuer identifier (RFC 8414). Ends with a slash. */
   readonly issuer: string;
 
-  /**
-   * @param publicBaseUrl URL at which clients reach this server; null means `https://` followed by the server name
-   */
+  /** @param publicBaseUrl URL where clients reach this server; null means `https://` followed by the server name */
   constructor(publicBaseUrl: string | null, serverName: string) {
     this.issuer = (publicBaseUrl ?? `https://${serverName}`).replace(/\/*$/, '/');
   }

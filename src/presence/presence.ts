@@ -126,8 +126,8 @@ export class Presence {
   }
 
   /**
-   * Begins a sync of a device, with the presence that it reports; reports over the rate limit, and reports to a reader
-   * process, are ignored.
+   * Begins a sync of a device, with the presence that the device reports. A report over the rate limit is ignored. Does
+   * nothing in a reader process.
    * @returns a function to call when the sync ends
    */
   beginSync(

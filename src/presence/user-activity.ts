@@ -9,13 +9,13 @@ interface DeviceActivity {
   syncs: number;
 }
 
-/** Milliseconds without a sync or an activity after which a device is offline. */
+/** A device is offline after this many milliseconds without a sync or an activity. */
 const offlineAfter = 30_000;
 
-/** Milliseconds without an activity after which an online device is unavailable. */
+/** An online device is unavailable after this many milliseconds without an activity. */
 const idleAfter = 5 * 60_000;
 
-/** Milliseconds for which a user counts as active after an activity. */
+/** A user counts as active for this many milliseconds after an activity. */
 const activeFor = 60_000;
 
 /** Maximum number of devices of one user that are distinguished; the device seen longest ago is dropped first. */

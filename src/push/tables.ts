@@ -12,7 +12,7 @@ export interface PushTables {
   unread_tallies: {
     user_id: string;
     room_id: string;
-    /** The stream position up to which events were evaluated. */
+    /** Events up to this stream position were evaluated. */
     up_to: number;
     /**
      * The unread events as JSON of `StoredMarks`; in rows of earlier versions an array of `[stream position, highlight

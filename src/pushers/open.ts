@@ -36,7 +36,7 @@ export interface NotificationMailing {
   /** Renders the page that confirms an unsubscription. */
   readonly pages: Pages;
   readonly serverName: string;
-  /** URL at which clients reach this server, without a slash at its end. */
+  /** URL where clients reach this server, without a slash at its end. */
   readonly baseUrl: string;
   /** The key that signs the links for unsubscribing. */
   readonly key: Uint8Array;

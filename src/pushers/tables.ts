@@ -31,7 +31,7 @@ export interface PusherTables {
     /** The unread count that the gateway last received; null before the first one. */
     badge: number | null;
   };
-  /** Events about which a pusher has not notified its user yet. */
+  /** Events that a pusher has not sent a notification about yet. */
   pending_pushes: {
     pusher_id: number;
     /**

@@ -40,7 +40,7 @@ interface StateCompleteness {
   readonly formerPartial?: FormerPartialState | undefined;
 }
 
-/** Parses the column `rooms.partial_state`, which is null where the state was never partial. */
+/** Parses the column `rooms.partial_state`. It is null where the state was never partial. */
 export function parsePartialState(json: string | null): StateCompleteness {
   const column = json === null ? { completedAt: 0 } : (JSON.parse(json) as PartialStateColumn);
   if (!('completedAt' in column)) return { partial: column, completedAt: 0 };

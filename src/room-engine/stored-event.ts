@@ -8,8 +8,8 @@ export interface StoredEvent {
   readonly roomNid: number;
   readonly event: RoomEvent;
   /**
-   * Position on the room's timeline. `undefined` for outliers, rejected and soft-failed events, which clients
-   * never see. Negative for backfilled events.
+   * Position on the room's timeline. `undefined` for outliers, rejected and soft-failed events: clients never see
+   * these. Negative for backfilled events.
    */
   readonly stream: number | undefined;
   /** State group after the event; `undefined` while it is not known. */
@@ -37,8 +37,8 @@ export interface StoredEvent {
    */
   readonly withheld: boolean;
   /**
-   * The event is a row of `outside_events`: an out-of-band membership, which is not an event of the room and may
-   * have another room version.
+   * The event is a row of `outside_events`: an out-of-band membership. It is not an event of the room, and may have
+   * another room version.
    */
   readonly outOfBand: boolean;
   /** nid of the redaction of this event that took effect; set when the redaction arrives. */

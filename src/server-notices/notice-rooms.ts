@@ -110,8 +110,7 @@ export class NoticeRooms {
   }
 
   /**
-   * Tags the room, and invites the user, also with `block_non_admin_invites` and when the user blocks
-   * invites.
+   * Tags the room, and invites the user, even with `block_non_admin_invites`, and even when the user blocks invites.
    */
   async #tagAndInvite(userId: string, roomId: string): Promise<void> {
     const { rooms, tags, user, options } = this.#deps;

@@ -84,7 +84,7 @@ async function exchange(deps: TokenRoutesDeps, body: TokenParameters, ip: string
   return sessions.open(client, granted, ip, redeem);
 }
 
-/** Returns the login for which a code was issued. @throws OAuthError */
+/** Returns the login that a code was issued for. @throws OAuthError */
 function checkCode({ codes, deviceGrants }: TokenRoutesDeps, { clientId }: Client, body: TokenParameters) {
   if (body.grant_type === deviceCodeGrant) return deviceGrants.check(body.device_code, clientId);
   const { code, redirect_uri: redirectUri, code_verifier: codeVerifier } = body;

@@ -30,7 +30,10 @@ export function* resolveV1(
 /** `stateMapKey` to the events in conflict for it, each once, from the earliest to the latest. */
 type ConflictsByKey = Map<string, RoomEvent[]>;
 
-/** Separates the keys for which the sets name different events. A set that lacks a key causes no conflict. */
+/**
+ * Separates the entries with a conflict: sets name different events for the same key. A set that lacks a key causes no
+ * conflict.
+ */
 function separateConflicts(
   stateSets: readonly StateMap<string>[],
   source: StateResolutionSource,

@@ -26,7 +26,7 @@ export interface BadgeCountsDeps {
 
 /** The unread rooms of a user at the last count. */
 interface Badge {
-  /** Position on the stream up to which events are counted. */
+  /** Events up to this position on the stream are counted. */
   upTo: number;
   /** Number of unread notifications by room id; rooms without unread notifications are absent. */
   readonly rooms: Map<string, number>;

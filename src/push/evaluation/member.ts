@@ -35,7 +35,7 @@ export interface NotifiedMember {
   readonly ignored: ReadonlySet<string>;
   /** The position at which the user's push rules or ignored users changed last; 0 if never. */
   readonly settingsChangedAt: number;
-  /** Time before which messages of the room have expired, in milliseconds since the epoch. */
+  /** Messages of the room from before this time have expired; in milliseconds since the epoch. */
   readonly expiredBefore: number;
 }
 

@@ -4,7 +4,7 @@
  */
 export const maxSearchSteps = 8_388_608;
 
-/** Search steps after which other requests are processed: a few milliseconds. */
+/** After this number of search steps (a few milliseconds), other requests are processed. */
 const stepsPerTurn = 262_144;
 
 /** Counts the search steps (see `SEARCH_BUDGET`) of the push rules of a user in the evaluation of many events. */

@@ -87,7 +87,7 @@ export class NewestFirst {
     return this.#position;
   }
 
-  /** Number of events that were read; some may not be returned yet. */
+  /** Number of events that were read; some of them may still wait to be returned. */
   get readCount(): number {
     return this.#readCount;
   }

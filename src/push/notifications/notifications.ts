@@ -38,7 +38,7 @@ interface Notification {
 /** Maximum number of events that one request reads to fill its page; fewer when the rules of the user take long. */
 const maxRead = 2_000;
 
-/** Estimated bytes of evaluated events after which a page ends: about 100 ms of reading. */
+/** A page ends when the evaluated events have this number of bytes (estimated): about 100 ms of reading. */
 const maxBytes = 16_777_216;
 
 /**

@@ -48,7 +48,7 @@ export class Tally {
     this.#earliestTime = earliestTimeOf(marks);
   }
 
-  /** The stream position up to which events were evaluated. */
+  /** Events up to this stream position were evaluated. */
   get upTo(): number {
     return this.#upTo;
   }

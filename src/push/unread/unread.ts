@@ -30,7 +30,7 @@ export interface UnreadDeps {
   readonly enabled: boolean;
 }
 
-/** Number of rooms for which the position of the last event is in memory. */
+/** Number of rooms whose last event has its position in memory. */
 const roomsInMemory = 10_000;
 
 /**
@@ -80,7 +80,7 @@ export class Unread {
     );
   }
 
-  /** Returns a position after which a room has no new event. */
+  /** Returns the position of the newest event of a room, or a later position. */
   newestEventOf(roomId: string): number {
     return this.#lastEvents.of(roomId);
   }

@@ -12,7 +12,7 @@ export class UnsubscribeLinks {
   readonly #key: Uint8Array;
 
   /**
-   * @param baseUrl URL at which clients reach this server, without a slash at its end
+   * @param baseUrl URL where clients reach this server, without a slash at its end
    * @param key signs the links: `macaroon_secret_key`
    */
   constructor(baseUrl: string, key: Uint8Array) {

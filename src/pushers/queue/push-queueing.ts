@@ -63,7 +63,7 @@ export class PushQueueing {
   readonly #deps: PushQueueingDeps;
   readonly #events: NewEvents;
   readonly #follower: Follower;
-  /** Position up to which events were added; `undefined` until it is read, and after a transaction has failed. */
+  /** Events up to this position were added; `undefined` until it is read, and after a transaction has failed. */
   #queued: number | undefined;
 
   constructor(deps: PushQueueingDeps) {

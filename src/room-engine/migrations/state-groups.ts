@@ -1,6 +1,6 @@
 import type { Migration, SchemaBuilder } from '../../kernel/database/index.ts';
 
-/** The tables of state groups, which may have a database of their own (option `databases`). */
+/** The tables of state groups. These tables may have a database of their own (option `databases`). */
 export const stateGroupTables: readonly string[] = [
   'state_groups',
   'state_group_edges',

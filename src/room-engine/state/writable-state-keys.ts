@@ -28,8 +28,8 @@ export interface WritableStateKeysDeps {
 }
 
 /**
- * State keys in the main process, which allocates the nids of new keys. New keys are prepared and used within an
- * attempt; a new key that no attempt has written is forgotten when all attempts that used it have ended.
+ * State keys in the main process. It allocates the nids of new keys. New keys are prepared and used within an attempt;
+ * a new key that no attempt has written is forgotten when all attempts that used it have ended.
  */
 export class WritableStateKeys extends StateKeys {
   readonly #sequence: Sequence;

@@ -12,7 +12,7 @@ import type { RoomHead, StateMark } from './room-head.ts';
  */
 const keptRecent = 64;
 
-/** Estimated bytes of the recent events above which the older half of them is dropped. */
+/** When the recent events have more than this number of bytes (estimated), the older half of them is dropped. */
 const maxRecentBytes = 1024 * 1024;
 
 export interface InMemoryHeadDeps {

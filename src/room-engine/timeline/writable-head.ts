@@ -43,7 +43,9 @@ export class WritableHead extends InMemoryHead {
     this.currentExtremities = extremities;
   }
 
-  /** Marks an event of the room as redacted, and also its copy in `recent`, which may be a different object. */
+  /**
+   * Marks an event of the room as redacted. Also marks its copy in `recent`, because that may be a different object.
+   */
   redact(target: StoredEvent, by: number | undefined): void {
     target.redactedBy = by;
     this.markRedacted(target.nid, by);

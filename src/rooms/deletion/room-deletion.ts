@@ -75,8 +75,9 @@ const maxAttempts = 5;
 const minUsersPerStep = 50;
 
 /**
- * Minimum share of the listed users who are added between two writes of the progress. Each write contains the whole list,
- * so with steps of a constant size the written bytes would grow with the square of the number of users.
+ * Minimum number of users who are removed between two writes of the progress, as a share of all removed users. Each
+ * write contains the list of removed users, so with steps of a constant size the written bytes would grow with the
+ * square of the number of users.
  */
 const minAddedShare = 0.1;
 

@@ -22,7 +22,7 @@ export interface HistoryDeletionDeps {
 /** Number of events that are deleted in one transaction, so that other writers are not blocked for long. */
 const eventsAtOnce = 200;
 
-/** Number of depths above the depth of a deletion that are searched for events whose `prev_events` are deleted. */
+/** Events with deleted `prev_events` are searched up to this number of depths above the depth of a deletion. */
 const forkDepth = 1_000;
 
 /** The payload of a job that deletes messages of a room: the selection of messages, and the progress. */

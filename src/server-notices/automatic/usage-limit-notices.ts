@@ -55,9 +55,7 @@ export class UsageLimitNotices {
   readonly #deps: UsageLimitNoticesDeps;
   /** Whether notices stay pinned. */
   #isInForce: boolean;
-  /**
-   * Reading of the monotonic clock when the limit was first seen not to be reached; absent while the limit is reached.
-   */
+  /** When the limit was first seen not to be reached, by the monotonic clock; absent while the limit is reached. */
   #belowSince: number | undefined;
 
   constructor(deps: UsageLimitNoticesDeps) {

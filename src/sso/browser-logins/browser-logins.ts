@@ -121,7 +121,7 @@ export class BrowserLogins {
   }
 
   /**
-   * Continues a login when the provider has sent the browser back. The login ends, also when it fails.
+   * Continues a login when the provider has sent the browser back. The login ends even when it fails.
    * @param authenticate returns the user; receives the `secrets` that `begin` of the provider has returned
    */
   async respond(

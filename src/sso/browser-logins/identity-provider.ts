@@ -24,7 +24,7 @@ export interface IdentityProvider extends ProviderDescription {
    * @param state identifies the login; the provider returns it
    * @param parameters query parameters of the request that began the login
    * @param isForced whether the provider must authenticate the user again, although the user is signed in there
-   * @returns the URL to which the browser is redirected, and the secrets that the provider needs later to authenticate
+   * @returns the URL that the browser is redirected to, and the secrets that the provider needs later to authenticate
    * the user
    * @throws LoginFailure
    */

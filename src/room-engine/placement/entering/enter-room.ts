@@ -46,7 +46,10 @@ interface JoinContext {
   readonly before: ReceivedState;
   /** The out-of-band members of the room; empty while the state is partial, because it may lack their memberships. */
   readonly outOfBandMembers: readonly OutOfBandMember[];
-  /** Copies of events since an earlier join whose partial state was never completed, see `withoutAbandonedStates`. */
+  /**
+   * Copies of the events since an earlier join, if the partial state of that join was never completed, see
+   * `withoutAbandonedStates`.
+   */
   readonly abandoned: ReadonlyMap<number, StoredEvent>;
 }
 

@@ -167,7 +167,7 @@ export class Backfill {
   }
 }
 
-/** Returns the fact of a backfilled event, which changes neither the state nor the end of the room. */
+/** Returns the fact of a backfilled event. The event changes neither the state nor the end of the room. */
 const factOf = (head: WritableHead, stored: StoredEvent, position: number): RoomFact => ({
   roomId: head.roomId,
   position,

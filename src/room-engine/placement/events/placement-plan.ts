@@ -46,7 +46,7 @@ export interface PlacementPlan {
   /** The nid, if it had to be allocated before the position of the event. */
   readonly earlyNid: number | undefined;
   /**
-   * The chain to which the state group after the event is added; `undefined` when `stateAfter` already contains this
+   * The chain that the state group after the event is added to; `undefined` when `stateAfter` already contains this
    * group.
    */
   readonly chain: GroupChain | undefined;

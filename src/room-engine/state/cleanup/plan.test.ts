@@ -5,7 +5,7 @@ import { planCleanup } from './plan.ts';
 describe('the choice of state groups to remove and to merge (planCleanup)', () => {
   const chain = (...links: [number, number?][]) => links.map(([id, prevId]) => ({ id, prevId }));
 
-  it('keeps unused state groups on which several other groups are built, and groups above upTo', async () => {
+  it('keeps unused state groups that several other groups are built on, and groups above upTo', async () => {
     const groups = chain([1], [2, 1], [3, 2], [4, 2], [5, 4], [6, 5], [7, 6], [8, 5]);
     const used = new Set([3, 7]);
     const plan = await planCleanup({ groups, used, growing: [], upTo: 7 });

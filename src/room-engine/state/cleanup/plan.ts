@@ -34,7 +34,7 @@ export interface CleanupInput {
   readonly used: ReadonlySet<number>;
   /** Groups on which new groups may be built at any time. Their chains stay as they are. */
   readonly growing: Iterable<number>;
-  /** The highest group that may be removed: events that refer to newer groups may not be written yet. */
+  /** The highest group that may be removed: newer groups may belong to events that are still being written. */
   readonly upTo: number;
 }
 

@@ -37,7 +37,9 @@ const minBackoff = 60_000;
 /** Maximum milliseconds before a retry. */
 const maxBackoff = 4 * 3_600_000;
 
-/** Milliseconds for which servers are retried. A server that is unreachable for longer does not receive the leave. */
+/**
+ * Servers are retried for this many milliseconds. A server that is unreachable for longer does not receive the leave.
+ */
 const maxAge = 26 * 3_600_000;
 
 /** Maximum number of attempts. `maxAge` ends the attempts earlier. */
