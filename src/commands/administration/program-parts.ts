@@ -96,7 +96,7 @@ function addUsers(program: Command, tools: ProgramTools): void {
   add(userCommand, 'deactivate', tools)
     .description('End an account: the user cannot log in again, and leaves all rooms.')
     .argument(...userArgument)
-    .option('--erase', 'show redacted messages of the user to users who join rooms later')
+    .option('--erase', 'redact the messages of the user for users who join rooms later')
     .option(...yes)
     .action(async (name: string, flags: AdministrationFlags & { erase?: boolean }) =>
       (await load()).deactivateUser(name, flags),
@@ -117,7 +117,11 @@ function addUsers(program: Command, tools: ProgramTools): void {
     ['unsuspend', false],
   ] as const) {
     add(userCommand, command, tools)
-      .description(suspended ? 'Let a user only read and leave rooms, until unsuspend.' : 'Undo suspend.')
+      .description(
+        suspended
+          ? 'Let a user only read, leave rooms and redact own messages, until unsuspend.'
+          : 'Undo suspend.',
+      )
       .argument(...userArgument)
       .action(async (name: string, flags: AdministrationFlags) =>
         (await load()).setSuspended(name, suspended, flags),
