@@ -30,7 +30,7 @@ describe('RecentChanges', () => {
     assert.deepEqual(recent.between(2), ['c', 'd']);
   });
 
-  it('counts changes by their size', () => {
+  it('bounds the total size of the changes, if changes have different sizes', () => {
     const recent = new RecentChanges<number>(0, 10, (size) => size);
     recent.add(9, 1);
     recent.add(9, 2);
@@ -66,7 +66,7 @@ const bounds = (maxKeys: number, perKey: number) => ({
 });
 
 describe('RecentChangesByKey', () => {
-  it('drops keys whose changes exceed the maximum bytes', () => {
+  it('drops the least recently used key when the changes of all keys exceed the maximum bytes', () => {
     const recent = new RecentChangesByKey<number>(0, plainCaches(manualClock()), {
       ...bounds(100, 500),
       maxBytes: 10_000,

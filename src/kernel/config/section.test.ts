@@ -42,7 +42,7 @@ const kitchen = section({
 });
 type KitchenConfig = SectionType<typeof kitchen>;
 
-test('loadConfiguration returns typed values in base units, completed by defaults', () => {
+test('loadConfiguration returns typed values in base units, and the defaults of options that are not set', () => {
   const { values, errors, warnings } = loadConfiguration(
     [{ file: 'a.yaml', text: 'server_name: example.org\noven: {mode: grill}\ntrays: [{level: 2}]\n' }],
     { kitchen },
@@ -69,7 +69,7 @@ test('loadConfiguration replaces a whole top-level option when a later source se
   assert.equal(values.kitchen.bake_time, 3_600_000);
 });
 
-test('loadConfiguration reports all mistakes at once, each with its place', () => {
+test('loadConfiguration reports all errors and warnings at once, each with its line and column', () => {
   const text = [
     'server_name: Example.org',
     'bake_time: soon',
@@ -97,7 +97,7 @@ test('loadConfiguration reports all mistakes at once, each with its place', () =
   assert.match(warnings[1]?.message ?? '', /did you mean bake_time/);
 });
 
-test('sectionDefaults builds the values of a section without a file, with typed overrides', () => {
+test('sectionDefaults returns the given values and the defaults of a section, and throws for an invalid or missing value', () => {
   const config = sectionDefaults(kitchen, { server_name: 'a', bake_time: 5, oven: { volume: null } });
   assert.equal(config.bake_time, 5);
   assert.deepEqual(config.oven, { volume: null, mode: 'off' });

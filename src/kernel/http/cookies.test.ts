@@ -23,7 +23,7 @@ describe('setCookie', () => {
     );
   });
 
-  it('uses SameSite=None over TLS only, since browsers reject it otherwise', () => {
+  it('uses SameSite=Lax in place of None without TLS, since browsers reject None there', () => {
     assert.match(setCookie(secure, 'a', 'b', { sameSite: 'none' }), /; Secure; SameSite=None$/);
     assert.match(setCookie(plain, 'a', 'b', { sameSite: 'none' }), /; HttpOnly; SameSite=Lax$/);
   });

@@ -22,7 +22,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await fixture.jobs.list({ kind: 'greet' }), []);
   });
 
-  test('reads no jobs for a minute when none is due and no other process schedules any', async () => {
+  test('reads jobs once a minute when none is due, and every ten seconds when other processes may schedule jobs', async () => {
     const fixture = await setUp();
     const other = await setUp({ database: fixture.database, clock: fixture.clock, isOnlyProcess: false });
     const { ran, handler } = recorder();
@@ -36,7 +36,7 @@ forEachDatabase((open) => {
     await pass(fixture, 1);
     assert.equal(reads(), before + 1);
 
-    // A process that is not the only one runs the jobs of other processes within ten seconds.
+    // A process that may not be the only one runs the jobs of other processes within ten seconds.
     await fixture.jobs.stop();
     await other.jobs.start();
     await other.jobs.settled();
@@ -219,7 +219,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await fixture.jobs.list({ kind: 'greet' }), []);
   });
 
-  test('repeats a recurring job, also after it failed', async () => {
+  test('repeats a recurring job, even after it failed', async () => {
     const fixture = await setUp();
     const times: number[] = [];
     const start = fixture.clock.now();

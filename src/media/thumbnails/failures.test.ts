@@ -122,7 +122,7 @@ describe('Thumbnails', () => {
     assert.equal((await find(await file(), make)).size, 11);
   });
 
-  it('processes other images while one hangs', async () => {
+  it('processes other images while one hangs, and bounds the requests that wait for the image that hangs', async () => {
     const image = await file();
     const hanging = outcome(find(image, hang));
     await eventually('the task to begin', () => triedWidths().length === 1);
@@ -157,14 +157,14 @@ describe('Thumbnails', () => {
     assert.equal(all.filter((status) => status === 429).length, 1);
   });
 
-  it('answers 400 M_UNKNOWN when the image library rejects the image', async () => {
+  it('answers 400 M_UNKNOWN when the image library rejects the image, and does not try the image again', async () => {
     const image = await file();
     await assert.rejects(find(image, refuse), noThumbnail);
     await assert.rejects(find(image, make), noThumbnail);
     assert.deepEqual(triedWidths(), [refuse]);
   });
 
-  it('deletes a thumbnail whose file was deleted while it was made', async () => {
+  it('deletes a thumbnail when the file of its image was deleted while the thumbnail was made', async () => {
     const image = await file();
     await assert.rejects(find(image, loseSource), { status: 404 });
     const remainingEntries = readdirSync(directory, { recursive: true, withFileTypes: true });
@@ -174,7 +174,7 @@ describe('Thumbnails', () => {
     );
   });
 
-  it('keeps a thumbnail whose file was moved to a storage provider while it was made', async () => {
+  it('keeps a thumbnail when the file of its image was moved to a storage provider while the thumbnail was made', async () => {
     const image = await file();
     providers.isUsed = true;
     assert.equal((await find(image, loseSource)).contentType, 'image/jpeg');

@@ -53,7 +53,7 @@ describe('ImageTasks with untrusted images', () => {
     return 'made';
   }
 
-  it('makes a thumbnail of modified images or refuses them', async () => {
+  it('makes a thumbnail of damaged images or refuses them, and makes thumbnails of whole images afterwards', async () => {
     const whole = [
       await testImage(40, 30, 'jpeg'),
       await testImage(40, 30, 'webp'),
@@ -82,7 +82,7 @@ describe('ImageTasks with untrusted images', () => {
     for (const bytes of whole) assert.equal(await tried(bytes), 'made');
   });
 
-  it('refuses random bytes', async () => {
+  it('makes a thumbnail of random bytes or refuses them, and makes a thumbnail of an image afterwards', async () => {
     const beginnings = fc.constantFrom(
       '',
       '\xff\xd8\xff',
@@ -115,7 +115,7 @@ describe('ImageTasks with untrusted images', () => {
     return readFile(destination);
   };
 
-  it('converts the colours of every colour space to sRGB, and drops the colour profile', async () => {
+  it('converts the colours of CMYK, Display P3, 16-bit and grey images to sRGB, and drops the colour profile', async () => {
     const colour = { r: 200, g: 100, b: 90 };
     for (const [space, stored] of [
       ['cmyk', 'cmyk'],
@@ -146,7 +146,7 @@ describe('ImageTasks with untrusted images', () => {
     }
   });
 
-  it('accepts only common image formats: no TIFF, SVG or PBM', async () => {
+  it('refuses TIFF, SVG and PBM images, and a missing file', async () => {
     const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>';
     for (const bytes of [await testImage(9, 9, 'tiff'), Buffer.from(svg), Buffer.from('P1 1 1 1')]) {
       assert.equal(await tried(bytes), 'refused');
@@ -155,7 +155,7 @@ describe('ImageTasks with untrusted images', () => {
     await assert.rejects(tasks.examine(source, 'urgent'), NoThumbnail);
   });
 
-  it('loads the image library in separate processes only', () => {
+  it('does not load the image library in the process that imports the media repository', () => {
     const moduleUrl = JSON.stringify(new URL('../index.ts', import.meta.url).href);
     const list = 'console.log(JSON.stringify(process.report.getReport().sharedObjects))';
     const loaded = (of: string) =>
@@ -167,7 +167,7 @@ describe('ImageTasks with untrusted images', () => {
     assert.match(loaded(library), /vips/);
   });
 
-  describe('processes that crash', () => {
+  describe('processes that fail', () => {
     const program = join(folder, 'program');
     before(() => {
       const moduleUrl = JSON.stringify(new URL('../../kernel/task-processes/index.ts', import.meta.url).href);

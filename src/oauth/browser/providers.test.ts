@@ -51,7 +51,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       await idp.stop();
     });
 
-    /** Signs in through the provider named Work, and lets a client log in with a device of this id. @returns its access token */
+    /**
+     * Signs in through the identity provider "Work", and allows the login of a client with this device id.
+     * @returns the access token
+     */
     const logInThroughWork = async (browser: TestBrowser, deviceId: string) => {
       const { server } = hearth;
       const registered = await postJson(server, '/_synapse/client/oauth2/registration', elementX);
@@ -109,7 +112,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.match((await other.get(account)).body, /<h1>Your account<\/h1>/);
     });
 
-    it('redirects to the identity provider and back to the page on which the user allows the login', async () => {
+    it('redirects to the identity provider, and back to the page where the user allows the login', async () => {
       cas.user = { name: 'alice' };
       const { server } = hearth;
       const registered = await postJson(server, '/_synapse/client/oauth2/registration', elementX);
@@ -192,7 +195,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(!victim.visited.some((url) => url.startsWith(cas.url)));
     });
 
-    it('logs neither the code and state of the identity provider nor cookies, client secrets and tokens, also at the level debug', async () => {
+    it('logs neither the code and state of the identity provider nor cookies, client secrets and tokens, even at the level debug', async () => {
       idp.user = { sub: 'logged' };
       const browser = hearth.browser();
       const token = await logInThroughWork(browser, 'LOGGED');

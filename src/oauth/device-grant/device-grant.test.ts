@@ -129,7 +129,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await newDevice.post(client.metadata['token_endpoint']!, refresh)).status, 200);
     });
 
-    it('answers polls for a device login with access_denied, expired_token and slow_down', async () => {
+    it('answers polls with access_denied after a denial, slow_down when they come too fast, expired_token after 15 minutes, and invalid_grant for an unknown code', async () => {
       const denied = await begin('DENIED');
       const { browser, page } = await signIn(denied['verification_uri_complete']!);
       await browser.post(link, { ...fieldsOf(page.text), decision: 'deny' });
@@ -145,7 +145,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await poll(slow['device_code'])).json['error'], 'expired_token', 'after another login');
     });
 
-    it('issues tokens only to the client that began the device login', async () => {
+    it('issues tokens only to the client that began the device login, and refuses clients that have not registered the grant type', async () => {
       const begun = await begin('OWN');
       const { browser, page } = await signIn(begun['verification_uri_complete']!);
       await browser.post(link, { ...fieldsOf(page.text), decision: 'allow' });

@@ -26,18 +26,18 @@ describe('readSourceFiles', () => {
     return { names: sources.map(({ file }) => basename(file)), first, errors: findings.errors };
   };
 
-  it('reads files in the given order, and the files of a directory in the order of their names', () => {
+  it('reads files in the given order, and the YAML files of a directory in the order of their names', () => {
     const { names, errors } = read('main.yaml', 'conf.d');
     assert.deepEqual(names, ['main.yaml', '10-b.yaml', '2-a.yml', '20-c.yaml']);
     assert.deepEqual(errors, []);
   });
 
-  it('returns the directory of the first path', () => {
+  it('returns the directory that contains the first path, or the first path itself if it is a directory', () => {
     assert.equal(read('main.yaml', 'conf.d').first, directory);
     assert.equal(read('conf.d', 'main.yaml').first, join(directory, 'conf.d'));
   });
 
-  it('reports all files that are missing or not text', () => {
+  it('reports all files that are missing or are not UTF-8 text', () => {
     const messages = read('absent.yaml', 'latin1.yaml').errors.map(({ message }) => message);
     assert.equal(messages.length, 2);
     assert.match(messages[0] ?? '', /absent.yaml does not exist/);

@@ -20,7 +20,7 @@ const bodyOf = (item: string, bytes: number) =>
     .fill(item)
     .join(',')}]}`;
 
-describe('long bodies of requests from other servers', () => {
+describe('long JSON bodies of requests', () => {
   let http: HttpServer;
   let base: URL;
   /** Milliseconds by which the monotonic clock of the server is ahead of the machine's clock. */
@@ -149,7 +149,7 @@ describe('long bodies of requests from other servers', () => {
   const forged = { status: 401, errcode: 'M_UNAUTHORIZED' };
   const limited = { status: 429, errcode: 'M_LIMIT_EXCEEDED' };
 
-  it('rejects a request without a valid Authorization header before it reads the body', async () => {
+  it('rejects a request of another server without a valid Authorization header before it reads the body', async () => {
     hasValidHeader = false;
     const sent = begin(maxBytes);
     sent.write('{');
@@ -206,7 +206,7 @@ describe('long bodies of requests from other servers', () => {
     assert.deepEqual(bodies.at(-1), JSON.parse(bodyOf('"\\u00e9"', '"\\u00e9"'.length * 25_000)));
   });
 
-  it('rejects a body with too many values with 413 M_TOO_LARGE before all of it has arrived', async () => {
+  it('rejects a body with too many values with 413 M_TOO_LARGE before all of it has arrived, and a body with too many members in one object', async () => {
     for (const [item, bytes] of [
       ['1', 5_000_000],
       ['[]', 4_000_000],
@@ -254,7 +254,7 @@ describe('long bodies of requests from other servers', () => {
     assert.deepEqual(bodies, []);
   });
 
-  it('stops reading the long bodies of a client address that has sent several with invalid signatures', async () => {
+  it('reads no long body of a client address for a time after three long bodies with invalid signatures', async () => {
     const body = bodyOf('{}', 100_000);
     for (let count = 0; count < 3; count++) assert.deepEqual(await send(body), forged);
     const unread = begin(maxBytes);
@@ -270,7 +270,7 @@ describe('long bodies of requests from other servers', () => {
     assert.deepEqual(await send(body), ok);
   });
 
-  it('counts all addresses of one IPv6 network as one client address', async () => {
+  it('counts all addresses of one IPv6 /64 network as one client address', async () => {
     const body = bodyOf('{}', 100_000);
     for (const address of ['2001:db8::1', '2001:db8:0:0:1::', '2001:db8::ffff:0:0:2']) {
       assert.deepEqual(await send(body, address), forged);
