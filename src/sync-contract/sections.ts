@@ -56,7 +56,7 @@ export interface AccountDataSection {
   /** Whether clients set the data; `GET /initialSync` contains only such data. */
   readonly isSetByClients: boolean;
   /**
-   * Returns the data that was set in a range, in that order; data that was set again after the range may be
+   * Returns the data that was set in a range, in the order of setting. Data that was set again after the range may be
    * missing, because a later range contains it.
    */
   since(userId: string, range: Range): Promise<readonly AccountDataItem[]>;
@@ -115,7 +115,7 @@ export interface DeviceSection {
    */
   constant(device: DeviceRef): string | Promise<string>;
   /**
-   * Returns the fields of a response, in the same form.
+   * Returns the fields of a response, in the form of `constant`.
    * @param after `undefined` for a first sync
    * @param hasFacts whether the feed says that the source has new data
    * @returns `hasNewData`: whether a waiting sync must be answered because of these fields

@@ -130,7 +130,7 @@ export class ToDevice {
     await queues.appendIn(writer, publish, batch.queued);
     const queuedCount = batch.queued.length;
     if (remoteMessages.size === 0) return queuedCount;
-    // Messages to other servers are added only because the limits apply to all messages together.
+    // Adds the messages to other servers to the batch, too, because the limits apply to all messages together.
     for (const [userId, contents] of remoteMessages) {
       for (const [deviceId, content] of contents) {
         addToBatch(batch, { userId, deviceId, message: messageText(sender, type, content) });

@@ -106,8 +106,8 @@ export class UrlPreviews {
     const running = this.#running.get(key);
     if (running !== undefined) return running;
     const runningOfUsers = this.#runningOfUsers;
-    // A user may have at most as many running previews as may still start, so that a few users cannot block all
-    // others.
+    // Allows a user no more running previews than there are free places, so that a few users cannot block all other
+    // users.
     const allowed = Math.min(maxRunningOfUser, maxRunning - this.#running.size);
     if (runningOfUsers.of(userId) >= allowed) throw limitExceeded(1_000);
     this.#deps.limit.take(userId);

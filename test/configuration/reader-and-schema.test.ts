@@ -73,7 +73,7 @@ const replacements = [
 describe('the configuration reader and the published JSON schema', () => {
   const document = richDocument();
 
-  it('accepts the effective document of a large configuration, by the reader and by the schema', () => {
+  it('the reader and the schema accept the effective document of a large configuration', () => {
     assert.ok(validate(document), ajv.errorsText(validate.errors));
     assert.deepEqual(
       Object.entries(document).filter(([name, value]) => !readerAccepts(name, value)),
@@ -81,7 +81,7 @@ describe('the configuration reader and the published JSON schema', () => {
     );
   });
 
-  it('judges a replaced value alike by the reader and by the schema, except where the schema cannot express the check', () => {
+  it('the reader and the schema judge a replaced value alike, except where the schema cannot express the check', () => {
     const paths = Object.entries(document).flatMap(([name, value]) => pathsIn(value, [name]));
     fc.assert(
       fc.property(
@@ -90,7 +90,7 @@ describe('the configuration reader and the published JSON schema', () => {
         ([name = '', ...path], replacement) => {
           const value = withReplaced(document[name], path, replacement);
           const schemaAccepts = validate({ [name]: value });
-          // The reader also checks texts that a schema cannot (ranges, patterns), and accepts numbers as texts.
+          // The reader also checks ranges and patterns that a schema cannot express, and accepts numbers as texts.
           const mayDiffer =
             typeof replacement === 'string' ||
             (Array.isArray(replacement) && replacement.length > 0) ||

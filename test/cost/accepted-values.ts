@@ -245,7 +245,7 @@ const valuesByRoute = (
   'POST /_server/mas/delete_device': { device_id: 'DELETED' },
 });
 
-/** Has two tags and some attributes: 4,900 of them are as many as a SAML response may have. */
+/** Has two tags and three attributes. 4,900 such elements have nearly as many tags as a SAML response may have. */
 const samlElement = '<b c="" d="" e="">group group group</b>';
 
 const notice = (userId: string): Values => ({

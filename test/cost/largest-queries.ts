@@ -19,7 +19,7 @@ const maxCharacters = 56_000;
 
 /**
  * Returns the largest queries that a route may receive, by a description of what fills them; an empty map for a route
- * without parameters. A `GET` without them is sent with parameters of other names: some read all parameters of the URL.
+ * without parameters. A `GET` without them is sent with parameters of other names: some routes read all parameters.
  */
 export function largestQueries(
   { query, method }: RouteContract,

@@ -39,7 +39,7 @@ const key = 'event callbacks';
 
 /** Options of a server, without the options of its module. */
 export type ModuleServerOptions = Pick<TestServerOptions, 'database' | 'config' | 'listening'> & {
-  /** Registers more than the callbacks of events. */
+  /** Registers further callbacks, besides the callbacks of events. */
   readonly register?: (api: ModuleApi) => void;
 };
 

@@ -174,7 +174,7 @@ export class Users {
     }
   }
 
-  /** Rejects the invite or withdraws the knock of the first of these users that has one. */
+  /** Rejects the invite or withdraws the knock of the first of these users who has an invite or a knock. */
   async #endInviteOrKnock(rooms: Rooms, userIds: readonly string[]): Promise<string> {
     for (const userId of userIds) {
       const room = (await rooms.engine.userRooms.of(userId)).get(this.roomId);

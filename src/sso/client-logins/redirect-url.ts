@@ -28,7 +28,7 @@ export function readRedirectUrl(given: string): URL {
   return url;
 }
 
-/** Returns the URL with a login token, in place of login tokens that it contains. */
+/** Returns the URL with a login token. Login tokens that the URL contains are replaced. */
 export function withLoginToken(url: URL, token: string): string {
   const target = new URL(url);
   const others = target.search

@@ -9,8 +9,8 @@ export interface ProviderSession {
 }
 
 /**
- * A logout that a provider has requested: of one session, of all sessions of a user, or, with both ids, of a
- * session of this user only. At least one of the ids is present.
+ * A logout that a provider has requested. A session id ends one session, an external id ends all sessions of a user, and
+ * both ids end the session only if it belongs to the user. At least one of the ids is present.
  */
 export interface ProviderLogout {
   readonly provider: string;

@@ -121,7 +121,7 @@ export class ProviderAccounts {
     }
     if (account.issuer !== entityId) return undefined;
     const old = { provider: provider.id, externalId: otherExternalId, issuer: entityId };
-    // A concurrent login may have been first.
+    // A concurrent login may have renamed the external id already.
     return (await externalIds.rename(old, externalId)) ?? externalIds.find(provider.id, externalId);
   }
 

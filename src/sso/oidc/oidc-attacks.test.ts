@@ -54,7 +54,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await browser.get(changed.href)).status, 400);
     });
 
-    it('refuses the code of another login of the same browser, whose nonce and verifier differ', async () => {
+    it('refuses the code of another login of the same browser, because nonce and verifier differ', async () => {
       idp.user = { sub: 'r2', preferred_username: 'rosa' };
       const browser = hearth.browser();
       const [one, two] = [new URL(await responseUrl(browser)), new URL(await responseUrl(browser))];

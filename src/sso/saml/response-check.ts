@@ -94,7 +94,7 @@ export class ResponseCheck {
     return childrenOf(response, 'Signature').length > 0;
   }
 
-  /** Returns when an assertion expires, in milliseconds since the epoch. @throws Error when it does not say so */
+  /** Returns when an assertion expires, in milliseconds since the epoch. @throws Error when it names no valid time */
   #expiryOf(profile: Profile): number {
     const end = Date.parse(confirmationOf(profile)?.['NotOnOrAfter'] ?? '');
     if (Number.isNaN(end)) throw new Error('the assertion has no valid NotOnOrAfter');

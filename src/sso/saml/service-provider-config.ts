@@ -9,7 +9,7 @@ import type { SsoConfig } from '../config.ts';
 export interface ServiceProviderConfig {
   /** Files with the metadata of identity providers. */
   readonly local: readonly string[];
-  /** URLs of such metadata. */
+  /** URLs of the metadata of identity providers. */
   readonly remote: readonly string[];
   /** Maximum difference between the clocks of an identity provider and of this server, in seconds. */
   readonly acceptedTimeDiff: number;
@@ -19,7 +19,7 @@ export interface ServiceProviderConfig {
   readonly requiresSignedAssertions: boolean;
   /** Whether each response must have its own signature; by default a signed assertion suffices. */
   readonly requiresSignedResponses: boolean;
-  /** By default the URL of this server's metadata. */
+  /** The entity id of this server; by default the URL of its metadata. */
   readonly entityId: string | undefined;
   /** The key that signs requests and decrypts assertions, in PEM form. */
   readonly privateKey: string | undefined;

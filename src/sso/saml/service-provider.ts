@@ -40,7 +40,7 @@ export class ServiceProvider {
   /**
    * Returns the object that verifies the responses of an identity provider. The signature of the assertion or of the whole
    * response suffices, unless the configuration requires one of them; only the signed part is read afterwards.
-   * @param hasOwnSignature whether the response itself is signed: then that signature must be valid
+   * @param hasOwnSignature whether the response itself is signed: then its signature must be valid
    */
   responses(provider: SamlIdentityProvider, hasOwnSignature: boolean): Promise<SAML> {
     const { requiresSignedAssertions, requiresSignedResponses } = this.config;

@@ -102,7 +102,7 @@ const providersWithMapping = (idp: OidcServer): object[] => [
   ),
 ];
 
-/** Providers with options for the requests to them, and for who may log in. */
+/** Providers with options for the requests that they receive, and for the users who may log in. */
 const providersWithRequests = (idp: OidcServer): object[] => [
   provider('groups', idp, {
     scopes: ['openid', 'profile'],

@@ -17,7 +17,7 @@ export interface DayFigures {
   readonly rooms: number;
   /** Messages that arrived on that day, encrypted ones included. */
   readonly messages: number;
-  /** The messages among them that local users sent. */
+  /** The messages of local users among `messages`. */
   readonly localMessages: number;
   /** Bytes of stored media, without thumbnails. */
   readonly mediaBytes: number;
@@ -27,8 +27,8 @@ export interface DayFigures {
 /** The history of daily figures. */
 export interface DailyFigures {
   /**
-   * Returns the figures of the days from `fromDay` to `toDay`, both included, in their order. Days on which the server
-   * did not run are absent. Sizes and numbers of users and rooms are at most five minutes old for the current day; for
+   * Returns the figures of the days from `fromDay` to `toDay`, both included, in their order. Days without a running server
+   * are absent. Sizes and numbers of users and rooms are at most five minutes old for the current day; for
    * earlier days they were counted at most an hour before the end of the day or of the process.
    * @param fromDay `YYYY-MM-DD`, in UTC
    */

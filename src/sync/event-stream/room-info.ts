@@ -118,7 +118,7 @@ export class RoomInfos {
   }
 }
 
-/** Returns the presence of the joined members; looks at the fewer of members and events. */
+/** Returns the presence of the joined members. Loops over the members or the events, whichever are fewer. */
 function presenceIn({ members }: RoomHead, presence: PresenceByUser): JsonObject[] {
   const users = members.size < presence.size ? members.keys() : presence.keys();
   return [...users].flatMap((userId) => {

@@ -107,7 +107,7 @@ describe('WakeQueue wakes requests a few at a time', () => {
     assert.equal(request.woken, 2);
   });
 
-  it('waits for the next event of a room that is about to be published, and not for the events after it', () => {
+  it('waits for the newest event of a room when it is about to be published, and not for later events', () => {
     const request = inRoom('!room');
     for (let position = 1; position <= 100; position++) {
       waking.wakeRoom('!room', position, position + 1);
@@ -124,7 +124,7 @@ describe('WakeQueue wakes requests a few at a time', () => {
     assert.equal(request.woken, 1);
   });
 
-  it('wakes the feeds of one room, with the members at the time of waking', () => {
+  it("wakes the feeds of the room's members at the time of waking, and no feeds of other rooms", () => {
     const [held, free] = [inRoom('!held'), inRoom('!free')];
     waking.wakeRoom('!held', 5, 7);
     waking.wakeRoom('!free', 6, 6);

@@ -26,7 +26,7 @@ export interface AccountAddressesDeps {
   readonly extensions?: AddressExtensions | undefined;
 }
 
-/** Rules and receivers of changes that modules supply. */
+/** What modules supply: rules for addresses, and receivers of their changes. */
 export interface AddressExtensions {
   readonly checkUse?: ThirdPartyIdentifiers['checkUse'];
   /** Receives each address that is added to or removed from an account, after the change is stored. */
@@ -119,7 +119,7 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
     );
   }
 
-  /** Removes an address from an account, which need not have it. */
+  /** Removes an address from an account. The account need not have the address. */
   async remove(userId: string, medium: string, address: string): Promise<void> {
     await this.#deps.database.transaction<ThirdPartyIdTables, void>((writer) =>
       this.#remove(writer, userId, { medium, address }),

@@ -19,7 +19,7 @@ export interface PublishedAddressesDeps {
   readonly sign: SignRequest;
 }
 
-/** Maximum number of requests to identity servers at the same time, to forget addresses of one user. */
+/** Maximum number of simultaneous requests to identity servers to forget the addresses of one user. */
 const parallel = 5;
 
 /** Addresses that users have published at identity servers, so that other users find them there. */
@@ -41,7 +41,7 @@ export class PublishedAddresses {
    * Sends identity servers a request to forget an address.
    * @param server the identity server that receives the request; by default all identity servers where the user has
    * published the address
-   * @returns whether at least one received the request, and all have forgotten it
+   * @returns whether at least one server received the request, and all of them have forgotten the address
    */
   async unpublish(
     userId: string,
@@ -59,7 +59,7 @@ export class PublishedAddresses {
   /**
    * Sends identity servers a request to forget all addresses that a user has published.
    * @param server as in `unpublish`
-   * @returns whether all have been forgotten
+   * @returns whether all addresses have been forgotten
    */
   async unpublishAll(userId: string, server: string | undefined): Promise<boolean> {
     const known = await this.#list(userId);

@@ -35,6 +35,6 @@ export const hiddenFieldsOf = (page: string): Record<string, string> =>
     ]),
   );
 
-/** Returns the URL to which the form of a page is sent, relative to the page. */
+/** Returns the URL that the form of a page is sent to, relative to the page. */
 export const actionOf = (page: string): string =>
   (/<form method="post" action="([^"]+)"/.exec(page)?.[1] ?? '').replaceAll('&amp;', '&');

@@ -8,7 +8,7 @@ import type { SessionCredentials } from './validation-sessions.ts';
 export const stageTypes = { email: 'm.login.email.identity', msisdn: 'm.login.msisdn' } as const;
 
 /**
- * Returns the stage in which a client proves that its user receives messages at an address. Its result is
+ * Returns the stage that requires a proof that the user receives messages at an address. Its result is
  * `{medium, address, validated_at, purpose}`.
  * @param form the form that completes the stage in a browser
  * Source: client-server API, "Email-based (identity / homeserver)" and "Phone number/MSISDN-based".

@@ -26,7 +26,7 @@ export interface ValidationRequest {
   readonly address: string;
   readonly purpose: Purpose;
   readonly clientSecret: string;
-  /** A message is sent when this is higher than before. */
+  /** A message is sent only when this is higher than in earlier requests of the session. */
   readonly sendAttempt: number;
   readonly nextLink: string | undefined;
 }

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { build } from 'esbuild';
 import { type Browser, chromium, type Page } from 'playwright-core';
 
-/** Path of Chromium, by default that of Debian. */
+/** Path of Chromium, by default the path in Debian. */
 const chromiumPath = process.env['HEARTH_TEST_CHROMIUM'] ?? '/usr/bin/chromium';
 
 export interface WebPage {

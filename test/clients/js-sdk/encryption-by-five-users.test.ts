@@ -15,7 +15,7 @@ let server: HearthProcess;
 let members: EncryptedSession[] = [];
 let roomId: string;
 const sessions: EncryptedSession[] = [];
-/** Texts by event id of the messages since the members changed last. */
+/** Texts of the messages since the members changed last, by event id. */
 const sentTexts = new Map<string, string>();
 
 before(async () => {

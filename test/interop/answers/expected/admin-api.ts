@@ -98,13 +98,13 @@ export const administration: readonly ExpectedDifference[] = [
   {
     requests: ['admin GET *whois/{anna}', 'anna GET /admin/whois/{anna}'],
     at: ['body.devices.*'],
-    what: '`whois` groups connections by device; the reference server lists all under an empty device id',
+    what: '`whois` groups connections by device; the reference server lists all connections under an empty device id',
     reason: 'Schema of the operation',
   },
   {
     requests: ['admin GET /_synapse/admin/v2/users/{anna}/devices*'],
     at: ['body.*dehydrated'],
-    what: 'Devices of the admin API say whether they are dehydrated, also those that are not',
+    what: 'All devices of the admin API say whether they are dehydrated',
     reason: 'A field that is always there is easier to read',
   },
   {
@@ -176,7 +176,7 @@ export const administration: readonly ExpectedDifference[] = [
   {
     requests: ['admin GET /_synapse/admin/v1/event_reports*', 'admin GET /_synapse/admin/v1/user_reports*'],
     at: ['body.*id', 'body.event_json.unsigned'],
-    what: 'Reports have ids of the server that received them, and their events no `unsigned`',
+    what: 'Reports have ids of the server that received them, and their events have no `unsigned`',
     reason: 'Ids are chosen by each server; `age_ts` is the time of reading',
   },
   {
@@ -196,7 +196,7 @@ export const administration: readonly ExpectedDifference[] = [
     requests: ['admin GET /_synapse/admin/v1/users/{anna}/media*'],
     at: ['body.media.*'],
     hearth: 'absent',
-    what: 'The list of the media of a user has only the documented fields; the details of each file have more',
+    what: 'The list of the media of a user has only the documented fields; the details of each file have more fields',
     reason: 'The lists stay small',
   },
   {

@@ -339,7 +339,7 @@ export const errors: readonly ExpectedDifference[] = [
     at: errcode,
     hearth: '"M_FORBIDDEN"',
     reference: '"M_BAD_STATE"',
-    what: 'Inviting or kicking a banned user, and joining as one, is `M_FORBIDDEN`, not `M_BAD_STATE`',
+    what: 'Inviting or kicking a banned user, and joining as a banned user, is `M_FORBIDDEN`, not `M_BAD_STATE`',
     reason: 'The authorization rules forbid it; `M_BAD_STATE` is the answer to a wrong unban',
   },
   {
