@@ -4,19 +4,19 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /**
- * Number of test files of whole servers, in `test/`, in one process. Processes run many files, because loading the sources
- * and compiling hot code takes longer than the tests of most files.
+ * Number of test files per process for the files in `test/`, which test whole servers. A process runs many files, because
+ * loading the sources and compiling hot code takes longer than the tests of most files.
  */
 const filesOfServers = 40;
 
 /**
- * Limits of the number of test files of slices, in `src/`, in one process. They run after the tests of whole servers, in
- * groups that become smaller, so that all processes end at about the same time.
+ * Limits of the number of test files per process for the files in `src/`, which test slices. They run after the tests of
+ * whole servers, in groups that become smaller, so that all processes end at about the same time.
  */
 const filesOfSlices = { max: 90, min: 32 };
 
-/** Number of groups into which the remaining tests of slices are divided to find the size of the next group. */
-const groupsLeft = 4;
+/** The share of the remaining test files of slices that the next group has, within the limits `filesOfSlices`. */
+const shareOfNextGroup = 1 / 4;
 
 const inThisFolder = (name: string): string => pathToFileURL(join(import.meta.dirname, name)).href;
 const withoutAsyncTracking = inThisFolder('without-async-tracking.ts');
@@ -49,7 +49,7 @@ export function groupTests(files: readonly string[], ungrouped: readonly string[
     const entry = join(folder, `${String(index).padStart(3, '0')}-${name}.ts`);
     const imports = join(folder, 'imports', basename(entry));
     writeFileSync(imports, group.map((file) => `import '${pathToFileURL(resolve(file))}';\n`).join(''));
-    // A static import would load `node:test` before anything is evaluated.
+    // `without-async-tracking` must run before `node:test` is loaded. Static imports of the tests would load it first.
     const first = [withoutAsyncTracking, watchdog].map((module) => `await import('${module}');\n`).join('');
     writeFileSync(entry, `${first}await import('${pathToFileURL(imports)}');\n`);
     return entry;
@@ -73,7 +73,7 @@ function divided(files: readonly string[], sizeFor: (remaining: number) => numbe
 
 function sizeForSlices(remaining: number): number {
   const { min, max } = filesOfSlices;
-  return Math.min(max, Math.max(min, Math.ceil(remaining / groupsLeft)));
+  return Math.min(max, Math.max(min, Math.ceil(remaining * shareOfNextGroup)));
 }
 
 /** Returns for instance `src/rooms` for `src/rooms/history/history.test.ts`. */

@@ -8,7 +8,7 @@ export type PusherKind = 'http' | 'email';
 export interface PusherSettings {
   readonly kind: PusherKind;
   readonly appId: string;
-  /** The address at the gateway; of a pusher that sends mails, the mail address. */
+  /** The address at the gateway. For a pusher that sends mails, it is the mail address. */
   readonly pushkey: string;
   readonly appDisplayName: string;
   readonly deviceDisplayName: string;

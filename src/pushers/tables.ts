@@ -34,9 +34,7 @@ export interface PusherTables {
   /** Events that a pusher has not sent a notification about yet. */
   pending_pushes: {
     pusher_id: number;
-    /**
-     * Position of the event on the stream of rooms. For an invite by a remote server: the position of the membership.
-     */
+    /** Position of the event on the stream of rooms. An invite by a remote server has a position there, too. */
     stream: number;
     user_id: string;
     room_id: string;

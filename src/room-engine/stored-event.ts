@@ -3,7 +3,7 @@ import type { Extremity } from './timeline/extremity.ts';
 
 /** An event with its place in the database. */
 export interface StoredEvent {
-  /** The event's number inside this database. */
+  /** The number of the event inside this database. */
   readonly nid: number;
   readonly roomNid: number;
   readonly event: RoomEvent;

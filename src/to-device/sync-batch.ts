@@ -11,10 +11,11 @@ const isEncrypted = (senderAndType: string) => senderAndType.endsWith('"type":"m
 
 /**
  * Returns how many of the next messages of a device go into one sync response. From a short queue, a response has at
- * most one encrypted message of each sender, because two of them may contain the same room key: when both sides create
- * an Olm session at the same time, a client sends the key a second time, usable from a later message on only. Widely
- * used clients compare a received key only with keys from earlier syncs. When one sync contains both messages, these
- * clients keep the second key only and cannot decrypt the room's earlier messages any more. Decision 0040.
+ * most one encrypted message of each sender, because two of them may contain the same room key. When both sides create
+ * an Olm session at the same time, a client sends the key a second time. The second copy has a later message index, so it
+ * does not decrypt the messages before that index. Widely used clients compare a received key only with keys from earlier
+ * syncs. When one sync contains both copies, these clients keep only the second copy and cannot decrypt the room's earlier
+ * messages any more. Decision 0040.
  * @param messages each `{sender, type, content}` as JSON, in the order of arrival
  */
 export function syncBatchSize(messages: readonly string[]): number {

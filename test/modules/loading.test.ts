@@ -8,7 +8,7 @@ import { registrations } from './registering-module.ts';
 const file = join(import.meta.dirname, 'registering-module.ts');
 
 for (const database of selectedDatabases(import.meta.url)) {
-  describe(`modules that cannot be loaded on ${database}`, () => {
+  describe(`modules that cannot be loaded, with the database ${database}`, () => {
     const start = (module: string, config: object) =>
       startTestServer({ database, config: { modules: { modules: [{ module, config: { ...config } }] } } });
 

@@ -7,9 +7,9 @@ import workers from 'node:worker_threads';
 import type { SqliteConnection } from '../../src/kernel/database/sqlite/connection.ts';
 import { OperationRunner } from '../../src/kernel/database/sqlite/operation-runner.ts';
 import type {
+  FromWorker,
   Request,
   ToWorker,
-  ToWorkerClient,
   WorkerOptions,
 } from '../../src/kernel/database/sqlite/protocol.ts';
 import { loadedSodium, type Sodium, signingWith } from '../../src/kernel/signing/sign-text.ts';
@@ -46,7 +46,7 @@ const currentScheduler = () => {
  * delay.
  */
 class DatabaseThread {
-  readonly #answer: (message: ToWorkerClient) => void;
+  readonly #answer: (message: FromWorker) => void;
   #disk: Disk | undefined;
   #isWriting = false;
   #connection: SqliteConnection | undefined;
@@ -55,7 +55,7 @@ class DatabaseThread {
   #isBusy = false;
   #isClosed = false;
 
-  constructor(answer: (message: ToWorkerClient) => void) {
+  constructor(answer: (message: FromWorker) => void) {
     this.#answer = answer;
   }
 

@@ -45,7 +45,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const names = async (query: Parameters<typeof list>[0] = {}) =>
       (await list({ search_term: 'listed', ...query })).rooms.map(({ name }) => name);
 
-    it('lists rooms with all fields in the order of their names', async () => {
+    it('lists rooms, sorted by name, with all fields', async () => {
       const { rooms, total_rooms, offset } = await list({ search_term: 'listed' });
       assert.deepEqual([total_rooms, offset], [3, 0]);
       const { version, state_events, ...found } = rooms[1]!;

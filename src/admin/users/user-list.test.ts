@@ -57,7 +57,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const names = async (query: Parameters<typeof list>[0] = {}, version = 'v2') =>
       (await list({ guests: false, ...query }, version)).users.map(({ name }) => name.slice(1, -5));
 
-    it('lists active users with all fields in the order of their ids', async () => {
+    it('lists active users, sorted by id, with all fields', async () => {
       const { users, total, next_token } = await list({ guests: false });
       assert.deepEqual([total, next_token], [4, undefined]);
       assert.deepEqual(

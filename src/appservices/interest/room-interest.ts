@@ -25,8 +25,9 @@ export interface RoomInterestDeps {
   /** Returns the local aliases of a room. */
   readonly aliasesOf: (roomId: string) => Promise<readonly string[]>;
   /**
-   * Returns, for the users of a room whose membership is changed by unhandled facts (changes that `FanOut` has still to
-   * handle), whether they were joined before these facts. Needed because the stored members of the room already include the changes.
+   * Returns the memberships in a room before the unhandled facts, which are changes that `FanOut` has still to handle:
+   * user id to whether the user was joined. Contains the users with a membership that these facts change. Needed because
+   * the stored members of the room already include the changes.
    */
   readonly membersBeforeUnhandledFacts: (roomId: string) => ReadonlyMap<string, boolean>;
 }

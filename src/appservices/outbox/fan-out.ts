@@ -45,8 +45,9 @@ export class FanOut {
   }
 
   /**
-   * Finds the users of a room whose membership is changed by facts that are not handled yet. Returns for each of them
-   * whether the user was joined before these facts.
+   * Returns the memberships in a room before the facts that are not handled yet, for the users with a membership that
+   * these facts change.
+   * @returns user id to whether the user was joined
    */
   membersBeforeUnhandledFacts(roomId: string): ReadonlyMap<string, boolean> {
     return this.#unhandled.membersBeforeUnhandledFacts(roomId);

@@ -1,7 +1,10 @@
 import type { FactBuffer } from '../../kernel/streams/index.ts';
 import type { Fact, MembershipFact } from './fact.ts';
 
-/** The facts that are not handled yet: the current batch, later facts in the database, and the facts in the buffer. */
+/**
+ * The facts (changes that services may have to receive) that `FanOut` has still to handle: the current batch, later facts
+ * in the database, and the facts in the buffer.
+ */
 export class UnhandledFacts {
   readonly #buffer: Pick<FactBuffer<Fact>, 'untakenFacts'>;
   #current: readonly Fact[] = [];
@@ -13,7 +16,7 @@ export class UnhandledFacts {
     this.#buffer = buffer;
   }
 
-  /** Sets the changes of memberships by the facts that are still to be read from the database. */
+  /** Supplies the changes of memberships in the facts that `FanOut` has still to read from the database. */
   setStored(facts: readonly MembershipFact[]): void {
     this.#stored = facts;
   }
@@ -29,14 +32,18 @@ export class UnhandledFacts {
     this.#current = [];
   }
 
-  /** Notes that the cached services of rooms include the changes of memberships by the current fact. */
+  /**
+   * Marks the changes of memberships in the current fact as handled. Called when the services that `RoomInterest` caches
+   * for the room include these changes.
+   */
   membershipsApplied(): void {
     this.#index++;
   }
 
   /**
-   * Returns, for the users of a room whose membership is changed by unhandled facts, whether they were joined before these
-   * facts.
+   * Returns the memberships in a room before the unhandled facts, for the users with a membership that these facts
+   * change.
+   * @returns user id to whether the user was joined
    */
   membersBeforeUnhandledFacts(roomId: string): ReadonlyMap<string, boolean> {
     const wasJoinedBefore = new Map<string, boolean>();

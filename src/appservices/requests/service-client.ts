@@ -5,7 +5,7 @@ import { type Spelling, spell, spellingsToTry } from './paths.ts';
 
 export interface ServiceRequest {
   readonly method: 'GET' | 'PUT' | 'POST';
-  /** Path and query below `/_proto`. */
+  /** Path and query below `/_proto`, the prefix that the code writes for `/_matrix`. */
   readonly path: string;
   /** The body as JSON. */
   readonly body?: string;

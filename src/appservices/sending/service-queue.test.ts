@@ -31,11 +31,12 @@ describe('ServiceQueue', () => {
     return { clock, attempts, queue: new ServiceQueue(service, deps, { txn_id: 1, body: '{}' }) };
   }
 
-  it('sends a refused transaction again after at least a second, even when the service itself sends requests', async () => {
+  it('sends a refused transaction again after exactly a second when the service itself sends a request meanwhile', async () => {
     const { clock, attempts, queue } = openQueue(() => 500);
     queue.wake();
     for (const expected of [1, 2, 3]) {
       await runTurns();
+      // The server calls this at each request of the service.
       queue.retryNow();
       await runTurns();
       assert.equal(attempts.length, expected);
@@ -51,7 +52,7 @@ describe('ServiceQueue', () => {
     const fiveMinutes = 5 * 60_000;
     for (let passed = 0; passed < 3 * 24 * 60 * 60_000; passed += fiveMinutes) {
       const before = attempts.length;
-      // The backoff has two parts; the first is a second long.
+      // The queue waits in two steps: first a second, which a request of the service does not shorten, then the rest.
       for (const part of [1_000, fiveMinutes - 1_000]) {
         clock.advance(part);
         await runTurns();
@@ -148,7 +149,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   }
 
-  it('logs the first refusal of a service as a warning, also after a database failure while the queue was empty', async () => {
+  it('logs a failure of the database as a warning, and a refusal by the service as another one if the queue was empty in between', async () => {
     const { database, clock, queue, levels, reads } = await openWithMessage('read', [500]);
     const entry = { service_id: 'irc', kind: 'to-device', subject: '@irc_a:test A', event_nid: 0 } as const;
     const add = (position: number) =>
@@ -168,6 +169,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       return (await readQueue(database.reader<AppserviceTables>(), 'irc'))?.body === null;
     });
     await queue.stop();
+    // The failure of the database, the refusal by the service, and the accepted transaction.
     assert.deepEqual(levels, ['warn', 'warn', 'info']);
   });
 });

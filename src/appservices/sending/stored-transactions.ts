@@ -75,7 +75,7 @@ export class StoredTransactions {
     return this.#pending;
   }
 
-  /** Notes that the service has accepted the transaction. The next call of `next` stores this. */
+  /** Records in memory that the service has accepted the transaction. The next call of `next` stores this. */
   accepted(): void {
     this.#pending = undefined;
     this.#isAcceptedUnsaved = true;

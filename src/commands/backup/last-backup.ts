@@ -30,8 +30,8 @@ export function makeForServer(directory: string): void {
 }
 
 /**
- * Notes that a backup is complete, so that `hearth doctor` knows its age. A failure to write the note is reported on standard
- * error only, because the backup itself is complete.
+ * Writes a note that a backup is complete, so that `hearth doctor` knows its age. A failure to write the note is reported
+ * on standard error only, because the backup itself is complete.
  */
 export function noteBackup(configuration: HearthConfiguration, backup: LastBackup): void {
   const file = lastBackupFile(configuration);

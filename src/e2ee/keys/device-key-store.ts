@@ -6,7 +6,7 @@ import type { E2eeTables } from '../tables.ts';
 /** Maximum number of users in one query. */
 const chunkSize = 500;
 
-/** Returns the identity keys of a device, as the client uploaded them; `undefined` without keys. */
+/** Returns the stored object `device_keys` of a device; `undefined` when the device has uploaded none. */
 export async function readDeviceKeys(
   reader: Reader<E2eeTables>,
   userId: string,
@@ -59,7 +59,7 @@ export async function keyBytesOf(
   return bytesByUser;
 }
 
-/** Stores the identity keys of a device in place of earlier ones. */
+/** Stores the object `device_keys` of a device in place of an earlier one. */
 export async function writeDeviceKeys(
   writer: Writer<E2eeTables>,
   userId: string,

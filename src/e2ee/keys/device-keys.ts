@@ -1,11 +1,11 @@
-import { badJson, isJsonObject, type JsonObject, tooLarge } from '../../protocol/index.ts';
+import { badJson, canonicalJson, isJsonObject, type JsonObject, tooLarge } from '../../protocol/index.ts';
 import { coveredText, isPublicKey } from '../signed-object.ts';
 
-/** The identity keys of a device. */
+/** The object `device_keys` of a device: its identity keys (the member `keys`), algorithms and signatures. */
 export interface DeviceKeys {
   /** As the client sent them. */
   readonly object: JsonObject;
-  /** The JSON without signatures and `unsigned`, as canonical JSON. */
+  /** The part that the signatures cover (all but `signatures` and `unsigned`), as canonical JSON. */
   readonly covered: string;
 }
 
@@ -13,8 +13,8 @@ export interface DeviceKeys {
 const maxKeysLength = 16_384;
 
 /**
- * Parses the identity keys that a device uploads. Their signature is not checked, and may be missing: the devices that
- * use the keys verify it, and do not rely on the server for it.
+ * Parses the object `device_keys` that a device uploads. Its signature is not checked, and may be missing: the devices
+ * that use the keys verify it, and do not rely on the server for it.
  * Source: client-server API, `POST /keys/upload` and "Device keys".
  * @throws MatrixError M_BAD_JSON, M_TOO_LARGE
  */
@@ -53,12 +53,14 @@ function checkSignatures(signatures: unknown): void {
     isJsonObject(signaturesOfUser) &&
     Object.values(signaturesOfUser).every((signature) => typeof signature === 'string');
   if (!isJsonObject(signatures) || !Object.values(signatures).every(areTexts)) {
-    throw badJson('device_keys: signatures must be strings by user and key');
+    throw badJson(
+      'device_keys: signatures must be an object of user ids, each with an object of key ids and strings',
+    );
   }
 }
 
-/** Reports whether two device keys have the same identity keys, whatever their other fields are. */
+/** Whether two `device_keys` objects have the same identity keys (the member `keys`); other members may differ. */
 export function haveSameIdentity(first: JsonObject, second: JsonObject): boolean {
-  const identity = ({ keys }: JsonObject) => coveredText(isJsonObject(keys) ? keys : {});
-  return identity(first) === identity(second);
+  const identityKeys = ({ keys }: JsonObject) => canonicalJson(isJsonObject(keys) ? keys : {}, 'as written');
+  return identityKeys(first) === identityKeys(second);
 }

@@ -113,8 +113,9 @@ export class KeyUpload {
   }
 
   /**
-   * Stores the identity keys of a device, with the signature of the self-signing key if it is valid, and with the
-   * signature of the device itself, unchecked. Deletes the one-time keys of the device when its identity has changed.
+   * Stores the object `device_keys` of a device, with the signature of the self-signing key if it is valid, and with the
+   * signature of the device itself, unchecked. Deletes the one-time keys of the device when its identity keys have
+   * changed.
    */
   async #putDeviceKeys(
     writer: Writer<E2eeTables>,
@@ -175,7 +176,7 @@ export class KeyUpload {
   }
 }
 
-/** Returns the Ed25519 key of a device from its identity keys. */
+/** Returns the Ed25519 key in the object `device_keys` of a device. */
 export function signingKeyOf(deviceKeys: JsonObject, deviceId: string): VerifyKey | undefined {
   const keys = deviceKeys['keys'] as Record<string, string>;
   return VerifyKey.fromBase64(keys[`ed25519:${deviceId}`] ?? '');

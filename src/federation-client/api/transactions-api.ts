@@ -19,8 +19,9 @@ export class TransactionsApi {
   /**
    * Sends a transaction, with retries for some minutes. A successful response means that the server has
    * received it, whatever the body is.
-   * Source: server-server API, "Transactions".
+   * Source: server-server API, `PUT /_matrix/federation/v1/send/{txnId}`.
    * @param bodyText the transaction as canonical JSON
+   * @param request `signal` aborts the request; `duringRetryDelay` is called for each delay before a retry
    * @returns rejected events: event id to the reason
    * @throws the errors of `FederationClient.request`
    */

@@ -6,7 +6,7 @@ import type { RetryMode } from './retry-delay.ts';
 export interface FederationRequest {
   readonly destination: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Path below `/_proto`, with encoded parameters: see `federationPath`. */
+  /** Path below `/_proto`, the prefix that the code writes for `/_matrix`. Parameters are encoded: see `federationPath`. */
   readonly path: string;
   readonly query?: Query;
   readonly body?: JsonObject;

@@ -5,8 +5,8 @@ import { QueryLimits } from './query-limits.ts';
 
 const limited = { errcode: 'M_LIMIT_EXCEEDED' };
 
-describe('QueryLimits limits key queries of other servers', () => {
-  it('limits the servers that one client address queries', () => {
+describe('QueryLimits limits queries for the keys of other servers', () => {
+  it('limits the number of servers whose keys one client address requests', () => {
     const clock = manualClock();
     const limits = new QueryLimits(clock);
     for (let count = 0; count < 10; count++) limits.admit('192.0.2.1', 1_000);
@@ -16,7 +16,7 @@ describe('QueryLimits limits key queries of other servers', () => {
     limits.admit('192.0.2.1', 2);
   });
 
-  it('limits the requests to other servers that one client address causes, and that all addresses cause together', () => {
+  it('limits the requests to other servers that the queries of one client address cause, and those that the queries of all addresses cause together', () => {
     const clock = manualClock();
     const limits = new QueryLimits(clock);
     const allowed = (ip: string) =>

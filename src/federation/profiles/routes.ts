@@ -9,7 +9,10 @@ export interface ProfileQueryDeps {
   readonly options: { readonly allow_profile_lookup_over_federation: boolean };
 }
 
-/** Profile queries, and a 404 for unknown query types. Source: server-server API, "Querying for information". */
+/**
+ * Profile queries, and a 404 for unknown query types. Source: server-server API, "Querying for information",
+ * `GET /_matrix/federation/v1/query/profile`.
+ */
 export function profileQueryRoutes({ profiles, serverName, options }: ProfileQueryDeps): Route[] {
   return [
     route(

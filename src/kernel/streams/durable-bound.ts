@@ -57,7 +57,7 @@ export class DurableBound implements NumberBound {
     this.#onRaised = listener;
   }
 
-  /** Notes that all numbers up to `number` are assigned. */
+  /** Records in memory that all numbers up to `number` are assigned. */
   assign(number: number): void {
     this.#assigned = number;
     if (this.due !== undefined) this.#bounds.raiseInBackground();

@@ -1,8 +1,8 @@
 import type { JsonValue } from '../../protocol/index.ts';
 
 /**
- * Turns the facts of a stream into JSON and back, so that another process of this server can follow the stream. Both
- * ends are trusted: a codec does not validate.
+ * Turns the facts of a stream into JSON and back, so that another process of this server can follow the stream. A fact is
+ * what a stream delivers after a commit. Both ends are trusted: a codec does not validate.
  */
 export interface FactCodec<F> {
   /** Returns the fact as small JSON: ids, positions, names. */
@@ -26,23 +26,24 @@ type MaybeUndefined<F> = { [K in keyof F]-?: undefined extends F[K] ? K : never 
 /** The fact, without `undefined` in the types of its members. */
 type Defined<F> = F extends string ? F : { readonly [K in keyof F]: Exclude<F[K], undefined> };
 
-/** The parameters of `jsonFacts`: none for facts without members that may be `undefined`. */
-type Absent<F> = F extends string
+/** The rest parameter of `jsonFacts`: one object if members of the fact may be `undefined`, else nothing. */
+type MembersParameter<F> = F extends string
   ? []
   : [MaybeUndefined<F>] extends [never]
     ? []
-    : [absent: Readonly<Record<MaybeUndefined<F>, undefined>>];
+    : [members: Readonly<Record<MaybeUndefined<F>, undefined>>];
 
 /**
  * Makes the codec of facts that are JSON already; facts that JSON cannot hold are a type error.
- * @param members an object with all members that may be `undefined`: JSON leaves them out, and decoding sets them again
+ * @param members one object that has each member that may be `undefined`, with the value `undefined`; nothing for facts
+ * without such members. JSON leaves members with this value out, and decoding adds them to make an equal fact.
  */
 export function jsonFacts<F extends string | object>(
-  ...members: Defined<F> extends Jsonable<Defined<F>> ? Absent<F> : never
+  ...members: Defined<F> extends Jsonable<Defined<F>> ? MembersParameter<F> : never
 ): FactCodec<F> {
-  const [absent] = members as readonly object[];
+  const [undefinedMembers] = members as readonly object[];
   return {
     encode: (fact) => fact as JsonValue,
-    decode: (json) => (absent ? { ...absent, ...(json as object) } : json) as F,
+    decode: (json) => (undefinedMembers ? { ...undefinedMembers, ...(json as object) } : json) as F,
   };
 }

@@ -1,4 +1,7 @@
-/** Positions, the facts at these positions, and the followers of the facts (decision 0001). */
+/**
+ * Streams (decision 0001). A stream delivers facts after each commit: ids and small JSON about a change that clients or
+ * servers may have to learn. Each fact has a position, and followers read the facts in the order of their positions.
+ */
 export { FactBuffer } from './fact-buffer.ts';
 export { type FactCodec, jsonFacts } from './fact-codec.ts';
 export { Follower, type FollowerOptions } from './follower.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodePosition, decodeSyncPosition, encodePosition, encodeSyncPosition } from './index.ts';
 
-test('decodePosition and decodeSyncPosition parse the tokens that this server issues, and reject others with M_INVALID_PARAM', () => {
+test('decodePosition parses the tokens of classic and sliding sync, decodeSyncPosition those of classic sync, and both reject other texts with M_INVALID_PARAM', () => {
   assert.equal(decodePosition(encodePosition(4711)), 4711);
   assert.equal(decodePosition('c1_281474976710655_3_4711'), 4711);
   assert.throws(() => decodeSyncPosition('c1_1_3_4711'), { errcode: 'M_INVALID_PARAM' });
@@ -29,6 +29,7 @@ test('decodePosition and decodeSyncPosition parse the tokens that this server is
     'c1_1_4711',
     'c1_1_1_9999999999999999',
   ]) {
-    assert.throws(() => decodePosition(token), { errcode: 'M_INVALID_PARAM' }, token);
+    for (const decode of [decodePosition, decodeSyncPosition])
+      assert.throws(() => decode(token), { errcode: 'M_INVALID_PARAM' }, token);
   }
 });

@@ -50,7 +50,7 @@ export interface JoinResponse {
 export interface OutOfBandDetails {
   /** The stripped state for the client; empty for a leave. */
   readonly state: readonly StrippedState[];
-  /** The server that sent the invite or accepted the knock; absent for a leave. */
+  /** The server that sent the invite or received the knock; absent for a leave. */
   readonly server?: string | undefined;
 }
 
@@ -66,7 +66,10 @@ export interface OlderEvent extends SuppliedState {
   readonly detached?: boolean;
 }
 
-/** Places the events of remote servers in this server's rooms. */
+/**
+ * Places the events of remote servers in this server's rooms. To place an event is to authorize it, to work out the state
+ * after it, and to extend the timeline of the room.
+ */
 export interface Placement {
   /** Finds stored events by id, outliers and rejected events included; events that are not stored are absent. */
   find(eventIds: Iterable<string>): Promise<Map<string, StoredEvent>>;

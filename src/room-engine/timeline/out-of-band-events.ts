@@ -2,17 +2,17 @@ import type { Reader } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../tables.ts';
 import type { OutOfBandRow } from './event-row.ts';
 
-/** Maximum number of nids in one query. */
+/** Maximum number of nids (numbers of events in the database) in one query. */
 const maxNids = 200;
 
-/** A server that invited a user to a room that this server is not in, or accepted the user's knock. */
+/** A server that invited a user to a room that this server is not in, or that received the user's knock. */
 export interface OutOfBandServer {
-  /** nid of the newest invite or knock from that server. */
+  /** nid of the newest invite that the server sent, or of the newest knock that it received. */
   readonly nid: number;
   readonly server: string;
 }
 
-/** Reads out-of-band events by nid; events that are not stored are absent. */
+/** Reads out-of-band events (rows of `outside_events`) by nid; events that are not stored are absent. */
 export async function readOutOfBandByNids(
   reader: Reader<RoomTables>,
   nids: readonly number[],
@@ -47,7 +47,8 @@ export function readOutOfBandBetween(
 }
 
 /**
- * Reads the servers that invited a user to a room or accepted the user's knock, the server of the newest event first.
+ * Reads the servers that invited a user to a room or received the user's knock. The server of the newest event
+ * comes first.
  */
 export async function readOutOfBandServers(
   reader: Reader<RoomTables>,

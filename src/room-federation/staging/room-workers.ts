@@ -34,8 +34,10 @@ export interface RoomWorkersDeps {
 }
 
 /**
- * Runs one worker for each room with staged events. The worker processes the events in order of arrival. While it waits
- * for remote servers because of one event, it places later events that need no requests.
+ * Runs one worker for each room with staged events. The worker processes the events in order of arrival: it requests
+ * missing events from remote servers, and places the event in the room (`Placement.place`). While it waits for remote
+ * servers because of one event, it places later events that are complete. An event is complete when it can be placed
+ * without requests, because no event that it refers to is missing.
  */
 export class RoomWorkers {
   readonly #deps: RoomWorkersDeps;
@@ -75,15 +77,16 @@ export class RoomWorkers {
 
   async #run(roomId: string): Promise<void> {
     const { staging, clock } = this.#deps;
-    /** Events that are being placed, by event id. */
+    /** Events that are being placed together, by event id. */
     const underWay = new Map<string, Promise<void>>();
     /** Events that failed when they were placed together with other events, and so are placed alone. */
     const failedTogether = new Set<string>();
     /**
-     * Events that are skipped while another event waits for remote servers, because they cannot be placed with others.
+     * Events that have to be processed alone, because they are not complete or failed together with others. They wait
+     * until `fetching` has ended.
      */
     const skipped = new Set<string>();
-    /** The processing of the event that waits for remote servers. */
+    /** The processing of one event alone, which may wait for remote servers. */
     let fetching: Promise<void> | undefined;
     for (;;) {
       const isFull = underWay.size >= maxTogether || skipped.size >= maxSkipped;
@@ -121,10 +124,7 @@ export class RoomWorkers {
     }
   }
 
-  /**
-   * Begins to place an event while other events are being placed, if it needs no requests.
-   * @returns whether it has begun
-   */
+  /** Begins to place an event together with others, if it is complete. @returns whether it has begun */
   async #placeWithOthers(
     staged: StagedEvent,
     underWay: Map<string, Promise<void>>,
@@ -172,7 +172,7 @@ export class RoomWorkers {
     if (outcome.kind === 'done') staging.remove(staged.eventId);
     else if (outcome.kind === 'failed') await this.#fail(staged, outcome.error);
     else staged.retryTs = outcome.until;
-    if (staging.has(staged.eventId)) await events.noteMissing(staged);
+    if (staging.has(staged.eventId)) await events.recordMissingEvents(staged);
     log.trace({ eventId: staged.eventId, outcome: outcome.kind }, 'Processed a staged event');
   }
 

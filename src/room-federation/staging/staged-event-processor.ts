@@ -56,9 +56,10 @@ export class StagedEventProcessor {
   }
 
   /**
-   * Begins to place an event if everything that it refers to is stored or about to be.
+   * Begins to place an event if it is complete: its previous events are placed or being placed, its auth events are stored
+   * or being placed, and it has the signature of the policy server where the room requires one.
    * @param isUnderWay whether an event is being placed at the moment
-   * @returns `undefined` when something is missing
+   * @returns `undefined` when the event is not complete
    */
   async placeIfComplete(
     staged: StagedEvent,
@@ -98,7 +99,7 @@ export class StagedEventProcessor {
   }
 
   /** Records the missing events that a staged event waits for, so that it is due as soon as they are placed. */
-  async noteMissing(staged: StagedEvent): Promise<void> {
+  async recordMissingEvents(staged: StagedEvent): Promise<void> {
     const { heads, staging, processor } = this.#deps;
     const head = await heads.get(staged.roomId);
     const event = head && (await staging.read(staged, head.version));

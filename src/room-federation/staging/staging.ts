@@ -14,7 +14,7 @@ import {
 } from './staging-store.ts';
 import type { IncomingTables } from './tables.ts';
 
-/** An event that is staged; its JSON is on disk. */
+/** A staged event: a received event that has not been placed in its room yet. Its JSON is on disk. */
 export interface StagedEvent {
   readonly eventId: string;
   readonly roomId: string;

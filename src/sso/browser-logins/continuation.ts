@@ -32,6 +32,6 @@ export interface FinishedLogin {
   readonly isForced: boolean;
   /** The provider, and its session. The provider may request a logout of this session. */
   readonly providerSession: ProviderSession;
-  /** Further fields of the response to the client's login (`extra_attributes`). */
+  /** Further fields for the response to the `POST /login` of the client (`extra_attributes`). */
   readonly extraFields: JsonObject;
 }

@@ -39,19 +39,25 @@ export interface IdentityProvider extends ProviderDescription {
 export interface RemoteUser {
   /** The id of the user at the provider. */
   readonly externalId: string;
-  /** The SAML identity provider that has authenticated the user. The provider `saml` may stand for several of these. */
+  /**
+   * The SAML identity provider (IdP) that has authenticated the user. Only the provider `saml` sets it, because its
+   * metadata may list several IdPs.
+   */
   readonly issuer?: {
     readonly entityId: string;
-    /** Whether users of several identity providers may log in. Then `externalId` contains the entity id. */
+    /** Whether the metadata lists several IdPs. Then `externalId` contains the entity id. */
     readonly isOneOfSeveral: boolean;
-    /** The external id in the other form (with or without the entity id). The account may be stored with this form. */
+    /**
+     * The other form of `externalId`: without the entity id if `externalId` contains it, else with it. An account may be
+     * stored under this form, because the metadata may have listed several IdPs at one time and one at another.
+     */
     readonly otherExternalId: string;
   };
   /** Id of the session at the provider. */
   readonly sessionId?: string | undefined;
   /** Local part for the account of a new user, without characters that user ids cannot contain. */
   readonly localpart?: string | undefined;
-  /** Whether the user may choose another local part. */
+  /** Whether a page asks the user to confirm `localpart`, and lets the user choose another one. */
   readonly confirmsLocalpart?: boolean;
   /** Local part of an existing account that the user may log in to, although it is not linked to the provider. */
   readonly existingLocalpart?: string | undefined;
@@ -60,6 +66,6 @@ export interface RemoteUser {
   readonly emails?: readonly string[];
   /** URL of the avatar. */
   readonly picture?: string | undefined;
-  /** Further fields of the response to the client's login (`extra_attributes`). */
+  /** Further fields for the response to the `POST /login` of the client (`extra_attributes`). */
   readonly extraFields?: JsonObject;
 }

@@ -30,7 +30,10 @@ export interface TestServerOptions {
    * hashes.
    */
   readonly config?: ConfigurationOverrides;
-  /** The file and line of each configured option, for the admin API; by default it shows all options as defaults. */
+  /**
+   * The configuration file and the line of each given option, which the admin API shows. When this is absent, the admin
+   * API shows all options as defaults.
+   */
   readonly origins?: OptionPlaces;
   readonly clock?: Clock;
   readonly randomness?: Randomness;

@@ -26,7 +26,7 @@ export class OutboxReader {
     return this.#mayHaveEdus || this.#acknowledged.length > 0;
   }
 
-  /** Notes that an EDU was added to the outbox for this destination. */
+  /** Called when an EDU was added to the outbox for this destination. */
   onAdded(): void {
     this.#mayHaveEdus = true;
     this.#additions++;

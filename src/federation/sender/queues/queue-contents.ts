@@ -44,7 +44,7 @@ export class QueueContents {
     this.#edus.dropExpiringWithin(pause);
   }
 
-  /** Notes that an EDU was added to the outbox. */
+  /** Called when an EDU was added to the outbox. */
   addedToOutbox(): void {
     this.#outbox.onAdded();
   }

@@ -84,7 +84,7 @@ export class ServerQueue {
     if (kick) this.kick();
   }
 
-  /** Notes that an EDU was added to the outbox. */
+  /** Called when an EDU was added to the outbox. */
   addedToOutbox(): void {
     this.#contents.addedToOutbox();
     this.kick();

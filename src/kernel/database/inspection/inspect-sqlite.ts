@@ -33,7 +33,7 @@ export function inspectSqlite(path: string): DatabaseFacts | undefined {
   }
 }
 
-/** Whether a server has claimed the file. Without a lock file it was never claimed, and no lock file is created. */
+/** Whether a server has claimed the file. Without a lock file, none ever did. Does not create the lock file. */
 function isClaimed(path: string): boolean {
   if (!existsSync(`${path}-lock`)) return false;
   try {

@@ -46,7 +46,7 @@ export interface Response {
 export type ToWorker = { readonly open: WorkerOptions } | Request | 'close';
 
 /** Messages from a worker to the thread that started it. A worker that cannot open its connection ends without a message. */
-export type ToWorkerClient = Response | 'closed';
+export type FromWorker = Response | 'closed';
 
 /** The handle of a worker thread, with which the calling thread sends operations to it. */
 export interface Executor {

@@ -4,11 +4,11 @@ import { SpareThreads } from '../../threads/spare-threads.ts';
 import { DatabaseClosed } from '../errors.ts';
 import type {
   Executor,
+  FromWorker,
   Operation,
   Response,
   Result,
   ToWorker,
-  ToWorkerClient,
   WorkerOptions,
 } from './protocol.ts';
 
@@ -35,7 +35,7 @@ export class WorkerClient implements Executor {
       this.#lose(error instanceof Error ? error : new Error(String(error)), onLoss),
     );
     this.#closed = new Promise((resolve) => {
-      this.#worker.on('message', (message: ToWorkerClient) => {
+      this.#worker.on('message', (message: FromWorker) => {
         if (message !== 'closed') return this.#receive(message);
         threads.release(this.#worker);
         return resolve();

@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { SqliteConnection } from './connection.ts';
 import { plainError } from './errors.ts';
 import { OperationRunner } from './operation-runner.ts';
-import type { Request, Response, ToWorker, ToWorkerClient, WorkerOptions } from './protocol.ts';
+import type { FromWorker, Request, Response, ToWorker, WorkerOptions } from './protocol.ts';
 
 const port = parentPort;
 if (!port) throw new Error('this file runs in a worker thread');
@@ -29,7 +29,7 @@ function run({ id, operations }: Request): void {
   }
 }
 
-const post = (message: ToWorkerClient): void => port.postMessage(message);
+const post = (message: FromWorker): void => port.postMessage(message);
 
 port.on('message', (message: ToWorker) => {
   if (message === 'close') close();

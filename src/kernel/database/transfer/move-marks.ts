@@ -2,7 +2,7 @@ import { StartFailure } from '../../start-failure.ts';
 import type { Database, DatabaseKind, Migration, SchemaBuilder } from '../database.ts';
 
 /**
- * The mark of a database that no server may start on. `incomplete`: `hearth database move` or `hearth database split` is
+ * The mark of a database on which no server may start. `incomplete`: `hearth database move` or `hearth database split` is
  * filling it. `restoring`: `hearth restore` is filling it. `moved`: its contents were moved to another database, which
  * servers use instead.
  */
@@ -10,7 +10,8 @@ export interface MoveMark {
   readonly state: 'incomplete' | 'restoring' | 'moved';
   /**
    * Identifies the operation; all databases that it marks have the same id. It is random for a move, and made of the
-   * server name and the time of the backup for a restore. For a split or a join it is the `setId` of the two stores.
+   * server name and the time of the backup for a restore. `hearth database split` and `hearth database join` use the
+   * `setId` that the databases of the data stores `main` and `state` have in common (`StoreMark`).
    */
   readonly moveId: string;
   /** The other database or the directory of the backup, for messages. */
@@ -68,7 +69,7 @@ export async function hasTable(database: Database, kind: DatabaseKind, name: str
   return (await found.executeTakeFirst()) !== undefined;
 }
 
-/** Number of random letters in the id of a move, and in the id of the two databases of a server: 114 bits. */
+/** Number of random letters in the id of a move, and in the `setId` of a server with two databases: 114 bits. */
 export const idLetters = 20;
 
 /** Writes or replaces the mark of a database. Creates the table of a new database in the same transaction. */

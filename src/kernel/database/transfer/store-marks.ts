@@ -5,7 +5,10 @@ import { appliedMigrations } from '../migrate.ts';
 import { hasTable, idLetters } from './move-marks.ts';
 import type { TransferDatabase } from './transfer-database.ts';
 
-/** The mark of each database of a server with two of them (option `databases`). */
+/**
+ * The mark of each database of a server with two of them. The option `databases` then puts the data store `state` (the
+ * state groups) into one database, and the data store `main` (all other data) into the other one.
+ */
 export interface StoreMark {
   readonly store: 'main' | 'state';
   /** Random; the same in both databases of a server, so that databases of different servers are never used together. */

@@ -35,8 +35,8 @@ export interface RouteContract {
   readonly actsAs?: string;
   readonly method: Method;
   /**
-   * One path, or several with the same meaning (`r0` and `v3`). Parameters are `:name`, the rest of a path is
-   * `*`.
+   * One path, or several with the same meaning (`r0` and `v3`). A path begins with `/_proto` where the specification has
+   * `/_matrix`; the route answers both prefixes. Parameters are `:name`, the rest of a path is `*`.
    */
   readonly path: string | readonly string[];
   readonly auth: Auth;

@@ -83,7 +83,7 @@ export class RescindedInvites {
   }
 
   /**
-   * The servers whose users can end a knock: the server that accepted the knock, the servers of the senders of the
+   * The servers whose users can end a knock: the server that received the knock, the servers of the senders of the
    * stripped state, and servers that were in the room together with this server.
    */
   async #trustedServers(

@@ -8,7 +8,7 @@ import { isServerFailure } from '../try-servers.ts';
 
 /** The servers that have not received a leave. The field names are stored in the payload of jobs. */
 export type LeaveRecipients = {
-  /** Servers that invited the user or accepted the knock: each of them receives the leave. */
+  /** Servers that invited the user or received the knock: each of them receives the leave. */
   readonly each: readonly string[];
   /**
    * Servers that may be in the room: the leave is sent to the first of them that accepts it, and only if no
