@@ -31,7 +31,11 @@ export function initialize(
   randomness: Randomness,
 ): string {
   const file = join(directory, 'homeserver.yaml');
-  if (existsSync(file)) throw new CommandFailure(`${file} exists already; nothing was changed`);
+  if (existsSync(file)) {
+    throw new CommandFailure(
+      `${file} exists already; nothing was changed. For a new server, give another directory with -d, or move ${directory} away`,
+    );
+  }
   const secret = () => randomString(randomness, 48);
   const text = sampleConfiguration({
     serverName,

@@ -159,7 +159,7 @@ describe('hearth init', () => {
     }
     const secondInit = await run(['init', '-n', 'other.org', '-d', directory]);
     assert.equal(secondInit.code, 1);
-    assert.match(secondInit.err, /exists already/);
+    assert.match(secondInit.err, /exists already; nothing was changed\. .* another directory with -d/);
     assert.equal(readFileSync(file, 'utf8'), text);
   });
 
