@@ -7,7 +7,8 @@ const defaultSliceMs = 4;
 const stepsPerCheck = 50;
 
 /**
- * Cuts long computations into slices, so that other work of the event loop waits a few milliseconds at most.
+ * Cuts long computations into time slices. After each slice, other work of the event loop has its turn, so that it waits a
+ * few milliseconds at most.
  */
 export class TimeSlices {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -16,7 +17,7 @@ export class TimeSlices {
   /** Ends the pauses of computations that wait for a turn of the event loop. */
   readonly #waiting: (() => void)[] = [];
 
-  /** @param lengthMs milliseconds of work per slice */
+  /** @param lengthMs milliseconds of work per time slice */
   constructor(clock: Pick<Clock, 'monotonic'>, lengthMs = defaultSliceMs) {
     this.#clock = clock;
     this.#lengthMs = lengthMs;

@@ -5,8 +5,9 @@ import type { RoomRows } from './room-rows.ts';
 
 /**
  * The static half of a slice: its options, its tables, and the rows that are deleted with a room, an account or a
- * device. Each slice with options or tables exports a manifest from its `manifest.ts`; `src/slices.ts` lists them. Its
- * `open.ts` returns the parts that it adds to a running server.
+ * device. A slice is a folder below `src` with one public file (`index.ts`). Each slice with options or tables exports a
+ * manifest from its `manifest.ts`; `src/slices.ts` lists them. Its `open.ts` returns the parts that it adds to a running
+ * server.
  */
 export interface SliceManifest {
   /** The folder of the slice. */
