@@ -22,8 +22,8 @@ interface Containing {
 /**
  * Finds the innermost member or item of a value that violates its schema. A validator that collects errors takes several
  * microseconds for each entry, so a large value must be narrowed first.
- * @returns the part, and its schema without the schemas of its members and items (only a union of several schemas with members or items keeps these), so that
- * collecting the errors does not check each entry again
+ * @returns the part, and its schema without the schemas of its members and items, so that collecting the errors does not
+ * check each entry again; only a union of several schemas with members or items keeps them
  */
 export function violatingPart({ schema: given, value, path }: Part): Part {
   const schema = schemaOfEntries(given, value);
@@ -37,7 +37,10 @@ export function violatingPart({ schema: given, value, path }: Part): Part {
   return { schema: withoutEntries(schema), value, path };
 }
 
-/** Returns the only schema of a union that may accept an object or list, such as the one beside null; otherwise the given schema. */
+/**
+ * Returns the only schema of a union that may accept an object or list, such as the schema beside null. Returns the given
+ * schema where there is no such schema, or more than one.
+ */
 function schemaOfEntries(schema: TSchema, value: unknown): TSchema {
   const { anyOf } = schema as Containing;
   if (anyOf === undefined || typeof value !== 'object' || value === null) return schema;
