@@ -16,8 +16,9 @@ export const invitePermissionTypes = [
 const maxPermissionBytes = 786_432;
 
 /**
- * Checks the global account data that the server itself uses, and keeps in memory: ignored users and invite permissions.
- * @throws MatrixError M_TOO_LARGE
+ * Checks the size of global account data that the server keeps in memory: ignored users and invite permissions. Accepts
+ * all other types.
+ * @throws MatrixError M_TOO_LARGE for too many ignored users or too large invite permissions
  */
 export function checkContentBounds(type: string, content: JsonObject): void {
   if (type === ignoredUserListType && usersIn(content).length > maxIgnoredUsers)

@@ -6,7 +6,7 @@ export const ignoredUserListType = 'm.ignored_user_list';
 /** Maximum number of users whom a user ignores. The lists of all local members of a room are read for each message. */
 export const maxIgnoredUsers = 5_000;
 
-/** Returns the users in an `m.ignored_user_list` without the user themselves; of a longer list only the first 5,000. */
+/** Returns the first 5,000 users in an `m.ignored_user_list`, except the owner of the list. */
 export function ignoredIn(content: JsonObject, userId: string): ReadonlySet<string> {
   const ignored = new Set(usersIn(content).slice(0, maxIgnoredUsers));
   ignored.delete(userId);

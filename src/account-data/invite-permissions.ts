@@ -14,7 +14,7 @@ export class InvitePermissions {
   readonly #isNoticesUser: (inviter: string) => boolean;
   readonly #configs: readonly ParsedAccountData<InviteRules>[];
 
-  /** @param isNoticesUser whether an inviter is the user who sends server notices, whose invites are always allowed */
+  /** @param isNoticesUser whether an inviter sends the server notices; invites by this user are always allowed */
   constructor(
     accountData: AccountData,
     caches: CacheRegistry,
@@ -28,7 +28,10 @@ export class InvitePermissions {
     );
   }
 
-  /** Decides about an invite of a local user. The first config with a decision for the inviter counts. */
+  /**
+   * Decides whether a local user receives an invite. The first configuration with a decision for the inviter counts.
+   * Invites by ignored users are ignored even when a configuration allows them.
+   */
   async decide(userId: string, inviter: string): Promise<InviteDecision> {
     if (this.#isNoticesUser(inviter)) return 'allow';
     for (const config of this.#configs) {

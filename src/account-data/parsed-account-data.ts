@@ -8,7 +8,7 @@ const maxCachedUsers = 40_000;
 
 interface Parsed<T> {
   readonly value: T;
-  /** Stream position of the last change; 0 if it was never set. */
+  /** Stream position of the last change; 0 if the content was never set. */
   readonly position: number;
   /** Estimated bytes. */
   readonly bytes: number;
@@ -19,7 +19,7 @@ export interface ParsedType<T> {
   readonly type: string;
   /** Must accept any content; receives an empty object when there is none. */
   readonly parse: (content: JsonObject, userId: string) => T;
-  /** Estimates the bytes of a value; absent: as many as its content has. */
+  /** Estimates the bytes of a value; absent: the estimated bytes of the content. */
   readonly sizeOf?: (value: T) => number;
   /** Maximum bytes of the cache; by default 2 MiB. */
   readonly maxBytes?: number;
@@ -44,18 +44,21 @@ export class ParsedAccountData<T> {
     accountData.accountDataStream.subscribe((fact) => {
       if (fact.type !== type || fact.roomId !== undefined) return;
       this.#values.delete(fact.userId);
-      // A running load may have read the content from before this change.
+      // A load that is under way may have read the content before this change.
       this.#loading.forget(fact.userId);
     });
   }
 
-  /** Returns the parsed content of a user, at once when it is in memory. */
+  /** Returns the parsed content of a user; without a promise when the content is in memory. */
   of(userId: string): T | Promise<T> {
     const known = this.#values.get(userId);
     return known ? known.value : this.#read(userId).then(({ value }) => value);
   }
 
-  /** Returns the stream position of the last change, 0 if there was none; at once when it is in memory. */
+  /**
+   * Returns the stream position of the last change of a user's content, 0 if there was none. Returns no promise when
+   * the content is in memory.
+   */
   changedAt(userId: string): number | Promise<number> {
     const known = this.#values.get(userId);
     return known ? known.position : this.#read(userId).then(({ position }) => position);

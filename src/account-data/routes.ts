@@ -81,7 +81,7 @@ export function accountDataRoutes(accountData: AccountData): Route[] {
   ];
 }
 
-/** MSC3391, "Removing account data". */
+/** Returns the routes that delete account data. Source: MSC3391, "Removing account data". */
 function deletionRoutes(accountData: AccountData): Route[] {
   const contract = { method: 'DELETE', auth: 'user' } as const;
   return [

@@ -21,7 +21,8 @@ export class Tags {
 
   /**
    * Adds a tag or replaces its content.
-   * @throws MatrixError M_INVALID_PARAM for an invalid tag, M_TOO_LARGE as `AccountData.updateByClient`
+   * @throws MatrixError M_INVALID_PARAM for an invalid tag, M_TOO_LARGE in the same cases as
+   * `AccountData.updateByClient`
    */
   async set(userId: string, roomId: string, tag: string, info: JsonObject): Promise<void> {
     if (tag === '' || Buffer.byteLength(tag) > maxTagBytes) {

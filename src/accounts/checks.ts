@@ -11,7 +11,7 @@ const withoutDevice = (table: string) =>
  * Returns the database checks of a table of tokens: tokens of missing accounts and of missing devices are
  * deleted.
  */
-const tokensOf = (table: string, label: string): DatabaseCheck[] => [
+const tokenChecks = (table: string, label: string): DatabaseCheck[] => [
   rowsCheck({
     problem: `${label} of accounts that do not exist`,
     select: `select user_id as subject from ${table} where ${withoutUser(table)}`,
@@ -26,6 +26,6 @@ const tokensOf = (table: string, label: string): DatabaseCheck[] => [
 
 /** Database checks of the references between the tables of accounts. */
 export const accountChecks: readonly DatabaseCheck[] = [
-  ...tokensOf('access_tokens', 'access tokens'),
-  ...tokensOf('refresh_tokens', 'refresh tokens'),
+  ...tokenChecks('access_tokens', 'access tokens'),
+  ...tokenChecks('refresh_tokens', 'refresh tokens'),
 ];

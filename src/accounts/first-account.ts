@@ -1,7 +1,7 @@
 import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
 import type { AccountTables } from './tables.ts';
 
-/** Whether no account but the given one exists, not counting guests and users of application services. */
+/** Whether no account exists besides the given one. Guests and users of application services do not count. */
 export async function isFirstAccount(writer: AnyWriter, userId: string): Promise<boolean> {
   const other = await writerFor<AccountTables>(writer)
     .selectFrom('users')
@@ -14,7 +14,7 @@ export async function isFirstAccount(writer: AnyWriter, userId: string): Promise
   return other === undefined;
 }
 
-/** Whether any account exists, not counting guests and users of application services. */
+/** Whether any account exists. Guests and users of application services do not count. */
 export async function hasAccounts(database: Database): Promise<boolean> {
   const account = await database
     .reader<AccountTables>()

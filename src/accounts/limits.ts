@@ -1,6 +1,6 @@
 import type { RateLimit } from '../kernel/rate-limits/index.ts';
 
-/** A rate limiter by key. */
+/** Limits the rate of actions for each key, for instance a user id. */
 export interface Limiter {
   /**
    * Counts one action.
@@ -17,7 +17,7 @@ export interface AccountLimits {
   readonly registration: Limiter;
   /** Checks of registration tokens, by client address. */
   readonly tokenValidity: Limiter;
-  /** New sessions of interactive authentication, by user id, or by client address without a user. */
+  /** New sessions of interactive authentication, by user id; by client address when the user is unknown. */
   readonly challenges: Limiter;
   /** Login tokens that a session issues, by user id. */
   readonly loginTokens: Limiter;
@@ -37,7 +37,7 @@ export const loginTokenRate: RateLimit = { per_second: 0.1, burst_count: 10 };
 /** Minimum rate of `challenges`. */
 const minRate: RateLimit = { per_second: 0.5, burst_count: 50 };
 
-/** How many challenges a registration may need. */
+/** Maximum number of new sessions of interactive authentication in one registration. */
 const challengesPerRegistration = 3;
 
 /** Returns a rate of `challenges` that allows all registrations that `rc_registration` allows. */

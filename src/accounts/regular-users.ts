@@ -1,7 +1,10 @@
 import type { Database } from '../kernel/database/index.ts';
 import type { AccountTables } from './tables.ts';
 
-/** Selects active users who were registered until a time, except guests and users of application services. */
+/**
+ * Selects users who are not deactivated and were registered until a time, except guests and users of application
+ * services.
+ */
 const regularUsers = (database: Database, registeredUntil: number) =>
   database
     .scanner<AccountTables>()
@@ -11,7 +14,10 @@ const regularUsers = (database: Database, registeredUntil: number) =>
     .where('appservice_id', 'is', null)
     .where('created_at', '<=', registeredUntil);
 
-/** Counts active users, except guests and users of application services. @param registeredUntil milliseconds since the epoch */
+/**
+ * Counts users who are not deactivated, except guests and users of application services. @param registeredUntil
+ * milliseconds since the epoch
+ */
 export async function countRegularUsers(database: Database, registeredUntil: number): Promise<number> {
   const { count } = await regularUsers(database, registeredUntil)
     .select(({ fn }) => fn.countAll<number>().as('count'))
@@ -20,7 +26,7 @@ export async function countRegularUsers(database: Database, registeredUntil: num
 }
 
 /**
- * Reads the ids of active users in their order, except guests and users of application services.
+ * Reads the sorted ids of users who are not deactivated, except guests and users of application services.
  * @param after the last id of the previous page; empty for the first page
  */
 export async function readRegularUsers(

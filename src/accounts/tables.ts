@@ -26,15 +26,15 @@ export interface AccountTables {
     hash: string;
     user_id: string;
     device_id: string | null;
-    /** The refresh token that was issued together with it. */
+    /** The refresh token that was issued together with the access token. */
     refresh_token_id: number | null;
-    /** The refresh token that was exchanged for it; null once the access token has been used. */
+    /** The refresh token that was exchanged for this access token; null once the access token has been used. */
     replaces_refresh_token_id: number | null;
     created_at: number;
     expires_at: number | null;
     /** When the user last authenticated in this session. */
     confirmed_at: number;
-    /** The administrator who logged in as the user; null for tokens of the user's own. */
+    /** The administrator who logged in as the user; null when the user logged in. */
     issued_by: Generated<string | null>;
   };
   refresh_tokens: {
@@ -42,7 +42,7 @@ export interface AccountTables {
     hash: string;
     user_id: string;
     device_id: string;
-    /** The refresh token that was exchanged for it; null once it or its access token has been used. */
+    /** The refresh token that was exchanged for this one; null once this one or its access token has been used. */
     replaces_id: number | null;
     created_at: number;
     expires_at: number | null;
@@ -58,13 +58,13 @@ export interface AccountTables {
     /** SHA-256 of the operation, base64url. */
     operation: string;
     body_digest: string;
-    /** The parameters of the request; after the operation its result. */
+    /** The encrypted parameters of the request; the encrypted result once the operation has been carried out. */
     sealed_body: Uint8Array;
     /** Whether the operation has been carried out: 0 or 1. */
     answered: Generated<number>;
     /** JSON object: completed stage to its result. */
     completed: string;
-    /** The registration token that the session will use: a use of it is reserved. */
+    /** The registration token that has a use reserved for this session. */
     registration_token: Generated<string | null>;
   };
   user_consents: {
@@ -83,9 +83,9 @@ export interface AccountTables {
   };
   registration_tokens: {
     token: string;
-    /** Null for any number. */
+    /** Maximum number of accounts that may be registered with the token; null for any number. */
     uses_allowed: number | null;
-    /** Accounts that were registered with it. */
+    /** Number of accounts that were registered with the token. */
     completed: number;
     expiry_time: number | null;
   };

@@ -8,7 +8,7 @@ export interface User {
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly userType: string | undefined;
-  /** Id of the application service that created it. */
+  /** Id of the application service that created the account. */
   readonly appservice: string | undefined;
   readonly hasPassword: boolean;
   readonly isGuest: boolean;
@@ -74,8 +74,8 @@ export async function readUser(reader: Reader<AccountTables>, userId: string): P
 }
 
 /**
- * Returns the account with the user id; if there is none, the account whose id differs only in case, unless there are
- * several.
+ * Returns the account with the user id. Without one, returns the only account whose id differs in case; `undefined`
+ * when several do.
  */
 export async function readUserForLogin(
   reader: Reader<AccountTables>,
@@ -135,7 +135,7 @@ export async function updateUser(
   return result.numUpdatedRows > 0n;
 }
 
-/** Replaces a password hash by another one of the same password, unless the password has changed since. */
+/** Replaces a password hash by a new hash of the same password. Does nothing unless the stored hash is `former`. */
 export async function replacePasswordHash(
   writer: Writer<AccountTables>,
   userId: string,

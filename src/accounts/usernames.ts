@@ -3,7 +3,10 @@ import type { AccountOptions } from './account-options.ts';
 
 /** User names that are reserved, for instance for application services. */
 export interface UsernameReservations {
-  /** Whether the user id is reserved for an application service other than `appservice`. */
+  /**
+   * Whether the user id is reserved for an application service other than `appservice`. With `undefined`, for any
+   * application service.
+   */
   isReservedFrom(userId: string, appservice: string | undefined): boolean;
   /** Whether the user is the sender of an application service: the user as whom the service acts by default. */
   isSender?(userId: string): boolean;
@@ -21,7 +24,8 @@ const invalidUsername = (message: string) => new MatrixError(400, 'M_INVALID_USE
 
 /**
  * Returns the user id for a requested user name.
- * @param appservice id of the application service that requests it, which may use names that users may not
+ * @param appservice id of the application service that requests the name; services may use names that are forbidden for
+ * users
  * @throws MatrixError M_INVALID_USERNAME
  */
 export function userIdFor(username: string, rules: UsernameRules, appservice?: string): UserId {

@@ -26,7 +26,7 @@ export class Challenge extends MatrixError {
     this.#failure = failure;
   }
 
-  /** Whether a stage has just failed, rather than not been completed yet. */
+  /** Whether a stage has just failed. False when stages are merely not completed yet. */
   get isFailure(): boolean {
     return this.#failure !== undefined;
   }

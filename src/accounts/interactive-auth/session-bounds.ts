@@ -16,7 +16,7 @@ const hashBytes = 80;
 /** Bounds the sessions of interactive authentication, since clients can start them without an account. */
 export class SessionBounds {
   readonly #limiter: Limiter;
-  /** Owner to the hashes of the ids of the sessions, oldest first. */
+  /** Hashed session ids by owner, oldest session first. */
   readonly #sessions: Cache<string, readonly string[]>;
 
   constructor(limiter: Limiter, caches: CacheRegistry) {
@@ -33,7 +33,7 @@ export class SessionBounds {
   /**
    * Counts a new session.
    * @param owner user id, or address of the client
-   * @returns the hashes of the ids of the owner's oldest sessions, which must be deleted
+   * @returns the hashed ids of the owner's oldest sessions beyond the maximum; the caller must delete these sessions
    * @throws MatrixError M_LIMIT_EXCEEDED
    */
   begin(owner: string, idHash: string): readonly string[] {

@@ -1,8 +1,8 @@
 import { forbidden } from '../../protocol/index.ts';
 
 /**
- * Refuses forms that a page of another site sends, so that no site can create or choose an account for a visitor. Browsers
- * say where a request comes from; other programs may leave it out.
+ * Refuses forms that a page of another site sends, so that no site can create or choose an account for a visitor.
+ * Browsers name the origin of a request in the header `Sec-Fetch-Site`. Requests without this header are accepted.
  * @throws MatrixError M_FORBIDDEN
  */
 export function requireSameSite(headers: Readonly<Record<string, string | string[] | undefined>>): void {

@@ -1,15 +1,18 @@
 import { createHmac } from 'node:crypto';
 import { hash, verify } from '@node-rs/bcrypt';
 
-/** The suffix of stored hashes that hash a digest of the password. Imported hashes lack it: they hash the password itself. */
+/**
+ * The suffix of stored hashes that were made from a digest of the password. Imported hashes have no suffix: they were
+ * made from the password itself.
+ */
 const digestSuffix = '$hmac-sha256';
 
 /** Maximum bytes that bcrypt reads. */
 const maxBytes = 72;
 
 /**
- * Hashes passwords with bcrypt. Each further round doubles the time. Hashes of other servers are accepted as well: bcrypt
- * of the password followed by the pepper, in the versions 2a, 2b and 2y.
+ * Hashes passwords with bcrypt. Each increment of `rounds` doubles the time. Hashes of other servers are accepted as
+ * well: these servers append the pepper to the password and hash the result with bcrypt, version 2a, 2b or 2y.
  */
 export class PasswordHasher {
   readonly #rounds: number;
@@ -29,8 +32,8 @@ export class PasswordHasher {
 
   /**
    * Whether a password matches a stored hash. Takes as long without a stored hash as with one, so that accounts cannot
-   * be enumerated by timing. A hash of unknown origin or with fewer rounds needs further comparisons; they run at the
-   * same time, on other threads.
+   * be enumerated by timing. An imported hash, or a hash with fewer rounds, needs a second comparison. It runs at the
+   * same time, on another thread.
    */
   async verify(password: string, passwordHash: string | undefined): Promise<boolean> {
     this.#dummyHash ??= hash('', { cost: this.#rounds });
@@ -63,7 +66,7 @@ export class PasswordHasher {
     return createHmac('sha256', this.#pepper).update(password.normalize('NFKC')).digest('base64');
   }
 
-  /** Returns the input that other servers hash: the first 72 bytes of the password followed by the pepper. */
+  /** Returns the input that other servers hash. They append the pepper to the password and take the first 72 bytes. */
   #plain(password: string): Buffer {
     return Buffer.from(password.normalize('NFKC') + this.#pepper).subarray(0, maxBytes);
   }

@@ -77,7 +77,10 @@ export class RegistrationTokens {
     return found !== undefined && isUsable(found, this.#deps.clock.now());
   }
 
-  /** @throws MatrixError M_INVALID_PARAM, also for a token that exists */
+  /**
+   * Creates a token. @throws MatrixError M_INVALID_PARAM for invalid members, for a token that exists, and when no
+   * generated token is free
+   */
   async create({
     token,
     length = defaultLength,
@@ -145,7 +148,7 @@ export class RegistrationTokens {
   /**
    * Counts a use, inside the transaction that creates the account.
    * @param idHash hash of the id of the session that has reserved the use
-   * @throws MatrixError M_UNAUTHORIZED when an administrator has deleted the token or lowered its uses since
+   * @throws MatrixError M_UNAUTHORIZED when the token was deleted, or has no use left for the session
    */
   async useIn(anyWriter: AnyWriter, idHash: string, token: string): Promise<void> {
     const writer = writerFor<AccountTables>(anyWriter);

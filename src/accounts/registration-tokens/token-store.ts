@@ -5,13 +5,13 @@ import type { AccountTables } from '../tables.ts';
 /** A registration token, as the admin API describes it. */
 export interface RegistrationToken {
   readonly token: string;
-  /** How many accounts may be registered with it; null for any number. */
+  /** Maximum number of accounts that may be registered with the token; null for any number. */
   readonly uses_allowed: number | null;
-  /** Registrations that have begun with it and are not complete. */
+  /** Number of registrations that have begun with the token and are not complete. */
   readonly pending: number;
-  /** Accounts that were registered with it. */
+  /** Number of accounts that were registered with the token. */
   readonly completed: number;
-  /** Milliseconds since the epoch; null when it does not expire. */
+  /** Milliseconds since the epoch; null when the token does not expire. */
   readonly expiry_time: number | null;
 }
 
@@ -86,7 +86,7 @@ export async function deleteToken(writer: Writer<AccountTables>, token: string):
   return result.numDeletedRows > 0n;
 }
 
-/** Returns the token that a session will use: a use of it is reserved for the session. */
+/** Returns the registration token that has a use reserved for the session. */
 export async function reservedToken(
   reader: Reader<AccountTables>,
   idHash: string,

@@ -35,7 +35,7 @@ export interface AccountCreationDeps {
   readonly hasher: PasswordHasher;
 }
 
-/** Creates accounts, with a session where a device logs in with it. */
+/** Creates accounts, and opens a session when a new account comes with a device to log in with. */
 export class AccountCreation {
   readonly #deps: AccountCreationDeps;
   readonly #defaultUserType: string | undefined;

@@ -17,7 +17,7 @@ export interface GuestUpgradeDeps {
 export interface UpgradedGuest {
   readonly userId: UserId;
   readonly password: string;
-  /** Whether the user's events are accepted and not sent from then on. */
+  /** Whether the user's events are accepted and not sent after the upgrade. */
   readonly isShadowBanned: boolean;
   /** The device to log in with; without it, no session is opened. */
   readonly login: LoginDevice | undefined;
@@ -26,7 +26,7 @@ export interface UpgradedGuest {
 }
 
 /**
- * Upgrades guests to full users, who keep their user id and rooms. Source: client-server API, "Guest Access".
+ * Upgrades guests to full users. A guest's user id and rooms stay the same. Source: client-server API, "Guest Access".
  */
 export class GuestUpgrade {
   readonly #deps: GuestUpgradeDeps;

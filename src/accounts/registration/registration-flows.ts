@@ -21,8 +21,8 @@ const msisdn = 'm.login.msisdn';
  * Returns the flows of a registration. The token and the CAPTCHA come first, so that only users who have passed them
  * cause mails and text messages; the terms come last.
  * @param isOffered whether the server can carry out a stage
- * @returns no flows when the options require no verification and do not allow registration without it, and when a
- * required stage cannot be carried out
+ * @returns no flows in two cases: the options require no verification and do not allow registration without
+ * verification, or the server cannot carry out a required stage
  */
 export function registrationFlows(
   options: RegistrationFlowOptions,
@@ -47,7 +47,7 @@ function requiredAddresses(options: RegistrationFlowOptions): string[] {
   return stages.filter((stage) => stage !== msisdn || !withoutPhones);
 }
 
-/** Returns the flows of addresses that contain the required ones; clients choose between them. */
+/** Returns the possible flows of address stages. Each contains all `required` stages, and clients choose one flow. */
 function addressFlows(
   { disable_msisdn_registration: withoutPhones }: RegistrationFlowOptions,
   required: readonly string[],

@@ -296,7 +296,7 @@ interface RegistrationParameters {
   readonly login: LoginDevice | undefined;
 }
 
-/** The members of a registration request that are used; others are not stored. */
+/** The members of a registration request that this server uses. Other members are not stored. */
 const requestMembers = [
   'auth',
   'device_id',

@@ -109,7 +109,7 @@ export function sessionRoutes(deps: SessionRoutesDeps): Route[] {
   ];
 }
 
-/** Ends the session and deletes its device. */
+/** Ends the session, and deletes its device if the session has one. */
 async function logout(requester: Requester, sessions: Sessions, devices: Devices): Promise<void> {
   const { userId, deviceId, tokenId } = requester;
   if (deviceId !== undefined) await devices.remove(userId, [deviceId]);

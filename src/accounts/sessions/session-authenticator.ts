@@ -61,7 +61,7 @@ export class SessionAuthenticator implements Authenticator {
     }
     if (introspection === undefined) return this.#load(token, context);
     const found = this.#introspecting.run(token, () => this.#introspect(introspection, token, context.ip));
-    return found.then((one) => this.#admit(one, context));
+    return found.then((introspected) => this.#admit(introspected, context));
   }
 
   #admit(session: Session, context: AuthenticationContext): Requester {

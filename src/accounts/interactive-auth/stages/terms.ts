@@ -4,8 +4,8 @@ import type { Stage } from '../stage.ts';
 type Options = Pick<AccountOptions, 'user_consent' | 'server_name' | 'public_baseurl'>;
 
 /**
- * Returns `m.login.terms` for the policy of `user_consent`; nothing when there is no policy. A client completes the stage after
- * the user has agreed. Source: client-server API, "Terms of service at registration".
+ * Returns `m.login.terms` for the policy of `user_consent`; an empty list when there is no policy. A client completes
+ * the stage after the user has agreed. Source: client-server API, "Terms of service at registration".
  */
 export function termsStages(options: Options): Stage[] {
   const { user_consent: consent } = options;
