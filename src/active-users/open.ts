@@ -33,9 +33,9 @@ export interface ActiveUsers {
 const hour = 3_600_000;
 
 /**
- * Opens the count and the limit of monthly active users. Must be called before accounts, which take the checks, are
- * opened, and before jobs are started.
- * @returns `undefined` when the options enable neither
+ * Opens the count and the limit of monthly active users. Must be called before `openAccounts`, which receives the
+ * checks, and before jobs are started.
+ * @returns `undefined` when the options enable neither the count nor the limit
  */
 export async function openActiveUsers(
   deps: ActiveUsersDeps,

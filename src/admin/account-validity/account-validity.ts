@@ -14,7 +14,7 @@ export interface AccountValidityDeps {
 
 const job = 'admin/account-expiry';
 
-/** Locks accounts when their validity ends, and unlocks those that an administrator renews. */
+/** Locks accounts when their validity ends, and unlocks these accounts when an administrator renews them. */
 export class AccountValidity {
   readonly #deps: AccountValidityDeps;
   /** Runs the renewals and expiries of an account one after the other. Keys are user ids. */
@@ -45,7 +45,7 @@ export class AccountValidity {
       await jobs.schedule(writer, { kind: job, key: userId, payload: userId, runAt: until, replace: true });
     });
     if (!validity?.is_expired || until <= clock.now()) return;
-    // `is_expired` is cleared last: after an interruption before that, the next renewal unlocks the account.
+    // `is_expired` is cleared last: if the server stops earlier, the next renewal unlocks the account.
     await accounts.setLocked(userId, false);
     await this.#setExpired(userId, false);
   }

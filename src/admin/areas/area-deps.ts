@@ -26,6 +26,6 @@ export interface AdminDeps {
 export interface AreaDeps extends AdminDeps {
   readonly users: LocalUsers;
   readonly cursors: PageCursors;
-  /** Resolves when the table of rooms is up to date. */
+  /** Resolves when the table of listed rooms, `room_stats`, is up to date. */
   readonly caughtUp: () => Promise<void>;
 }

@@ -20,8 +20,8 @@ const entry = Type.Object({
 });
 
 /**
- * Lists uses of the admin API, the newest first. `from` of a page is the id of the last entry of the previous page, so that
- * entries which are stored between two requests do not shift the pages.
+ * Lists uses of the admin API, by default the newest first. `from` is the id of the last entry of the previous page.
+ * Entries that are stored between two requests therefore do not shift the pages.
  */
 export function auditLogRoute(audit: AuditLog): Route {
   return route(

@@ -16,7 +16,10 @@ export interface AuditTables {
     path: string;
     /** The `operationId` of the route. */
     operation: string;
-    /** The path parameters without secrets, and the `user_id` of the body, separated by spaces; null without these. */
+    /**
+     * The path parameters without secrets, and the `user_id` of the body, separated by spaces; null when there is
+     * neither.
+     */
     target: string | null;
     /** HTTP status of the response. */
     status: number;

@@ -82,4 +82,4 @@ async function roomIdsAfter(
   return rows.map((row) => row.room_id);
 }
 
-const byCodePoints = (one: string, other: string) => Buffer.compare(Buffer.from(one), Buffer.from(other));
+const byCodePoints = (left: string, right: string) => Buffer.compare(Buffer.from(left), Buffer.from(right));

@@ -132,7 +132,7 @@ function roomsRoute({ list, cursors }: DestinationDeps): Route {
   );
 }
 
-/** @throws MatrixError M_NOT_FOUND */
+/** Returns a listed server. @throws MatrixError M_NOT_FOUND for an unknown server */
 async function known(list: DestinationList, serverName: string): Promise<ListedDestination> {
   const found = serverName.includes('\0') ? undefined : await list.get(serverName);
   if (found === undefined) throw notFound('Unknown destination');

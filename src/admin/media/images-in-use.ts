@@ -5,7 +5,7 @@ import type { ProfileTables } from '../../profiles/index.ts';
 export interface ImagesInUseDeps {
   readonly database: Database;
   readonly serverName: string;
-  /** Resolves when the table of rooms is up to date. */
+  /** Resolves when the table of listed rooms, `room_stats`, is up to date. */
   readonly caughtUp: () => Promise<void>;
 }
 

@@ -201,7 +201,7 @@ function roomRoutes({ moderation, roomMedia, rooms, serverName }: MediaRoutesDep
   ];
 }
 
-/** Maximum number of files that one request deletes. Clients repeat the request until it deletes none. */
+/** Maximum number of files that one request deletes. Clients repeat the request until it deletes no file. */
 const maxDeleted = 10_000;
 
 function deletionRoutes({ moderation, images, serverName }: MediaRoutesDeps): Route[] {

@@ -30,7 +30,7 @@ export interface MediaUsageOfUser {
   readonly media_length: number;
 }
 
-/** The users with uploads whose user name or display name contains a text. */
+/** The users who have uploads and whose user name or display name contains a text. */
 export interface UsageMatches {
   readonly total: number;
   /** The ids of these users; absent for more than `maxIds` users. */
@@ -40,7 +40,10 @@ export interface UsageMatches {
 /** Maximum number of users whose ids a search collects by default; more matches are only counted. */
 const defaultMaxIds = 2_000;
 
-/** Maximum characters of a text that is probably common: its users are counted before their ids are collected. */
+/**
+ * Maximum characters of a short search term. It probably matches many users, so they are counted before their ids are
+ * collected.
+ */
 const maxShortTerm = 2;
 
 type Tables = MediaTables & ProfileTables;
@@ -54,9 +57,9 @@ const orders: Readonly<Record<UsageOrder, RawBuilder<unknown>>> = {
 
 /**
  * Reads the numbers of files and bytes that each user has uploaded. The sums of all uploads of a user are stored, with
- * the times of the first and the last upload: a period that includes both times has the same sums, so only the uploads
- * of users with uploads both inside and outside of the period are added up for a page. When users are sorted by the
- * sums of a period, the order of the users of many pages is read at once.
+ * the times of the first and the last upload. A period that includes both times has the same sums. Uploads are added up
+ * for a page only when a user has some inside and some outside of the period. When users are sorted by the sums of a
+ * period, one query reads the order of the users of many pages.
  */
 export class MediaUsage {
   readonly #database: Database;
@@ -83,13 +86,14 @@ export class MediaUsage {
     const isByName = by === 'displayname';
     const isSearch = userIds === undefined && filter.searchTerm !== undefined;
     const isDistant = 'offset' in page.start && page.start.offset > 0 && filter.searchTerm === undefined;
-    const without = isByName && isDistant && !hasPeriod(filter) ? await this.#usersWithout() : undefined;
+    const usersWithoutUploads =
+      isByName && isDistant && !hasPeriod(filter) ? await this.#usersWithoutUploads() : undefined;
     let users = this.#sums(filter);
-    if (without) users = this.#profilesExcept(without);
+    if (usersWithoutUploads) users = this.#profilesExcept(usersWithoutUploads);
     else if (isByName || isSearch) users = withProfiles(users);
     if (isSearch) users = users.where(isNamed(filter.searchTerm ?? ''));
     if (userIds) users = users.where(isAmong(userIds));
-    // The keys of equal rows have the direction of the order, so that an index has both.
+    // Rows with equal values are sorted by key in the same direction, so that one index has both orders.
     const key = isByName ? sql`p.user_id` : orders.user_id;
     const order = { by: orders[by], key, descending, keyDescends: descending };
     const read = (ids: readonly string[]) => this.#read(filter, ids);
@@ -103,7 +107,7 @@ export class MediaUsage {
   }
 
   /** Reads the ids of all users without uploads; `undefined` if they are more than `maxIds`. */
-  async #usersWithout(): Promise<readonly string[] | undefined> {
+  async #usersWithoutUploads(): Promise<readonly string[] | undefined> {
     const tables = this.#database.scanner<Tables>();
     // The order makes databases merge the two indexes, up to the limit.
     const found = await tables
@@ -117,8 +121,8 @@ export class MediaUsage {
   }
 
   /**
-   * Returns the users with uploads as rows `p` of the profiles, so that a read at a large offset skips rows in the index of names
-   * alone.
+   * Returns the users with uploads as rows `p` of the profiles. A read at a large offset then only skips rows in the
+   * index of names.
    * @param userIds the users without uploads
    */
   #profilesExcept(userIds: readonly string[]): Users {

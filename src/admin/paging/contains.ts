@@ -8,7 +8,7 @@ const escaped = (text: string) => withoutNul(text).replaceAll(/[\\%_]/g, '\\$&')
 /** Maximum UTF-8 bytes of a pattern in SQLite. No column of a list has longer texts, apart from names of rooms. */
 const maxPattern = 50_000;
 
-/** Whether a column contains a text. A longer text than SQLite accepts is in no column. */
+/** Whether a column contains a text. A text that is longer than SQLite accepts matches no row. */
 export function contains(column: RawBuilder<unknown>, text: string): RawBuilder<boolean> {
   const pattern = `%${escaped(text)}%`;
   if (Buffer.byteLength(pattern) > maxPattern) return sql<boolean>`1 = 0`;

@@ -21,9 +21,9 @@ export interface ListIdentity {
 const maxPages = 1_000;
 
 /**
- * Caches the last row of each page, and the number of all rows, for lists whose `from` parameter is a number, so that rows
- * which are added or deleted between two requests cause no repeated and no skipped rows. After a restart, pages are found
- * by their offset.
+ * Caches the last row of each page and the total number of rows, for lists whose `from` parameter is a number. Rows
+ * that are added or deleted between two requests then cause neither repeated nor skipped rows. A page without a cached
+ * row, for instance after a restart, is found by its offset.
  */
 export class PageCursors {
   readonly #cursors: Cache<string, Cursor>;
