@@ -44,8 +44,8 @@ export async function pageFrom<Row>(
 }
 
 /**
- * Reads a page as `pageFrom` does, and the number of rows on all pages. Counting reads all rows, so later pages use the
- * cached number, and a first page that is the whole list is not counted unless `countsFirst` is set.
+ * Reads a page as `pageFrom` does, and the number of rows on all pages. Counting reads all rows. Later pages therefore
+ * use the cached number, and a first page that is the whole list is counted only with `countsFirst`.
  */
 export async function pageWithTotal<Row>(
   cursors: PageCursors,
@@ -60,8 +60,8 @@ export async function pageWithTotal<Row>(
     readonly read: (start: PageStart, limit: number, total: number | undefined) => Promise<RowsOfPage<Row>>;
     readonly count: () => Promise<number>;
     /**
-     * Whether rows are counted before a page is read, if their number is not cached, because `read` is quicker if it
-     * knows their number.
+     * Whether rows whose number is not cached are counted before a page is read. `read` may be quicker when it knows
+     * the number.
      */
     readonly countsFirst?: boolean;
   },

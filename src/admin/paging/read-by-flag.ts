@@ -7,18 +7,20 @@ import { countRows, type OrderedRow, readRows } from './read-page.ts';
 export interface FlagOrder {
   /** Selects the rows whose flag has a value. */
   readonly is: (value: 0 | 1) => RawBuilder<boolean>;
-  /** Unique, with an index. */
+  /** A unique column with an index. */
   readonly key: RawBuilder<unknown>;
   readonly descending: boolean;
-  /** Whether the keys of equal rows descend; by default they ascend. */
+  /** Whether rows with the same flag are sorted by descending keys; by default by ascending keys. */
   readonly keyDescends?: boolean;
-  /** Whether databases find the rows of a value without the table, so that they skip rows faster than they count them. */
+  /**
+   * Whether databases find the rows with one value in an index alone. They then skip rows faster than they count them.
+   */
   readonly skipsFast?: boolean;
 }
 
 /**
- * Reads rows in the order of a flag, 0 or 1: first those with one value and then those with the other, each in an index of
- * the keys, which needs no sort.
+ * Reads rows in the order of a flag, 0 or 1. Reads the rows with each value separately, in an index of the keys, so
+ * that databases need not sort.
  * @param limit maximum number of rows
  */
 export async function readByFlag<Tables, Table extends keyof Tables>(
@@ -52,8 +54,8 @@ export async function readByFlag<Tables, Table extends keyof Tables>(
         continue;
       }
     }
-    const isLast = after && Number(after.value) === value;
-    const from = isLast ? { after: { value: after.key, key: after.key } } : { offset };
+    const endsPreviousPage = after && Number(after.value) === value;
+    const from = endsPreviousPage ? { after: { value: after.key, key: after.key } } : { offset };
     const found = await readRows(ofValue, byKey, from, limit - rows.length);
     rows.push(...found.map((row) => ({ ...row, cursor_value: value })));
     if (offset > 0) offset = found.length > 0 ? 0 : Math.max(0, offset - (await countRows(ofValue)));

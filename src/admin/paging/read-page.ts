@@ -4,11 +4,11 @@ import type { Cursor, PageStart } from './page-cursors.ts';
 
 /** The sort order of a list. The key is unique and breaks ties. */
 export interface ListOrder {
-  /** Never null. */
+  /** The value to sort by; never null. */
   readonly by: Expression<unknown>;
   readonly key: Expression<unknown>;
   readonly descending: boolean;
-  /** Whether the keys of equal rows descend, too; by default they always ascend. */
+  /** Whether rows with equal values are sorted by descending keys; by default by ascending keys. */
   readonly keyDescends?: boolean;
 }
 
@@ -34,7 +34,7 @@ export async function readPage<Tables, Table extends keyof Tables, Row>(
   return pageOf(await readRows(query, order, start, limit + 1), limit);
 }
 
-/** Returns the first rows as a page. @param firstRows the rows of the page and, if the list does not end there, one more */
+/** Returns the first rows as a page. @param firstRows the rows of the page, and one more row if the list continues */
 export function pageOf<Row>(firstRows: readonly OrderedRow<Row>[], limit: number): RowsOfPage<Row> {
   const rows = firstRows.slice(0, limit);
   const last = firstRows.length > limit ? rows.at(-1) : undefined;
@@ -58,7 +58,7 @@ export async function readRows<Tables, Table extends keyof Tables, Row>(
   else {
     const { value, key: last } = start.after;
     const beyond = descending ? sql`${by} < ${value}` : sql`${by} > ${value}`;
-    // The first condition is implied by the second one; databases find its rows in an index.
+    // The second condition implies the first one. Databases find the rows of the first one in an index.
     const reached = descending ? sql<boolean>`${by} <= ${value}` : sql<boolean>`${by} >= ${value}`;
     const later = keyDescends ? sql`${key} < ${last}` : sql`${key} > ${last}`;
     page = page.where(reached).where(sql<boolean>`(${beyond} or (${by} = ${value} and ${later}))`);
@@ -67,8 +67,8 @@ export async function readRows<Tables, Table extends keyof Tables, Row>(
 }
 
 /**
- * Reads one page in two steps, first keys and then rows, so that the columns of rows on other pages are not read for the
- * sort.
+ * Reads one page in two steps, first keys and then rows. The sort then reads no other columns of the rows on other
+ * pages.
  * @param query the rows, without selected columns
  * @param read reads the rows with these keys, in any order
  */
@@ -83,7 +83,8 @@ export async function readPageByKeys<Tables, Table extends keyof Tables, Row>(
 
 /**
  * Reads one page of a query that selects few rows, or whose order is computed: reads all selected rows before it sorts
- * them. Reading an index in that order would be slower, because it also contains all rows that the query does not select.
+ * them. Reading an index in that order would be slower, because the index also contains all rows that the query does
+ * not select.
  */
 export function readFewByKeys<Tables, Table extends keyof Tables, Row>(
   database: Database,
@@ -98,7 +99,10 @@ export function readFewByKeys<Tables, Table extends keyof Tables, Row>(
   return readPageByKeys(database.scanner<unknown>().selectFrom(few.as('t')), order, page, read);
 }
 
-/** Reads the rows of a page whose keys are known. @param firstKeys keys of the page and, if the list does not end there, one more */
+/**
+ * Reads the rows of a page whose keys are known. @param firstKeys keys of the page, and one more key if the list
+ * continues
+ */
 export async function readByKeys<Row>(
   firstKeys: readonly OrderedRow<object>[],
   limit: number,

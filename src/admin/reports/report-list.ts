@@ -12,7 +12,7 @@ export type ReportFilter = Readonly<Partial<Record<FilterColumn, string>>>;
 
 export interface ReportListDeps {
   readonly database: Database;
-  /** Resolves when the table of rooms is up to date. */
+  /** Resolves when the table of listed rooms, `room_stats`, is up to date. */
   readonly caughtUp: () => Promise<void>;
 }
 

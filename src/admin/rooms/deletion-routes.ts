@@ -63,7 +63,9 @@ export interface DeletionRoutesDeps {
   readonly checkRoomDeletion?: ((administrator: string, roomId: string) => Promise<void>) | undefined;
 }
 
-/** Deletes rooms. Version 1 responds after the deletion, version 2 responds at once and deletes in a job. */
+/**
+ * Deletes rooms. Version 1 of the route responds after the deletion. Version 2 responds at once and deletes in a job.
+ */
 export function deletionRoutes(deps: DeletionRoutesDeps): Route[] {
   const { deletion, blocked, rooms } = deps;
   return [
@@ -173,8 +175,9 @@ async function prepareDeletion(
 ): Promise<{ readonly head: RoomHead; readonly deletionRequest: RoomDeletionRequest }> {
   checkRoomId(roomId);
   // The reference server also accepts the id of a user without an account.
-  const owner = body.new_room_user_id === undefined ? undefined : await users.find(body.new_room_user_id);
-  if (owner?.isDeactivated) throw notFound('The account is deactivated');
+  const newRoomUser =
+    body.new_room_user_id === undefined ? undefined : await users.find(body.new_room_user_id);
+  if (newRoomUser?.isDeactivated) throw notFound('The account is deactivated');
   const head = await rooms.find(roomId);
   if (!head) throw invalidParam('This server does not know the room');
   await checkRoomDeletion?.(administrator, roomId);
@@ -190,7 +193,7 @@ async function prepareDeletion(
   return { head, deletionRequest };
 }
 
-/** The response about an unknown room, which was only blocked. */
+/** The response about an unknown room that was only blocked. */
 const nothingDone = {
   kicked_users: [],
   failed_to_kick_users: [],

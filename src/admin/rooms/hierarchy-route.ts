@@ -5,7 +5,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 import { anyObject, flag, integer, text } from '../response-fields.ts';
 import type { KnownRooms } from './known-rooms.ts';
 
-/** A child of a space, as the stripped state event of the space names it. */
+/** A stripped state event of a space that names a child room. */
 const childEvent = Type.Object({
   type: text,
   state_key: text,

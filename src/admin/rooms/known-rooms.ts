@@ -30,7 +30,7 @@ export class KnownRooms {
   }
 
   /**
-   * Resolves an id or an alias to the room id, with servers that are in the room.
+   * Resolves an alias to the room id and servers that are in the room. A room id is returned without servers.
    * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM
    */
   async locate(idOrAlias: string): Promise<{ readonly roomId: string; readonly servers: readonly string[] }> {

@@ -20,8 +20,8 @@ export interface RedactionRouteDeps {
 }
 
 /**
- * Redacts one event: as the administrator who sends the request, if that user may; else as the local sender of the
- * event, or as the most powerful local member of the room.
+ * Redacts one event. The redaction is sent by the first of these users who may redact the event: the administrator who
+ * sends the request, the local sender of the event, the most powerful local member of the room.
  */
 export function redactionRoute({ rooms, knownRooms, serverName }: RedactionRouteDeps): Route {
   const { engine, sending } = rooms;
@@ -38,9 +38,10 @@ export function redactionRoute({ rooms, knownRooms, serverName }: RedactionRoute
       const head = await knownRooms.get(roomId);
       const target = isEventId(eventId) && !eventId.includes('\0') && (await engine.events.getById(eventId));
       if (!target || target.event.roomId !== roomId) throw notFound('Event not found');
-      const earlier =
+      const earlierRedaction =
         target.redactedBy === undefined ? undefined : await engine.events.get(target.redactedBy);
-      if (earlier) return { event_id: earlier.event.eventId, sender: earlier.event.sender };
+      if (earlierRedaction)
+        return { event_id: earlierRedaction.event.eventId, sender: earlierRedaction.event.sender };
       const levels = new PowerLevels(
         await currentOf(rooms, head, 'm.room.create'),
         await currentOf(rooms, head, 'm.room.power_levels'),
@@ -63,14 +64,14 @@ interface SenderChoice {
 
 /** @throws MatrixError 400 M_UNKNOWN when no local member of the room may redact the event */
 function senderOf({ head, levels, target: { event }, requester, serverName }: SenderChoice): Sender {
-  const may = (userId: string) =>
+  const mayRedact = (userId: string) =>
     head.membership(userId) === 'join' && (userId === event.sender || levels.reaches(userId, 'redact'));
-  if (may(requester.userId)) return requester;
+  if (mayRedact(requester.userId)) return requester;
   let senderId: string | undefined;
-  if (serverOfUser(event.sender) === serverName && may(event.sender)) senderId = event.sender;
+  if (serverOfUser(event.sender) === serverName && mayRedact(event.sender)) senderId = event.sender;
   else {
     for (const userId of head.members.keys()) {
-      if (serverOfUser(userId) !== serverName || !may(userId)) continue;
+      if (serverOfUser(userId) !== serverName || !mayRedact(userId)) continue;
       if (senderId === undefined || levels.ofUser(userId) > levels.ofUser(senderId)) senderId = userId;
     }
   }

@@ -24,7 +24,7 @@ interface Grant {
   readonly level: number;
 }
 
-/** Gives users the power of the most powerful local users of a room. */
+/** Gives users the highest power level of the local users of a room. */
 export class RoomAdministrators {
   readonly #rooms: Pick<Rooms, 'engine' | 'memberships'>;
   readonly #serverName: string;
@@ -35,8 +35,8 @@ export class RoomAdministrators {
   }
 
   /**
-   * Gives a user the highest power level of the joined local users, by an event of the most powerful one, and invites
-   * the user unless the room is public.
+   * Gives a user the highest power level of the joined local users. The most powerful local user sends the event. Also
+   * invites the user unless the room is public.
    * @throws MatrixError 400 M_UNKNOWN when no local user may change the power levels
    */
   async add(head: RoomHead, userId: string): Promise<void> {
@@ -47,8 +47,8 @@ export class RoomAdministrators {
     const administrator = this.#mostPowerful(head, levels);
     const stored = isJsonObject(current?.content['users']) ? current.content['users'] : {};
     const administratorLevel = levels.ofUser(administrator);
-    // From room version 12 on, creators have infinite power, which no number expresses: the user is assigned the
-    // highest number of the room instead.
+    // From room version 12 on, creators have infinite power, and no number expresses that. The user is assigned the
+    // highest finite level in the room instead, at least `creatorLevel`.
     const level = Number.isFinite(administratorLevel)
       ? administratorLevel
       : Math.max(

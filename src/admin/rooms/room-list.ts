@@ -17,10 +17,10 @@ import {
 
 /** The filters of a list of rooms. Absent filters select all rooms. */
 export interface RoomFilter {
-  /** A part of the name, of the localpart of the canonical alias or of the room id. */
+  /** A part of the room's name, of the localpart of its canonical alias, or of its room id. */
   readonly searchTerm?: string | undefined;
   readonly isPublic?: boolean | undefined;
-  /** Whether no user is joined. */
+  /** `true`: only rooms without joined users; `false`: only rooms with joined users. */
   readonly isEmpty?: boolean | undefined;
 }
 
@@ -113,10 +113,13 @@ export interface TermMatches {
   readonly roomIds?: readonly string[];
 }
 
-/** Maximum number of rooms whose ids a search collects. A term that more rooms match is common. */
+/** Maximum number of rooms whose ids a search collects. More rooms are only counted. */
 const maxCollected = 2_000;
 
-/** Maximum characters of a short term. Short terms are probably common, so their rooms are counted before ids are collected. */
+/**
+ * Maximum characters of a short term. Short terms probably match many rooms, which are counted before ids are
+ * collected.
+ */
 const shortTerm = 2;
 
 /** Orders that begin with the largest value. */
@@ -247,8 +250,8 @@ export class RoomList {
 }
 
 /**
- * Returns a condition for the rooms with joined users, or for the others. Reads each room by a scalar subquery, as
- * `matches` does, except for rooms without joined users, which are few.
+ * Returns a condition for the rooms with joined users, or for the rooms without. Joined users are looked up by a scalar
+ * subquery for each room, as in `matches`. Rooms without joined users are few, so one subquery selects them all.
  */
 function hasMembers(wanted: boolean, table: OrderTable): RawBuilder<boolean> {
   const condition = (room: string) => sql.raw(`${room}.joined_members ${wanted ? '> 0' : '= 0'}`);
@@ -259,8 +262,8 @@ function hasMembers(wanted: boolean, table: OrderTable): RawBuilder<boolean> {
 }
 
 /**
- * Whether a room matches a search term. When the rooms are read from another table, reads the text of each room by a scalar
- * subquery, so that databases read the rooms in their order and do not look up all matching texts first.
+ * Whether a room matches a search term. When the rooms are read from `room_stats`, a scalar subquery reads the text of
+ * each room. Databases then read the rooms in their order and do not look up all matching texts first.
  */
 function matches(term: string, table: OrderTable): RawBuilder<boolean> {
   const text =

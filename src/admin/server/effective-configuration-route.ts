@@ -20,7 +20,7 @@ export interface EffectiveOption {
   readonly line?: number;
 }
 
-/** Serves all options with their values in force, and where these come from. */
+/** Serves all options with their values in force and the sources of these values. */
 export function effectiveConfigurationRoute(read: () => readonly EffectiveOption[]): Route {
   return route(
     {
