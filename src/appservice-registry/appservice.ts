@@ -6,7 +6,7 @@ import type { Registration } from './registrations/registration.ts';
 export class Appservice {
   readonly id: string;
   readonly registration: Registration;
-  /** The user id of the sender, as which it acts by default. */
+  /** The user id of the sender. The service acts as this user by default. */
   readonly sender: string;
   readonly aliases: NamespaceSet;
   readonly rooms: NamespaceSet;

@@ -3,8 +3,8 @@ import { literalPrefix } from './literal-prefix.ts';
 import type { Namespace } from './registrations/registration.ts';
 
 /**
- * The namespaces of a service for users, for aliases or for rooms, compiled to one pattern for all of them and one for the
- * exclusive ones. Matching takes linear time for all patterns (RE2).
+ * The namespaces of a service for users, for aliases or for rooms. They are compiled into one pattern for all
+ * namespaces and one for the exclusive namespaces. Matching takes linear time for all patterns (RE2).
  */
 export class NamespaceSet {
   readonly #all: Pattern | undefined;
@@ -15,7 +15,7 @@ export class NamespaceSet {
     this.#exclusive = compile(namespaces.filter(({ exclusive }) => exclusive));
   }
 
-  /** Whether an id is in one of the namespaces, which match at its beginning. */
+  /** Whether an id is in one of the namespaces. Their patterns match at the beginning of the id. */
   has(id: string): boolean {
     return matches(this.#all, id);
   }
@@ -31,7 +31,7 @@ export class NamespaceSet {
 }
 
 interface Pattern {
-  /** Every id that matches begins with one of these. */
+  /** Every id that matches begins with one of these strings. */
   readonly prefixes: readonly string[];
   /** One pattern for all namespaces; several where they cannot be joined. */
   readonly compiled: readonly RE2JS[];
@@ -45,7 +45,10 @@ function compile(namespaces: readonly Namespace[]): Pattern | undefined {
   };
 }
 
-/** Compiles valid patterns into one, or one by one where two of them have a group of the same name. */
+/**
+ * Compiles valid patterns into one. Compiles them one by one when they cannot be joined, because two of them have a
+ * group of the same name.
+ */
 function compileAll(patterns: readonly string[]): readonly RE2JS[] {
   try {
     return [RE2JS.compile(patterns.map((pattern) => `(?:${pattern})`).join('|'))];
@@ -56,5 +59,5 @@ function compileAll(patterns: readonly string[]): readonly RE2JS[] {
 
 function matches(pattern: Pattern | undefined, id: string): boolean {
   if (!pattern?.prefixes.some((prefix) => id.startsWith(prefix))) return false;
-  return pattern.compiled.some((one) => one.matcher(id).lookingAt());
+  return pattern.compiled.some((compiled) => compiled.matcher(id).lookingAt());
 }

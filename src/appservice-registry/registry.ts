@@ -30,8 +30,9 @@ export class AppserviceRegistry {
   }
 
   /**
-   * Whether a user id is reserved for a service other than `appservice`, or outside of the namespaces of `appservice`.
-   * @param appservice id of the service that creates the user
+   * Whether a user id may not be registered: another service than `appservice` reserves it, or the namespaces of
+   * `appservice` do not contain it. @param appservice id of the service that creates the user; `undefined` when no
+   * service does
    */
   isUserReservedFrom(userId: string, appservice: string | undefined): boolean {
     const creator = appservice === undefined ? undefined : this.byId(appservice);
@@ -41,7 +42,7 @@ export class AppserviceRegistry {
 
   /**
    * Whether a user or service may not create or delete an alias: an exclusive namespace of another service contains it,
-   * or the namespaces of this service do not contain it. The sender of a service counts as the service.
+   * or the service's own namespaces do not contain it. The sender of a service counts as the service.
    */
   isAliasReservedFrom(alias: string, user: { userId: string; appservice?: string | undefined }): boolean {
     const { userId, appservice } = user;

@@ -132,7 +132,7 @@ function accessRoutes({ passwordChange, sessions, registration, users }: Account
       },
       async ({ params: { userId }, body, requester }) => {
         await users.getActive(userId);
-        refuseOwn(requester, userId);
+        refuseOwnAccount(requester, userId);
         return { access_token: await sessions.openAs(userId, requester.userId, body.valid_until_ms) };
       },
     ),
@@ -153,6 +153,6 @@ function accessRoutes({ passwordChange, sessions, registration, users }: Account
   ];
 }
 
-function refuseOwn(requester: Requester, userId: string): void {
+function refuseOwnAccount(requester: Requester, userId: string): void {
   if (userId === requester.userId) throw invalidParam('You cannot log in as yourself');
 }

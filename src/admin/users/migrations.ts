@@ -8,7 +8,10 @@ const withoutRow = (table: string) =>
 const withoutUser = (table: string) =>
   `not exists (select 1 from users u where u.user_id = ${table}.user_id)`;
 
-/** Applied after the migrations of accounts, devices and profiles, whose tables it reads. */
+/**
+ * These migrations read tables of accounts, devices and profiles, so the migrations of these slices must be applied
+ * first.
+ */
 export const userListMigrations: readonly Migration[] = [
   {
     name: 'admin/0006-users-without-activity',
@@ -28,7 +31,7 @@ export const userListMigrations: readonly Migration[] = [
   },
 ];
 
-/** Lists of users are read from tables with one row for each user. */
+/** Checks of the tables that lists of users are read from. Each table must have one row for each user. */
 export const userListChecks: readonly DatabaseCheck[] = [
   ...['user_activity', 'listed_profiles'].map((table) =>
     rowsCheck({
@@ -38,15 +41,14 @@ export const userListChecks: readonly DatabaseCheck[] = [
     }),
   ),
   rowsCheck({
-    problem:
-      'users without a time of their last activity, whom lists in the order of this time do not contain',
+    problem: 'users without a time of their last activity: lists sorted by this time do not contain them',
     select: withoutRow('user_activity'),
     mend: `insert into user_activity (user_id, last_seen_at)
       select subject, 0 from (${withoutRow('user_activity')}) missing`,
   }),
   {
     ...rowsCheck({
-      problem: 'users that lists in the order of names and searches do not contain',
+      problem: 'users that searches and lists sorted by name do not contain',
       select: withoutRow('listed_profiles'),
     }),
     mend: (writer) => addMissingProfiles(writerFor<ListedTables>(writer)),

@@ -9,7 +9,7 @@ import { type LocalUsers, requireUserId } from './local-user.ts';
 
 const userPath = '/_server/admin/v1/users/:userId';
 
-/** The fields that pushers of the kind `http` have; others may have more. */
+/** The data of a pusher. Pushers of the kind `http` have these fields; pushers of other kinds may have more. */
 const pusherData = Type.Unsafe<JsonObject>(
   Type.Object({ url: Type.Optional(text), format: Type.Optional(text) }, { additionalProperties: true }),
 );

@@ -9,8 +9,9 @@ import { contains, withoutNul } from '../paging/contains.ts';
 export interface UserFilter {
   /** A part of the localpart or of the display name. */
   readonly name?: string | undefined;
-  /** A part of the user id; ignored together with `name`. */
+  /** A part of the user id; ignored when `name` is set. */
   readonly userId?: string | undefined;
+  /** `true`: only guests; `false`: no guests. The next three filters work in the same way. */
   readonly guests?: boolean | undefined;
   readonly admins?: boolean | undefined;
   readonly deactivated?: boolean | undefined;

@@ -9,7 +9,10 @@ import { isNoneOf, type UserQuery } from './user-filter.ts';
 
 type Tables = AccountTables & ProfileTables & DeviceTables;
 
-/** An order by a value that is not in the table of users. Each user has one row with it (`userListChecks`). */
+/**
+ * A value to sort users by that another table than `users` contains. That table has one row for each user
+ * (`userListChecks`).
+ */
 export interface UserValue {
   /** The value of the user `u`. */
   readonly ofUser: RawBuilder<unknown>;
@@ -17,10 +20,10 @@ export interface UserValue {
   readonly rows: RawBuilder<unknown>;
 }
 
-const userValue = (table: string, column: string, none: string): UserValue => {
+const userValue = (table: string, column: string, defaultValue: string): UserValue => {
   const [from, value] = [sql.table(table), sql.ref(column)];
   return {
-    ofUser: sql`coalesce((select ${value} from ${from} where user_id = u.user_id), ${sql.raw(none)})`,
+    ofUser: sql`coalesce((select ${value} from ${from} where user_id = u.user_id), ${sql.raw(defaultValue)})`,
     rows: sql`(select ${value} as at, user_id from ${from})`,
   };
 };
@@ -38,8 +41,8 @@ export interface UsersByValue {
   readonly database: Database;
   readonly users: UserQuery;
   /**
-   * Reads the ids of all users that the list does not contain, if they are few: databases exclude these from many rows
-   * faster than they look up the user of each row.
+   * Reads the ids of all users whom the list does not contain; `undefined` when they are many. Databases exclude few
+   * ids from many rows faster than they look up the user of each row.
    */
   readonly excluded: () => Promise<readonly string[] | undefined>;
   readonly by: UserValue;
@@ -59,7 +62,7 @@ export async function readUsersByValue<Row>(
 
 /**
  * Returns the values of the users of a list.
- * @param excluded the users that the list does not contain; absent: looks up each user
+ * @param excluded ids of the users whom the list does not contain; absent: each user is looked up
  */
 function withValue(
   { database, users, by }: UsersByValue,

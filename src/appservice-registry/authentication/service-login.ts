@@ -22,7 +22,9 @@ export interface ServiceLoginDeps {
   readonly serverName: string;
 }
 
-/** `m.login.application_service`. Source: client-server API, "Appservice Login". */
+/**
+ * Logs in users of application services (`m.login.application_service`). Source: client-server API, "Appservice Login".
+ */
 export class ServiceLogin implements LoginType {
   readonly type = 'm.login.application_service';
   readonly #deps: ServiceLoginDeps;
@@ -39,7 +41,7 @@ export class ServiceLogin implements LoginType {
   readonly isUnlimited = true;
 
   /**
-   * Authenticates a user of the service whose token the request has.
+   * Authenticates a user of an application service. The request has the token of the service.
    * @throws MatrixError M_MISSING_TOKEN, M_UNKNOWN_TOKEN, M_APPSERVICE_LOGIN_UNSUPPORTED, M_EXCLUSIVE, M_FORBIDDEN,
    * M_USER_LOCKED
    */

@@ -22,18 +22,21 @@ export interface ServiceTokensDeps {
   readonly hasDevice: (userId: string, deviceId: string) => Promise<boolean>;
   /** Records the visits of users of services; absent: they are not recorded. */
   readonly lastSeen: Pick<LastSeen, 'record'> | undefined;
-  /** Called with the id of the service for each request, which shows that the service is up. */
+  /** Called with the id of the service for each of its requests. A request shows that the service is up. */
   readonly onRequest?: (serviceId: string) => void;
 }
 
-/** Accepts the `as_token` of services, which act as their sender or as one of their users (`user_id`, `device_id`). */
+/**
+ * Accepts the `as_token` of services. A service acts as its sender, or as one of its users whom the request names
+ * (`user_id`, `device_id`).
+ */
 export class ServiceTokens implements TokenKind {
   readonly #deps: ServiceTokensDeps;
-  /** Requesters by service, user and device, so that a request needs no query. */
+  /** Caches requesters by service, user and device, so that a request needs no query. */
   readonly #requesters: Cache<string, Requester>;
   /** Keys of cached requesters by user id. */
   readonly #keysOf = new Map<string, Set<string>>();
-  /** Counts the calls of `forget`, so that a requester that was loaded before one is not cached. */
+  /** Counts the calls of `forget`. A requester is not cached when `forget` was called while it was loaded. */
   #generation = 0;
 
   constructor(deps: ServiceTokensDeps) {
@@ -47,9 +50,10 @@ export class ServiceTokens implements TokenKind {
   }
 
   /**
-   * Returns the user as which a service makes a request; `undefined` for tokens of no service.
+   * Returns the user as whom a service makes a request; `undefined` when no service has the token.
    * Source: application service API, "Identity assertion".
-   * @throws MatrixError M_FORBIDDEN for a user outside of the namespaces or without an account, M_USER_LOCKED, M_UNKNOWN_DEVICE
+   * @throws MatrixError M_FORBIDDEN for a user outside of the namespaces or without an account, M_USER_LOCKED,
+   * M_UNKNOWN_DEVICE
    */
   authenticate(token: string, context: AuthenticationContext): Requester | undefined | Promise<Requester> {
     const service = this.#deps.registry.byToken(token);
@@ -97,7 +101,7 @@ export class ServiceTokens implements TokenKind {
     return this.#admit(requester, context);
   }
 
-  /** Records the visit of the user. */
+  /** Records the visit of the user, and returns the requester. */
   #admit(requester: Requester, { ip, userAgent }: AuthenticationContext): Requester {
     const { userId, deviceId } = requester;
     this.#deps.lastSeen?.record({ userId, deviceId, ip, userAgent });

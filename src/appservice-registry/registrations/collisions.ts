@@ -36,8 +36,8 @@ export function collisionsBetween(files: readonly RegistrationFile[]): {
         const owner = exclusive ? owners.get(regex) : undefined;
         if (owner && owner !== entry) {
           const place = `${entry.file}: namespaces.${kind}[${index}].regex`;
-          const other = `the service '${owner.registration.id}' in ${owner.file}`;
-          const message = `${place}: ${other} has the same exclusive pattern, so neither can create such ${kind}`;
+          const otherService = `the service '${owner.registration.id}' in ${owner.file}`;
+          const message = `${place}: ${otherService} has the same exclusive pattern, so neither can create such ${kind}`;
           warnings.push({ index: entry.index, message });
         } else if (exclusive) owners.set(regex, entry);
       }

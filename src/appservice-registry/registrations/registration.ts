@@ -1,7 +1,7 @@
 /** The registration of an application service. Source: application service API, "Registration". */
 export interface Registration {
   readonly id: string;
-  /** Base URL of requests to the service, without a trailing slash; `undefined`: it receives none. */
+  /** Base URL of requests to the service, without a trailing slash; `undefined`: the service receives no requests. */
   readonly url: string | undefined;
   /** Authenticates the service to this server. */
   readonly asToken: string;
@@ -11,15 +11,15 @@ export interface Registration {
   readonly users: readonly Namespace[];
   readonly aliases: readonly Namespace[];
   readonly rooms: readonly Namespace[];
-  /** Whether requests as users of the service are rate-limited; its sender never is. */
+  /** Whether requests as users of the service are rate-limited; requests as its sender never are. */
   readonly rateLimited: boolean;
-  /** Whether it receives typing, receipts, presence and to-device messages (MSC2409, MSC4203). */
+  /** Whether the service receives typing, receipts, presence and to-device messages (MSC2409, MSC4203). */
   readonly receivesEphemeral: boolean;
-  /** Whether it receives changes of device lists and counts of keys (MSC3202). */
+  /** Whether the service receives changes of device lists and counts of keys (MSC3202). */
   readonly receivesDeviceChanges: boolean;
-  /** Whether it creates devices by `PUT /devices/{deviceId}` and never logs in (MSC4190). */
+  /** Whether the service creates devices by `PUT /devices/{deviceId}` and never logs in (MSC4190). */
   readonly managesDevices: boolean;
-  /** Third-party networks that it bridges, for instance `irc`. */
+  /** Third-party networks that the service bridges, for instance `irc`. */
   readonly protocols: readonly string[];
 }
 
