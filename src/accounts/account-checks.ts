@@ -56,8 +56,8 @@ export interface PendingRegistration {
 /** Names of new accounts; supplied by modules. An absent member leaves the name to the client. */
 export interface AccountNames {
   /**
-   * Returns the localpart of the user id; `undefined` leaves it to the client. @throws MatrixError when no localpart
-   * can be chosen
+   * Returns the localpart of the user id; `undefined` leaves it to the client.
+   * @throws MatrixError when no localpart is possible
    */
   readonly username?: ((registration: PendingRegistration) => Promise<string | undefined>) | undefined;
   /** Returns the display name; `undefined` for the default. */

@@ -31,8 +31,8 @@ export class AppserviceRegistry {
 
   /**
    * Whether a user id may not be registered: another service than `appservice` reserves it, or the namespaces of
-   * `appservice` do not contain it. @param appservice id of the service that creates the user; `undefined` when no
-   * service does
+   * `appservice` do not contain it.
+   * @param appservice id of the service that creates the user; `undefined` when none does
    */
   isUserReservedFrom(userId: string, appservice: string | undefined): boolean {
     const creator = appservice === undefined ? undefined : this.byId(appservice);

@@ -23,7 +23,7 @@ export interface CapabilityRoutesDeps {
   readonly authentication?: (() => Promise<JsonObject>) | undefined;
 }
 
-/** Routes that describe to clients and servers this server and the features that it supports. */
+/** Returns the routes that describe this server and its features to clients and to other servers. */
 export function capabilityRoutes(
   deps: CapabilityRoutesDeps,
   options: CapabilityOptions & WellKnownOptions & FeatureOptions,
@@ -55,8 +55,8 @@ export function capabilityRoutes(
 }
 
 /**
- * The response is the same for all clients and needs no authentication: a client with an expired token must receive it
- * too.
+ * Serves the supported versions of the specification. The response is the same for all clients and needs no
+ * authentication, so that a client with an expired token receives the versions as well.
  */
 function versionsRoute(options: FeatureOptions): Route {
   const body = { versions: specVersions, unstable_features: unstableFeatures(options) };
@@ -90,10 +90,7 @@ function authMetadataRoute(authMetadata: AuthMetadata | undefined): Route {
   );
 }
 
-/**
- * Serves `/.well-known/matrix/client`, which also names the authorization server, unless that server does not
- * answer at the moment.
- */
+/** Serves `/.well-known/matrix/client`. The response also names the authorization server if that server answers. */
 function clientWellKnownRoute(
   content: JsonObject | undefined,
   authentication: (() => Promise<JsonObject>) | undefined,

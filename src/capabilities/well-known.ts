@@ -11,8 +11,8 @@ export interface WellKnownOptions {
 }
 
 /**
- * Returns the base URLs for clients; `undefined` without `public_baseurl`. Additions of the operator do not
- * override them.
+ * Returns the base URLs for clients; `undefined` without `public_baseurl`. `extra_well_known_client_content` cannot
+ * override these URLs.
  * Source: client-server API, "Well-known URIs".
  */
 export function clientWellKnown(options: WellKnownOptions): JsonObject | undefined {
@@ -26,7 +26,7 @@ export function clientWellKnown(options: WellKnownOptions): JsonObject | undefin
 }
 
 /**
- * Returns the delegation for other servers, to port 443.
+ * Returns the delegation to port 443 of this server; `undefined` when the server does not serve it.
  * Source: server-server API, "Server discovery".
  */
 export function serverWellKnown(options: WellKnownOptions): JsonObject | undefined {
@@ -37,7 +37,8 @@ export function serverWellKnown(options: WellKnownOptions): JsonObject | undefin
 }
 
 /**
- * Returns the contact of the administrator: an email address, a user id or a page.
+ * Returns the contact of the administrator: an email address, a user id or a page. Returns `undefined` for a contact of
+ * another form.
  * Source: client-server API, `GET /.well-known/matrix/support`.
  */
 export function supportWellKnown({ admin_contact: contact }: WellKnownOptions): JsonObject | undefined {

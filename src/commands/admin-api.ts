@@ -33,7 +33,7 @@ export interface AdminApi {
   withToken(token: string): AdminApi;
 }
 
-/** @param token an access token, sent with every request */
+/** Returns the admin API of the server at an address. @param token an access token, sent with every request */
 export function adminApiAt({ address, certificate }: ServerAddress, token?: string): AdminApi {
   const client = clientFor(address, certificate);
   const send: AdminApi['send'] = async (method, path, body) => {
@@ -43,7 +43,8 @@ export function adminApiAt({ address, certificate }: ServerAddress, token?: stri
   return {
     address,
     send,
-    withToken: (other) => adminApiAt({ address, ...(certificate !== undefined && { certificate }) }, other),
+    withToken: (newToken) =>
+      adminApiAt({ address, ...(certificate !== undefined && { certificate }) }, newToken),
     async call(method, path, body) {
       const answer = await send(method, path, body);
       if (answer.status >= 200 && answer.status < 300) return answer.body;
@@ -87,7 +88,7 @@ async function exchange(client: Client, address: string, { method, path, token, 
       method,
       path,
       reset: true,
-      // Changes of many files are answered when they are done, which may take hours.
+      // The server answers a change of many files only when it is done. This may take hours.
       ...(method !== 'GET' && { headersTimeout: 0 }),
       headers: {
         ...(token !== undefined && { authorization: `Bearer ${token}` }),

@@ -25,9 +25,9 @@ export interface RoomInterestDeps {
   /** Returns the local aliases of a room. */
   readonly aliasesOf: (roomId: string) => Promise<readonly string[]>;
   /**
-   * Returns the memberships in a room before the unhandled facts, which are changes that `FanOut` has still to handle:
-   * user id to whether the user was joined. Contains the users with a membership that these facts change. Needed because
-   * the stored members of the room already include the changes.
+   * Returns whether users were joined to a room before the unhandled facts: changes that `FanOut` has still to handle.
+   * Contains only users whose membership these facts change, by user id. Needed because the stored members of the room
+   * already include the changes.
    */
   readonly membersBeforeUnhandledFacts: (roomId: string) => ReadonlyMap<string, boolean>;
 }
@@ -59,7 +59,7 @@ export class RoomInterest {
     return [...new Set([...interested.byName, ...interested.users.keys()])];
   }
 
-  /** Reports whether changes that are not handled yet concern the membership of a service's user in a room. */
+  /** Reports whether unhandled facts change the membership of a service's user in a room. */
   isChanging(roomId: string): boolean {
     const { users, membersBeforeUnhandledFacts } = this.#deps;
     return membersBeforeUnhandledFacts(roomId)

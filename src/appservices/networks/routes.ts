@@ -101,7 +101,10 @@ export function thirdPartyNetworkRoutes(networks: Networks, limit: RateLimiter):
   ];
 }
 
-/** Returns the query without the parameters of this server: the fields of the network, which only the service knows. */
+/**
+ * Returns the query without the parameters of this server. The other parameters are fields of the network, and only the
+ * service knows these.
+ */
 function fieldsIn(url: string): string {
   const fields = new URLSearchParams(url.split('?', 2)[1] ?? '');
   for (const name of ownParameters) fields.delete(name);

@@ -17,8 +17,8 @@ export interface DeviceListChangesDeps {
 export type ServiceEntry = readonly [service: Appservice, entry: OutboxEntry];
 
 /**
- * Number of memberships that change at once above which one entry stands for all joined members, for instance after a partial
- * state is completed.
+ * Maximum number of membership changes at once for which each joining user has an entry. With more changes, for
+ * instance after a partial state is completed, one entry stands for all joined members.
  */
 const maxSteps = 50;
 
@@ -28,7 +28,7 @@ const receivesDeviceChanges = ({ registration }: Appservice) => registration.rec
 export const entriesFor = (services: Iterable<Appservice>, entry: OutboxEntry): ServiceEntry[] =>
   Array.from(services, (service) => [service, entry]);
 
-/** Finds the services to notify of changed device lists, and of users who begin or stop to share rooms with them. */
+/** Finds the services to notify when device lists change, or when users begin or stop to share rooms with a service. */
 export class DeviceListChanges {
   readonly #deps: DeviceListChangesDeps;
   /** Number of services that receive changes of device lists. */
@@ -57,9 +57,9 @@ export class DeviceListChanges {
   }
 
   /**
-   * Returns entries about users who begin or stop to share an encrypted room with a service, after changes of memberships.
-   * Must be called before the changes are applied to the cached services of the room. Where a user of the service enters or
-   * leaves the room, one entry stands for all members.
+   * Returns entries about users who begin or stop to share an encrypted room with a service, after changes of
+   * memberships. Must be called before the changes are applied to the cached services of the room. When a user of the
+   * service itself enters or leaves the room, one entry stands for all members.
    */
   async afterMemberships(roomId: string, steps: readonly MembershipStep[]): Promise<ServiceEntry[]> {
     const { users, rooms, heads } = this.#deps;

@@ -31,7 +31,7 @@ export async function* storedFacts(
       memberships: membershipsOf(stored),
     }));
     for (const stored of await engine.events.outOfBandBetween(from, last)) {
-      // No user joins a room or leaves a joined one by an out-of-band membership.
+      // An out-of-band membership never makes a user join a room or leave a joined room.
       if (!isHidden(stored)) facts.push({ kind: 'event', position: stored.nid, stored, memberships: [] });
     }
     for (const { userId, deviceId, position } of await queues.addressesBetween(from, last)) {
@@ -85,8 +85,8 @@ async function* eventPages(
 type TimelineEvent = Awaited<ReturnType<RoomReader['events']['between']>>[number];
 
 /**
- * Returns the change of membership that an event makes. The membership before the event is not stored: it is
- * `undefined` for a user who is joined now, and counts as joined for any other user.
+ * Returns the change of membership that an event makes. The membership before the event is not stored. `wasJoined` is
+ * `undefined` when the event joins the user, and otherwise `true`.
  */
 function membershipsOf({ event: { type, stateKey, content } }: TimelineEvent) {
   if (type !== 'm.room.member' || stateKey === undefined) return [];

@@ -22,7 +22,9 @@ export interface ServiceRequests {
   readonly queries: Queries;
 }
 
-/** Opens requests to services. Must be called before rooms, which look up aliases by these requests, are opened. */
+/**
+ * Opens requests to services. Must be called before rooms are opened, because rooms look up aliases by these requests.
+ */
 export async function openServiceRequests(deps: ServiceRequestsDeps): Promise<ServiceRequests> {
   const { registry, database, http, log, options } = deps;
   const rows = registry.isEmpty ? [] : await readQueues(database.reader<AppserviceTables>());

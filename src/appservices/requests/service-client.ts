@@ -21,7 +21,7 @@ export interface ServiceAnswer {
   readonly json: JsonValue | undefined;
 }
 
-/** The error of requests to a service that receives none (`url: null`). */
+/** The error of a request to a service without a URL (`url: null`). Such a service receives no requests. */
 export class NoUrl extends Error {}
 
 export interface ServiceClientDeps {
@@ -50,6 +50,7 @@ export class ServiceClient {
 
   /**
    * Sends a request with one spelling of its path after the other, until the service knows the path.
+   * @returns the first response when the service knows no spelling
    * @throws OutboundError when no complete response arrives; NoUrl
    */
   async send(service: Appservice, request: ServiceRequest): Promise<ServiceAnswer> {

@@ -60,7 +60,7 @@ export class AppserviceSender {
     for (const { id } of services) this.#queues.get(id)?.wake();
   }
 
-  /** Ends the backoff of a service that has shown that it is up. */
+  /** Ends the backoff of a service whose own requests show that it is up. */
   retryNow(serviceId: string): void {
     this.#queues.get(serviceId)?.retryNow();
   }

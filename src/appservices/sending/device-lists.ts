@@ -12,9 +12,9 @@ export interface DeviceListDeps {
 type Row = Pick<OutboxRow, 'kind' | 'subject'>;
 
 /**
- * Returns the users whose device lists a service has to query again (`changed`), and the users whose devices it no longer has
- * to track, because they are in no room whose events it receives (`left`). What counts is the state of the rooms at the time of
- * the call: later changes have entries of their own.
+ * Returns two lists of users. The service has to query the device lists of the users in `changed` again. It need not
+ * track the users in `left`, because they are in no room whose events the service receives. What counts is the state of
+ * the rooms at the time of the call: later changes have entries of their own.
  * Source: MSC3202, with the meaning of `device_lists` in client-server API, `GET /sync`.
  */
 export async function deviceListsOf(
@@ -32,8 +32,9 @@ export async function deviceListsOf(
 }
 
 /**
- * Returns the users of the entries of a kind. The subject of an entry is a user, or a room, which stands for its joined members.
- * An entry of the kind `unshared user` about a room is ignored when the service receives the events of that room now.
+ * Returns the users of the entries of a kind. The subject of an entry is a user or a room. A room stands for its joined
+ * members. An entry of the kind `unshared user` about a room is ignored when the service receives the events of that
+ * room now.
  */
 async function usersOf(
   { engine, rooms }: DeviceListDeps,
@@ -57,12 +58,15 @@ async function usersOf(
 /** Number of users whose rooms are read at a time. */
 const batchSize = 10_000;
 
-/** Maximum number of rooms that are loaded for one transaction, so that it does not wait for the rooms of all users of a large room. */
+/**
+ * Maximum number of rooms that are loaded for one transaction. The transaction need not wait for the rooms of all users
+ * of a large room.
+ */
 const maxLoadedRooms = 1_000;
 
 /**
- * Returns the users who are joined to a room whose events a service receives. Also returns users with a room that was not
- * loaded: the service tracks their devices for longer than it needs to, which does no harm.
+ * Returns the users who are joined to a room whose events a service receives. Also returns users with a room that was
+ * not loaded. The service then tracks their devices for longer than necessary. This does no harm.
  */
 async function usersSharingRooms(
   { engine, rooms }: DeviceListDeps,

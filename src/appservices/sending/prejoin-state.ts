@@ -24,7 +24,8 @@ export function prejoinMemberOf({ event: { type, stateKey, content } }: StoredEv
 
 /**
  * Returns the stripped state that the user of an invite or a knock sees before joining: the state that the remote
- * server has sent, or else a part of the room's current state. Empty when the membership has changed since.
+ * server has sent, or else a part of the room's current state. Empty when the user's membership has changed after the
+ * event.
  */
 export async function prejoinStateOf(
   { engine, prejoinKeys }: PrejoinStateDeps,

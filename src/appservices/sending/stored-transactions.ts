@@ -14,7 +14,10 @@ export interface StoredTransactionsDeps extends ComposeDeps {
   readonly takeEphemeral: (serviceId: string) => readonly JsonObject[];
 }
 
-/** Maximum number of outbox entries in one transaction; entries at the position of the last one are added to it. */
+/**
+ * Maximum number of outbox entries in one transaction. Further entries with the position of the last one are included
+ * as well.
+ */
 const maxEntries = 100;
 
 /** A transaction that the service has not accepted. */
@@ -33,7 +36,7 @@ export class StoredTransactions {
   readonly #deps: StoredTransactionsDeps;
   #lastId: number;
   #pending: PendingTransaction | undefined;
-  /** Whether the service has accepted the last transaction, while the database still has it as not accepted. */
+  /** Whether the service has accepted the last transaction, but the database does not record this yet. */
   #isAcceptedUnsaved = false;
   /** Entries of a transaction that may be stored although the database failed while storing it. */
   #maybeStored: readonly OutboxRow[] | undefined;
@@ -54,7 +57,7 @@ export class StoredTransactions {
     if (stored?.body) this.#pending = { id: stored.txn_id, body: stored.body };
   }
 
-  /** The transaction that `next` has returned and that is not accepted. */
+  /** The transaction that `next` has returned and that the service has not accepted. */
   get pending(): PendingTransaction | undefined {
     return this.#pending;
   }
@@ -75,7 +78,7 @@ export class StoredTransactions {
     return this.#pending;
   }
 
-  /** Records in memory that the service has accepted the transaction. The next call of `next` stores this. */
+  /** Records in memory that the service has accepted the transaction. The next call of `next` stores the acceptance. */
   accepted(): void {
     this.#pending = undefined;
     this.#isAcceptedUnsaved = true;

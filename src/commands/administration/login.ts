@@ -13,8 +13,8 @@ export interface LoginFlags extends AdministrationFlags {
 }
 
 /**
- * `hearth login`: logs in as a server administrator, and stores the access token for later commands. Ends the session of an
- * earlier login at the same server.
+ * `hearth login`: logs in as a server administrator, and stores the access token for later commands. Ends the session
+ * of an earlier `hearth login` at the same server.
  */
 export async function login(flags: LoginFlags): Promise<void> {
   const logins = new StoredLogins(flags.context);

@@ -68,7 +68,7 @@ export class StoredLogins {
     }
   }
 
-  /** Replaces the file as a whole, so that it is never half written. */
+  /** Replaces the file as a whole, so that the file is never half written. */
   #write(logins: Logins): void {
     const directory = dirname(this.#file);
     mkdirSync(directory, { recursive: true, mode: 0o700 });
