@@ -11,7 +11,7 @@ import { pushRulesSyncSource } from './rules/sync-source.ts';
 import { unreadSyncSource } from './unread/sync-source.ts';
 import { Unread, type UnreadDeps } from './unread/unread.ts';
 
-/** Opens push rules; they belong to accounts, and are opened with them, before the rooms. */
+/** Opens push rules. They belong to accounts, so they are opened with the accounts, before the rooms. */
 export function openPushRules(deps: PushRulesDeps) {
   const pushRules = new PushRules(deps);
   return {

@@ -8,7 +8,7 @@ import type { Pushers } from './pushers.ts';
 
 const nameType = Type.String({ maxLength: 1_024 });
 
-/** The body of `POST /pushers/set`: bounds as in the specification, or far above what clients send. */
+/** The body of `POST /pushers/set`. Its bounds are those of the specification, or far above what clients send. */
 const setBody = Type.Object({
   kind: Type.Union([Type.String({ maxLength: 255 }), Type.Null()]),
   app_id: Type.String({ maxLength: 64 }),

@@ -47,7 +47,7 @@ export class ReadPositions {
     return this.#loading.run(key, load, (read) => this.#cached.set(key, read));
   }
 
-  /** Applies a receipt that was stored. */
+  /** Updates the cached read position of a user by a receipt that was stored. */
   add(receipt: Receipt): void {
     const key = keyOf(receipt.userId, receipt.roomId);
     this.#loading.forget(key); // a running load may have read before the receipt was written

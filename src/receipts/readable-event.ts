@@ -3,8 +3,8 @@ import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
 import { RoomView } from '../rooms/index.ts';
 
 /**
- * Returns the event that a receipt names; `undefined` when it is unknown in that room, which is not an error: it may
- * have been purged, and clients cannot know that.
+ * Returns the event that a receipt names; `undefined` when the timeline of the room does not have it. That is not an
+ * error: the event may have been purged, and clients cannot know that.
  * @throws MatrixError M_INVALID_PARAM for an invalid event id, M_FORBIDDEN when the user is not in the room or may not
  * see the event
  */

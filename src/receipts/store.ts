@@ -2,7 +2,9 @@ import type { Reader, Writer } from '../kernel/database/index.ts';
 import type { PlacedReceipt, Receipt, ReceiptType } from './receipt.ts';
 import type { ReceiptTables } from './tables.ts';
 
-/** Reads the receipt for the same user, type and thread; `undefined` when there is none. */
+/**
+ * Reads the stored receipt with the room, user, type and thread of the given receipt; `undefined` when there is none.
+ */
 export async function readReceipt(
   reader: Reader<ReceiptTables>,
   { roomId, userId, type, threadId }: Receipt,

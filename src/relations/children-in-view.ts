@@ -10,8 +10,8 @@ import type { Child } from './child.ts';
 const maxExamined = 500;
 
 /**
- * Maximum number of children of all events of a page that are checked one by one, because each of them is read. After
- * that, only a few of each event are checked.
+ * Maximum number of children that are checked one by one for all events of a page together: each check reads the child.
+ * Beyond this number, only `minExamined` children of each further event are checked.
  */
 const maxExaminedTogether = 1_000;
 
@@ -69,7 +69,10 @@ export class ChildrenInView {
     return ChildrenInView.forView(engine, await RoomView.open(engine, head, userId));
   }
 
-  /** Returns the visible children, in the same order. */
+  /**
+   * Returns the visible children, in the same order. When they must be checked one by one, only the latest are returned
+   * (see `maxExamined`).
+   */
   async visible(children: readonly Child[]): Promise<readonly Child[]> {
     const expiredBefore = await this.#engine.retention.expiredBefore(this.#view.head);
     // Backfilled events may be older than the oldest known state of the room.

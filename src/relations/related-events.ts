@@ -82,7 +82,10 @@ export class RelatedEvents {
     };
   }
 
-  /** Returns the event, and with `recurse` its descendants whose children are requested as well. */
+  /**
+   * Returns the ids of the events whose children are requested: the event itself, and with `recurse` also its
+   * descendants.
+   */
   async #parents(roomNid: number, request: RelatedEventsRequest): Promise<string[]> {
     const { engine, index } = this.#deps;
     const { eventId, relType, type, recurse } = request;

@@ -74,7 +74,10 @@ export class RelationIndex implements EventIndex {
     return new RelationBatch((stored, change) => this.#note(stored, change));
   }
 
-  /** Returns the children of an event whose relation types have aggregations, in the order of history, if cached. */
+  /**
+   * Returns the cached children of an event whose relation types have aggregations, in the order of history;
+   * `undefined` when they are not cached.
+   */
   peek(eventId: string): readonly Child[] | undefined {
     return this.#children.get(eventId);
   }
@@ -116,7 +119,10 @@ export class RelationIndex implements EventIndex {
     if (change.added || change.removed) this.#changes.set(stored, change);
   }
 
-  /** Drops the cached entry that contains a redacted child; searches all entries, because its parent is not known. */
+  /**
+   * Drops the cached entry that contains a redacted child; searches all entries, because the parent of the child is not
+   * known.
+   */
   #forget(childNid: number): void {
     this.#generation += 1;
     this.#children.deleteWhere((children) => children.some(({ nid }) => nid === childNid));

@@ -39,7 +39,8 @@ export class Relations implements EventRelations {
   /**
    * Checks the relation of a local user's event.
    * Source: client-server API, "Validation of m.thread relationships" and "Avoiding duplicate annotations".
-   * @throws MatrixError M_UNKNOWN (400), M_DUPLICATE_ANNOTATION
+   * @throws MatrixError M_UNKNOWN (400) for a reply in a thread whose root cannot have threads, M_DUPLICATE_ANNOTATION
+   * for a repeated annotation
    */
   async check(roomId: string, { type, sender, content }: EventToSend): Promise<void> {
     const relation = relationOf(content);

@@ -19,7 +19,8 @@ const query = Type.Object({
   to: Type.Optional(Type.String()),
   limit: Type.Optional(Type.Integer()),
   recurse: Type.Optional(Type.Boolean()),
-  // The unstable name: clients use it with servers that do not announce the specification version with the stable name.
+  // The unstable name: clients use it with servers that do not announce the version of the specification that has the
+  // stable name.
   'org.matrix.msc3981.recurse': Type.Optional(Type.Boolean()),
 });
 

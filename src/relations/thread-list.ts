@@ -101,7 +101,10 @@ function threadSummaryOf({ unsigned }: ClientEvent): JsonObject | undefined {
   return isJsonObject(thread) ? thread : undefined;
 }
 
-/** Returns the stream position of the latest reply of the last thread of a page. */
+/**
+ * Returns the stream position of a token: the page that begins at the token lists threads whose latest replies are
+ * before this position.
+ */
 function positionOfToken(token: string): number {
   const place = decodePlace(token);
   return 'position' in place ? place.position + 1 : place.stream;

@@ -8,7 +8,7 @@ export interface IgnoredUserLists {
 
 const none: ReadonlySet<string> = new Set();
 
-/** No user ignores other users. */
+/** The look-up of a server on which no user ignores other users. */
 export const noIgnoredUsers: IgnoredUserLists = { of: () => none };
 
 /**

@@ -213,7 +213,10 @@ export class RoomReader {
     return authChain(this.authEdges, nids, limit);
   }
 
-  /** Returns the ids of the previous events of timeline events that are not on the timeline. */
+  /**
+   * Returns the ids of the backward extremities of a room: events that are not on its timeline, but are previous events
+   * of timeline events.
+   */
   async backwardExtremities(roomId: string): Promise<string[]> {
     const head = await this.heads.get(roomId);
     return head ? [...(await readAllBackwardExtremities(this.#reader, head.roomNid)).keys()] : [];

@@ -15,9 +15,9 @@ const creatorLevelWithoutEvent = 100;
 const defaultNotificationLevel = 50;
 
 /**
- * The power levels in force in a room state: the level of each user, and the level that each action requires.
- * Cheap to create, because the content of the two events is parsed once. A level that cannot be read (up to
- * v9) is `NaN` and so fails `>=` on either side.
+ * The power levels in force in a room state: the level of each user, and the level that each action requires. Cheap to
+ * create, because the content of the two events is parsed once. A level that cannot be read (up to v9) is `NaN`: every
+ * comparison with it is false.
  * Source: client-server API, `m.room.power_levels`; "Authorization rules" of each room version.
  */
 export class PowerLevels {
@@ -74,7 +74,10 @@ export class PowerLevels {
   }
 }
 
-/** Returns the level of that key; `NaN` if the content has something other than an object of levels there. */
+/**
+ * Returns the level of that key; `undefined` if the key is not listed, `NaN` if the content has something other than an
+ * object in the place of the levels.
+ */
 function lookUp(levels: Levels, key: string): number | undefined {
   return levels === undefined ? Number.NaN : levels.get(key);
 }

@@ -18,7 +18,9 @@ const BODY_KEY = 'content.body';
 const BODY_PATH = parsePropertyPath(BODY_KEY);
 const MEMBER_COUNT = /^(==|<=|>=|<|>)?([0-9]+)$/;
 
-/** The condition of MSC4306, under its unstable name. */
+/**
+ * The kind of condition that MSC4306 adds, under its unstable name: whether the member follows the thread of the event.
+ */
 export const THREAD_SUBSCRIPTION = 'io.element.msc4306.thread_subscription';
 
 const COMPARISONS: Readonly<Record<string, (count: number, limit: number) => boolean>> = {
@@ -72,7 +74,7 @@ function compileEventMatch(
 }
 
 /**
- * Returns the search steps for each character of the text: see `SEARCH_BUDGET`, `compileGlob` and
+ * Returns how many search steps a pattern takes for each character of the text: see `SEARCH_BUDGET`, `compileGlob` and
  * `compileWordGlob`.
  */
 function searchSteps(pattern: string, inBody: boolean): number {
@@ -82,7 +84,10 @@ function searchSteps(pattern: string, inBody: boolean): number {
 const isPathOfBody = (path: PropertyPath): boolean =>
   path.length === BODY_PATH.length && path.every((name, i) => name === BODY_PATH[i]);
 
-/** Whether a value is non-compound canonical JSON: no fraction, no integer outside of the safe range. */
+/**
+ * Whether a value is canonical JSON, and neither an object nor an array. Fractions and integers outside of the safe
+ * range are not canonical.
+ */
 function isComparable(value: JsonValue | undefined): value is JsonPrimitive {
   return (
     value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isSafeInteger(value)
@@ -117,8 +122,8 @@ export const bodyContains = (event: PushEvent, literal: string): boolean =>
   bodyContainsFolded(event, foldCase(literal));
 
 /**
- * Whether the case-folded body contains a case-folded literal between word boundaries. A short literal spends one search
- * step for each eight characters of the body and for each of its occurrences.
+ * Whether the case-folded body contains a case-folded literal between word boundaries. The search for a short literal
+ * spends one search step for each eight characters of the body, and one for each occurrence of the literal.
  */
 function bodyContainsFolded(event: PushEvent, literal: string): boolean {
   const body = event.foldedString(BODY_KEY, BODY_PATH);

@@ -19,8 +19,8 @@ export interface DefaultRule {
   /** The part that depends on the member: its JSON for clients, and its matcher. */
   readonly memberPart?: MemberPart;
   /**
-   * A rule that looks for mentions in the body of events without `m.mentions`. The specification removed these rules in
-   * v1.17; bots, bridges and older clients still mention users in this way.
+   * True for a rule that looks for mentions in the body of events without `m.mentions`. The specification removed these
+   * rules in v1.17; bots, bridges and older clients still mention users in this way.
    * https://spec.matrix.org/v1.16/client-server-api/#predefined-rules
    */
   readonly legacyMention?: true;
@@ -37,7 +37,7 @@ const sound = (value: string): PushAction => ({ set_tweak: 'sound', value });
 
 const eventMatch = (key: string, pattern: string): PushCondition => ({ kind: 'event_match', key, pattern });
 const typeIs = (type: string) => eventMatch('type', type);
-const STATE_WITHOUT_KEY = eventMatch('state_key', '');
+const EMPTY_STATE_KEY = eventMatch('state_key', '');
 const TWO_MEMBERS: PushCondition = { kind: 'room_member_count', is: '2' };
 const MAY_NOTIFY_ROOM: PushCondition = { kind: 'sender_notification_permission', key: 'room' };
 
@@ -45,9 +45,9 @@ function override(
   ruleId: string,
   conditions: readonly PushCondition[],
   actions: readonly PushAction[],
-  more: Partial<DefaultRule> = {},
+  furtherFields: Partial<DefaultRule> = {},
 ): DefaultRule {
-  return { kind: 'override', ruleId, enabled: true, conditions, actions, ...more };
+  return { kind: 'override', ruleId, enabled: true, conditions, actions, ...furtherFields };
 }
 
 function underride(
@@ -125,9 +125,9 @@ export const DEFAULT_RULES: readonly DefaultRule[] = [
       legacyMention: true,
     },
   ),
-  override('.m.rule.tombstone', [typeIs('m.room.tombstone'), STATE_WITHOUT_KEY], ['notify', HIGHLIGHT]),
+  override('.m.rule.tombstone', [typeIs('m.room.tombstone'), EMPTY_STATE_KEY], ['notify', HIGHLIGHT]),
   override('.m.rule.reaction', [typeIs('m.reaction')], []),
-  override('.m.rule.room.server_acl', [typeIs('m.room.server_acl'), STATE_WITHOUT_KEY], []),
+  override('.m.rule.room.server_acl', [typeIs('m.room.server_acl'), EMPTY_STATE_KEY], []),
   override(
     '.m.rule.suppress_edits',
     [{ kind: 'event_property_is', key: 'content.m\\.relates_to.rel_type', value: 'm.replace' }],

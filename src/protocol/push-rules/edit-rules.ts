@@ -21,7 +21,7 @@ import {
 /** Maximum number of rules of one user; muting thousands of rooms must be possible. */
 export const MAX_USER_RULES = 10_000;
 
-/** Maximum number of characters in all patterns of one user; compiled they take up to 44 MB. */
+/** Maximum number of characters in all patterns of one user; the compiled patterns take up to 44 MB. */
 const MAX_PATTERN_CHARACTERS = 262_144;
 
 /**
@@ -49,11 +49,11 @@ export function findRule(ruleset: Ruleset, kind: RuleKind, ruleId: string): Push
 }
 
 /**
- * Adds or replaces a rule. A new rule is enabled and comes first in its kind; an existing one stays enabled
- * or disabled and keeps its place, unless the placement sets another place.
+ * Adds or replaces a rule. A new rule is enabled and comes first in its kind; an existing one stays enabled or disabled
+ * and keeps its place, unless the placement sets another place.
  * Source: client-server API, `PUT /pushrules/global/{kind}/{ruleId}`.
- * @throws MatrixError M_INVALID_PARAM for ids that are not allowed, M_UNKNOWN (400) if the rule that the
- * placement names does not exist or is a default rule, M_BAD_JSON or M_MISSING_PARAM for the body,
+ * @throws MatrixError M_INVALID_PARAM for ids that are not allowed and for the kind `postcontent`, M_UNKNOWN (400) if
+ * the rule that the placement names does not exist or is a default rule, M_BAD_JSON or M_MISSING_PARAM for the body,
  * M_TOO_LARGE for too many rules or patterns
  */
 export function putRule(
@@ -74,7 +74,7 @@ export function putRule(
 /**
  * Deletes a rule of the user.
  * Source: client-server API, `DELETE /pushrules/global/{kind}/{ruleId}`.
- * @throws MatrixError M_NOT_FOUND, also for default rules, which can only be disabled
+ * @throws MatrixError M_NOT_FOUND, also for default rules, which cannot be deleted
  */
 export function deleteRule(stored: UserPushRules, kind: RuleKind, ruleId: string): UserPushRules {
   const storedRules = userRulesOf(stored, kind);

@@ -9,7 +9,7 @@ export interface PushOutcome {
   readonly actions: readonly PushAction[];
   /** Whether the event counts as a notification and is sent to the pushers. */
   readonly notify: boolean;
-  /** Whether it counts as a highlight. */
+  /** Whether the event counts as a highlight. */
   readonly highlight: boolean;
   /** The `tweaks` for the push gateway. */
   readonly tweaks: JsonObject;
@@ -37,7 +37,8 @@ export function effectiveActions(actions: readonly JsonValue[]): PushAction[] {
 }
 
 /**
- * Interprets the actions of a rule. A `highlight` tweak without a value is true.
+ * Interprets the actions of a rule. A `highlight` tweak without a value is true; other tweaks without a value are
+ * dropped.
  * Source: client-server API, "Actions".
  */
 export function outcomeOf(ruleId: string, actions: readonly JsonValue[]): PushOutcome {

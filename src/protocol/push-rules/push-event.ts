@@ -29,9 +29,9 @@ export interface PushMember {
 }
 
 /**
- * Maximum search steps of one member's rules on one event. One step compares one character with a symbol of a
- * short pattern or with 32 of a long one, or checks one element of an array. Patterns beyond the budget match
- * nothing. Bounds the cost of a user with thousands of hostile rules, at some twenty milliseconds.
+ * Maximum search steps of one member's rules on one event. One step compares one character with a symbol of a short
+ * pattern or with 32 symbols of a long pattern, or checks one element of an array. Patterns beyond the budget match
+ * nothing. The budget bounds the cost of a user with thousands of hostile rules to some twenty milliseconds.
  */
 export const SEARCH_BUDGET = 1_048_576;
 
@@ -86,13 +86,14 @@ export class PushEvent {
 
   /** The elements of `content.m\.mentions.user_ids`. */
   get mentionedUsers(): ReadonlySet<JsonValue> {
-    this.#mentionedUsers ??= new Set(arrayAt(this.property(['content', 'm.mentions', 'user_ids'])));
+    this.#mentionedUsers ??= new Set(arrayOrEmpty(this.property(['content', 'm.mentions', 'user_ids'])));
     return this.#mentionedUsers;
   }
 
   /**
-   * Evaluates a test only once, because its result is the same for all members. It has a search budget of its own, so
-   * that what one member has spent does not change the result for others. Slots are small numbers that identify tests.
+   * Evaluates a test only once, because its result is the same for all members. The test has a search budget of its
+   * own, so that what one member has spent does not change the result for others. `slot` is a small number that
+   * identifies the test.
    */
   sharedResult(slot: number, test: (event: PushEvent) => boolean): boolean {
     const known = this.#verdicts[slot] ?? UNKNOWN;
@@ -123,7 +124,8 @@ export class PushEvent {
   }
 }
 
-const arrayAt = (value: JsonValue | undefined): readonly JsonValue[] => (Array.isArray(value) ? value : []);
+const arrayOrEmpty = (value: JsonValue | undefined): readonly JsonValue[] =>
+  Array.isArray(value) ? value : [];
 
 /** Returns the event in the format for clients. Source: client-server API, "Room event format". */
 function clientFormat(event: PushSubject): JsonObject {

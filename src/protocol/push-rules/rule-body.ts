@@ -32,8 +32,8 @@ export function parseRuleBody(kind: RuleKind, body: JsonValue): RuleBody {
 const namedActions: ReadonlySet<JsonValue> = new Set(['notify', 'dont_notify', 'coalesce']);
 
 /**
- * Parses `actions` in the body of a request, and keeps them as given. Unknown actions are mistakes that would silence
- * events that should notify.
+ * Parses `actions` in the body of a request, and keeps them as given. Refuses unknown actions: they are mistakes, and
+ * would silence events that should notify.
  * @throws MatrixError M_MISSING_PARAM or M_BAD_JSON
  */
 export function parseActions({ actions }: JsonObject): PushAction[] {
@@ -73,7 +73,7 @@ function parseConditions(conditions: JsonValue | undefined): PushCondition[] {
 const isCondition = (value: JsonValue): value is PushCondition =>
   isJsonObject(value) && typeof value['kind'] === 'string';
 
-/** Refuses longer patterns, which would be stored but never match. */
+/** Refuses patterns of more than `MAX_GLOB_LENGTH` characters, which would be stored but never match. */
 function checkPattern(pattern: string): void {
   if (pattern.length > MAX_GLOB_LENGTH) {
     throw badJson(`A pattern may have at most ${MAX_GLOB_LENGTH} characters`);

@@ -2,8 +2,8 @@ import { isEventId } from '../identifiers/event-ids.ts';
 import { isJsonObject, type JsonObject } from '../json.ts';
 
 /**
- * Wider than the common namespaced identifier grammar, which clients do not follow, but with the same length
- * limit.
+ * The form of a `rel_type`: wider than the common namespaced identifier grammar, which clients do not follow, but with
+ * the same length limit.
  */
 const REL_TYPE = /^[\x21-\x7e]{1,255}$/;
 

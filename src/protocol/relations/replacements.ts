@@ -43,9 +43,8 @@ export function compareReplacements(
 }
 
 /**
- * Returns the replacement to bundle with an event: the most recent valid one, or `undefined` if there is none
- * or the original is redacted. The candidates must not include redacted replacements; these lost their
- * relation, so they would not be valid either.
+ * Returns the replacement to bundle with an event: the most recent valid one, or `undefined` if there is none or the
+ * original is redacted. The candidates must not include redacted replacements: a redaction removes the relation.
  * Source: client-server API, "Server-side aggregation of m.replace relationships".
  */
 export function latestReplacement<Edit extends ReplacementEvent>(

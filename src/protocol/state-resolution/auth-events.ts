@@ -2,7 +2,7 @@ import { createEventIdOf } from '../authorization/index.ts';
 import type { RoomEvent } from '../event.ts';
 import type { StateResolutionSource } from './source.ts';
 
-/** Returns the auth event of an event that has that type and state key. */
+/** Returns the event with that type and state key among the auth events of an event; `undefined` if there is none. */
 export function findAuthEvent(
   event: RoomEvent,
   type: string,

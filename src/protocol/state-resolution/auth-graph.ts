@@ -53,7 +53,7 @@ export class AuthGraph {
 
   /**
    * Finds the targets and the events whose auth chains contain a target.
-   * @returns an array with 1 at their numbers
+   * @returns an array that has 1 at the number of each found event, and 0 elsewhere
    */
   leadingTo(targets: Iterable<number>): Uint8Array {
     const { first, sources } = this.#reversed();

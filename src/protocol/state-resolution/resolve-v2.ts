@@ -16,12 +16,11 @@ export interface ResolutionRules {
 
 /**
  * Resolves state by algorithm v2 or v2.1, in the steps of the specification:
- * 1. Takes the power events of the full conflicted set and the events of their auth chains in that set, and
- * sorts them in reverse topological power order.
+ * 1. Takes the power events of the full conflicted set, and those events of their auth chains that are in that set.
+ *    Sorts them in reverse topological power order.
  * 2. Applies the iterative auth checks to the sorted events, beginning with the unconflicted state map (v2.1: with an
- * empty state).
- * 3. Sorts the other events of the full conflicted set in mainline order, based on the power levels of step
- * 2.
+ *    empty state).
+ * 3. Sorts the other events of the full conflicted set in mainline order, based on the power levels of step 2.
  * 4. Applies the iterative auth checks to these other events.
  * 5. Overwrites the result with the unconflicted state map.
  * Source: https://spec.matrix.org/latest/rooms/v2/#state-resolution,

@@ -4,7 +4,10 @@ import type { PushEvents } from './push-events.ts';
 /** Maximum number of the newest events of a room that are searched for events of a user. */
 const maxSearched = 100;
 
-/** Root of each thread (`undefined` for the main timeline) to the position on the stream of a user's newest event in it. */
+/**
+ * Maps the root of each thread (`undefined`: the main timeline) to the stream position of a user's newest event in the
+ * thread.
+ */
 type NewestByThread = ReadonlyMap<string | undefined, number>;
 
 const noEvents: NewestByThread = new Map();
@@ -26,7 +29,7 @@ interface Search {
 export class AnsweredEvents {
   readonly #engine: RoomReader;
   readonly #events: PushEvents;
-  /** The last search, because the pending events of a user in a room are looked up one after the other. */
+  /** The last search. It is kept because the pending events of a user in a room are looked up one after the other. */
   #last: Search | undefined;
 
   constructor(engine: RoomReader, events: PushEvents) {
@@ -34,7 +37,10 @@ export class AnsweredEvents {
     this.#events = events;
   }
 
-  /** Reports whether a user has sent an event after this one in its thread; false if there is none among the 100 newest events of the room. */
+  /**
+   * Reports whether a user has answered this event: one of the 100 newest events of the room is a later event of the
+   * user in the same thread.
+   */
   async has(userId: string, stored: StoredEvent): Promise<boolean> {
     const { roomId } = stored.event;
     const head = this.#engine.heads.peek(roomId) ?? (await this.#engine.heads.get(roomId));

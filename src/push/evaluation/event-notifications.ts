@@ -42,10 +42,10 @@ export class EventNotifications {
   }
 
   /**
-   * Returns the notifications of an event by user; users whom it does not notify are absent. An event notifies users who
-   * joined before it, and the user whom it invites. Events that are read, redacted, not on the timeline or
-   * backfilled notify no user.
-   * History visibility is not checked, because joined users may see every event since their join.
+   * Returns the notifications of an event by user; users whom it does not notify are absent. An event notifies users if
+   * they joined before it, and the user whom it invites. Events that are read, redacted or backfilled notify no user.
+   * Of the events outside of the timeline, only out-of-band invites notify a user. History visibility is not checked,
+   * because joined users may see every event since their join.
    * @param stored an event of the timeline, or an out-of-band invite
    * @param userIds local users; users outside of the room are left out
    */
@@ -129,7 +129,7 @@ export class EventNotifications {
   }
 }
 
-/** Returns a promise that is awaited later: until then its rejection must not count as unhandled. */
+/** Returns the promise, which the caller awaits later. Until then its rejection must not count as unhandled. */
 function withHandledRejection(promise: Promise<void>): Promise<void> {
   promise.catch(() => undefined);
   return promise;

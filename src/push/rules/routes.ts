@@ -21,7 +21,10 @@ const rulePath = pathOf('global/:kind/:ruleId');
 const enabledPath = pathOf('global/:kind/:ruleId/enabled');
 const actionsPath = pathOf('global/:kind/:ruleId/actions');
 
-/** Validated by the protocol functions, which throw the errors that the specification requires. */
+/**
+ * The body of a request. The protocol functions validate its fields, and throw the errors that the specification
+ * requires.
+ */
 const anyObject = Type.Unsafe<JsonObject>(Type.Object({}));
 
 /** Returns the routes that read and change push rules. Source: client-server API, "Push Rules: API". */

@@ -15,9 +15,8 @@ const noThreads: ReadonlySet<string | undefined> = new Set();
 const noPositions: ReadonlySet<number> = new Set();
 
 /**
- * Evaluates the events of a room since the last evaluation for one user, newest first, and at most `maxMarks` of
- * them: for users who were away for longer, older events are left out, and so they are when the rules of the user have
- * taken `maxSearchSteps`.
+ * Evaluates, for one user, the events of a room since the last evaluation, newest first. Older events are left out
+ * after `maxMarks` events, after the user's own join, and once the rules of the user have taken `maxSearchSteps`.
  * Source: client-server API, "Receiving notifications" and "Marking notifications as read".
  */
 export class Evaluation implements NewMarks {
@@ -32,7 +31,7 @@ export class Evaluation implements NewMarks {
   /** Number of evaluated events that were read from the database. */
   readCount = 0;
   /** Whether the events of the current page were read from the database: they are not cached, as other users rarely need them. */
-  #isOld = false;
+  #isFromDatabase = false;
   readonly #engine: RoomReader;
   readonly #pushEvents: PushEvents;
   /** The user whose unread events are counted, as a member of the room. */
@@ -40,7 +39,7 @@ export class Evaluation implements NewMarks {
   readonly #hasOlderMarks: boolean;
   readonly #searches = new SearchCount();
 
-  /** @param hasOlderMarks whether older events were counted, which may be redacted by newer events */
+  /** @param hasOlderMarks whether earlier evaluations counted events, which newer events may redact */
   constructor(engine: RoomReader, pushEvents: PushEvents, member: NotifiedMember, hasOlderMarks: boolean) {
     this.#engine = engine;
     this.#pushEvents = pushEvents;
@@ -71,7 +70,7 @@ export class Evaluation implements NewMarks {
       if (pending) return pending.then(() => this.#evaluatePage(events, after, index + 1));
     }
     this.count += events.length;
-    if (this.#isOld) this.readCount += events.length;
+    if (this.#isFromDatabase) this.readCount += events.length;
     if (this.dropsOlder || events.length < eventsPerTurn) return;
     if (this.count >= maxMarks) this.dropsOlder = true;
     else return this.#nextPage(after, events.at(-1)?.stream ?? after);
@@ -87,7 +86,7 @@ export class Evaluation implements NewMarks {
     const { head } = this.#member;
     const range = { after, before, limit: eventsPerTurn, direction: 'backward' } as const;
     const recent = this.#recent(after, before);
-    this.#isOld = recent === undefined;
+    this.#isFromDatabase = recent === undefined;
     return recent ?? this.#engine.events.timelineUncached(head.roomNid, range);
   }
 
@@ -120,7 +119,7 @@ export class Evaluation implements NewMarks {
   #countUnread(stored: StoredEvent): void | Promise<void> {
     if (isReadOnMainTimeline(stored, this.#member.read)) return;
     const { head } = this.#member;
-    const prepared = this.#isOld
+    const prepared = this.#isFromDatabase
       ? this.#pushEvents.getUncached(head, stored)
       : this.#pushEvents.get(head, stored);
     return whenReady(prepared, (event) => this.#count(stored, event));

@@ -1,6 +1,6 @@
 import type { UnreadMark } from '../unread-mark.ts';
 
-/** The unread events of a tally as they are stored. */
+/** The unread events of one user in one room (a tally), as they are stored. */
 export interface StoredMarks {
   /** Positions on the stream of rooms, oldest first. */
   readonly streams: readonly number[];
@@ -24,10 +24,10 @@ const markBytes = 10;
 /** Estimated additional bytes of the time of a mark. */
 const timeBytes = 10;
 
-/** Estimated additional bytes of a highlight. */
+/** Estimated additional bytes of a mark that is a highlight. */
 const highlightBytes = 40;
 
-/** Estimated additional bytes of a thread. */
+/** Estimated additional bytes of a mark in a thread. */
 const threadBytes = 150;
 
 /** The estimated size rounds the number of marks up to a multiple of this, so that it changes rarely. */

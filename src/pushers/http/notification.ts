@@ -20,7 +20,7 @@ export interface NotifyingEvent {
   readonly tweaks: JsonObject;
 }
 
-/** The `format` of gateways that receive ids only. Source: push gateway API, "Homeserver behaviour". */
+/** The `format` of pushers that send only ids to their gateways. Source: push gateway API, "Homeserver behaviour". */
 const idsOnly = 'event_id_only';
 
 /** Reports whether the client wants no unread counts. Source: MSC4076. */
@@ -36,8 +36,8 @@ export class Notifications {
   }
 
   /**
-   * Returns the event of a pending push, with the tweaks of the push rule that matches; `undefined` when it does not
-   * notify the user any more: it was read, answered, redacted or deleted, or the user has left the room.
+   * Returns the event of a pending push, with the tweaks of the push rule that matches; `undefined` when the event does
+   * not notify the user any more: it was read, answered, redacted or deleted, or the user has left the room.
    */
   async event({ nid, userId }: PendingPush): Promise<NotifyingEvent | undefined> {
     const { engine, notified } = this.#deps;

@@ -37,7 +37,10 @@ interface MailJobPayload extends JsonObject {
 
 const kind = 'pushers/mail';
 
-/** Maximum number of pending events that one mail considers: of all rooms, and as many of the room that causes the mail. */
+/**
+ * One mail considers at most this many pending events of all rooms, and at most this many of the room that causes the
+ * mail.
+ */
 const maxPending = 1_000;
 
 /** The pending events that one mail considers. */
@@ -58,7 +61,10 @@ interface ConsideredEvents {
  */
 export class MailPushers {
   readonly #deps: MailPushersDeps;
-  /** Sends one mail of a pusher at a time, by the id of the pusher: rooms that are due at the same time cause one mail. */
+  /**
+   * Runs one job of a pusher at a time, so that rooms that are due at the same time cause one mail. The key is the id
+   * of the pusher.
+   */
   readonly #mutex = new KeyedMutex();
   /** `email.notif_delay_before_mail` in milliseconds. */
   readonly #delay: number;
@@ -155,7 +161,10 @@ export class MailPushers {
     return unread;
   }
 
-  /** Reads the oldest pending events of all rooms; when there may be more, also the oldest ones of the mail's room. */
+  /**
+   * Reads the oldest pending events of all rooms; when there may be more, also the oldest pending events of the room
+   * that causes the mail.
+   */
   async #readConsideredEvents(room: MailJobPayload): Promise<ConsideredEvents> {
     const reader = this.#deps.database.reader<PusherTables>();
     const oldest = await readPending(reader, room.pusherId, maxPending);

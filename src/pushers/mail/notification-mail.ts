@@ -28,7 +28,7 @@ export interface NotificationMailDeps {
 /** Maximum number of rooms in a mail. */
 const maxRooms = 10;
 
-/** Maximum number of events of one room that a mail shows, without the message before each of them. */
+/** Maximum number of events of one room that a mail shows. The message before each of these events does not count. */
 const maxEvents = 10;
 
 interface RoomInMail {

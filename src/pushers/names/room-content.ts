@@ -27,7 +27,7 @@ export interface ShownRoom {
   readonly inviter: string | undefined;
 }
 
-/** How a room shows a user. */
+/** How a member is shown in a room. */
 export interface ShownMember {
   /** The display name in the room, or else the user id. */
   readonly name: string;
@@ -75,7 +75,8 @@ export class RoomContent {
 
   /**
    * Returns how a room shows a member.
-   * @param viewer the user whose invite shows the member when the server is not in the room
+   * @param viewer the user who sees the member. When the server is not in the room, the member is read from the
+   * stripped state of this user's invite
    */
   async member(roomId: string, userId: string, viewer: string): Promise<ShownMember> {
     const head = await this.#engine.heads.get(roomId);

@@ -8,7 +8,8 @@ const roomsAtOnce = 500;
 const eventsAtOnce = 2_000;
 
 /**
- * A room with forward extremities whose events are not stored: the nids of its stored and of its missing extremities.
+ * The forward extremities of a damaged room, as nids (numbers of events in the database): those whose events are
+ * stored, and those whose events are missing.
  */
 interface RoomExtremities {
   readonly roomNid: number;

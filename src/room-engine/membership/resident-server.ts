@@ -12,8 +12,9 @@ export function isResident(head: RoomHead | undefined, serverName: string): head
 }
 
 /**
- * Like `isResident`, for one user. A remote invite to an empty room, or a knock on it, shows that a remote user
- * is joined again, so the local copy is out of date.
+ * Like `isResident`, for one user. Returns false also when the local copy shows an empty room, but the user has a
+ * remote invite to it, or a remote server has received the knock of the user. Then a remote user has joined again, so
+ * the local copy is out of date.
  */
 export async function isResidentForUser(
   { heads, events, userRooms }: Pick<RoomReader, 'heads' | 'events' | 'userRooms'>,

@@ -71,8 +71,8 @@ async function isEffective(db: Db, row: EventRow, redaction: RoomEvent, target: 
 }
 
 /**
- * Reads the state event of a type, with an empty state key, from the chain of deltas of a state group: from the first
- * delta of the chain that has such an entry.
+ * Reads the state event with this type and an empty state key in a state group. Follows the chain of deltas of the
+ * group back to the first delta that has such an entry.
  */
 async function findEntry(db: Db, group: number, type: string): Promise<EventRow | undefined> {
   const { rows } = await sql<{ event_nid: number }>`

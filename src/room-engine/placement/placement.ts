@@ -27,7 +27,7 @@ export interface SuppliedState {
 export interface PlaceOptions extends SuppliedState {
   /** This server sends the event to the other servers of the room. */
   readonly distribute?: boolean;
-  /** A remote server passes this event of a local user on, so this server does not send it. */
+  /** A remote server sends this event of a local user to the other servers of the room, so this server does not. */
   readonly acceptedElsewhere?: boolean;
   /** If the event would be rejected or soft-failed, throws M_FORBIDDEN and stores nothing. */
   readonly refuse?: boolean;
@@ -88,17 +88,17 @@ export interface Placement {
    * `events`; events that are not allowed are stored as rejected. Stored events stay as they are. An unknown room is
    * stored with the version of `room`.
    * @returns all these events, by event id
-   * @throws MissingEvents
+   * @throws MissingEvents when an auth event is neither stored nor among `events`
    */
   addOutliers(room: RoomWithVersion, events: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>>;
 
   /**
-   * Places an event in the room's history. An event that its auth events or the state before it do not allow
-   * is rejected; an event that the current state does not allow is soft-failed. Where the history forks, states
-   * are resolved. Events that are placed or rejected already are returned as they are.
+   * Places an event in the room's history. An event that its auth events or the state before it do not allow is
+   * rejected; an event that the current state does not allow is soft-failed. Where the history forks, states are
+   * resolved. Events that are placed or rejected already are returned as they are.
    * Source: server-server API, "Checks performed on receipt of a PDU", "Soft failure".
-   * @throws MissingEvents, MatrixError M_NOT_FOUND for a room that this server has not entered, M_FORBIDDEN
-   * with `refuse`
+   * @throws MissingEvents, MatrixError M_NOT_FOUND for a room that this server has not entered, M_FORBIDDEN for an
+   * event of another room or without previous events and, with `refuse`, for an event that is not allowed
    */
   place(roomId: string, event: VerifiedEvent, options?: PlaceOptions): Promise<StoredEvent>;
 
@@ -111,9 +111,9 @@ export interface Placement {
 
   /**
    * Stores an invite to a room that this server is not in, a knock on it, or a leave that ends an invite or a knock.
-   * @param room with the version that the request with the event names, which is unverified
-   * @throws MatrixError M_FORBIDDEN when a local user is in the room, because then the event must be placed; or
-   * when this server has entered the room with another version
+   * @param room the room with the version that the request names; this version is unverified
+   * @throws MatrixError M_FORBIDDEN when a local user is in the room, because then the event must be placed; or when
+   * this server has entered the room with another version
    */
   addOutOfBand(room: RoomWithVersion, event: VerifiedEvent, details: OutOfBandDetails): Promise<StoredEvent>;
 

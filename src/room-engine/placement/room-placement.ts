@@ -114,7 +114,7 @@ export class RoomPlacement implements Placement {
   async #placeInQueue(roomId: string, place: () => Promise<PlacedEvent>): Promise<StoredEvent> {
     const { stored, durable } = await this.#run(roomId, async () => {
       const placed = await place();
-      if (placed.isBarrier) await placed.durable;
+      if (placed.nextEventWaitsForDisk) await placed.durable;
       return placed;
     });
     await durable;

@@ -30,7 +30,7 @@ export class EventCache {
   readonly #nids: Cache<string, number>;
   /** Events that are not on disk yet, and so cannot be read again when the cache drops them. */
   readonly #unsaved = new BriefMap<number, StoredEvent>();
-  /** The nids of these events by event id. */
+  /** The nids of the unsaved events by event id. */
   readonly #unsavedIds = new BriefMap<string, number>();
   /** Revised copies that replace cached events, until all of them are in the cache. */
   readonly #revisions = new Set<ReadonlyMap<number, StoredEvent>>();

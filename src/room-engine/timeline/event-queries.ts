@@ -149,7 +149,7 @@ export function readEventsPlacedOnArrival(
 }
 
 /**
- * Reads events that were placed later than they were stored.
+ * Reads events that were placed on timelines in `(after, upTo]` of the stream, later than they were stored.
  * @param backfilled whether backfilled events are included
  */
 export function readEventsPlacedLater(

@@ -68,7 +68,9 @@ export function storedEventOf(row: EventRow): StoredEvent {
   };
 }
 
-/** A row of `outside_events`. */
+/**
+ * A row of `outside_events`, the table of out-of-band events: membership events of rooms that this server is not in.
+ */
 export type OutOfBandRow = Pick<EventRow, 'nid' | 'room_nid' | 'event_id' | 'json' | 'version'>;
 
 /** Converts a row of `outside_events`: an out-of-band event has no position and no state. */

@@ -51,7 +51,7 @@ export class NearestEvents {
     return undefined;
   }
 
-  /** Returns the first event after a time, without a check of its visibility. */
+  /** Returns the first event at or after a time in milliseconds since the epoch, without a check of its visibility. */
   async firstAfter(roomNid: number, ts: number): Promise<StoredEvent | undefined> {
     const [next] = await this.#page(roomNid, { ts, nid: Number.MIN_SAFE_INTEGER }, 'forward');
     return next && this.#events.get(next.nid);

@@ -12,8 +12,9 @@ import type { StoredHeads } from './stored-heads.ts';
 import { WritableHead } from './writable-head.ts';
 
 /**
- * The heads of active rooms. A room never has two heads in use: a head that other code still references, for instance
- * a pending write, is returned even when the cache has dropped it.
+ * The heads of active rooms: their current states, forward extremities and newest events, in memory. A room never has
+ * two heads in use: a head that other code still references, for instance a pending write, is returned even when the
+ * cache has dropped it.
  */
 export class WritableHeads implements HeadReader {
   readonly #stored: StoredHeads;
@@ -24,7 +25,10 @@ export class WritableHeads implements HeadReader {
     if (!this.#headRefs.get(roomId)?.deref()) this.#headRefs.delete(roomId);
   });
   readonly #loading = new LoadOnce<string, WritableHead | undefined>();
-  /** For each room with a broken head, a promise that resolves when the last events of that head have settled. */
+  /**
+   * For each room with a broken head, a promise that resolves when the last events of that head are on disk or have
+   * failed.
+   */
   readonly #settling = new Map<string, Promise<void>>();
   /** Rooms that are being deleted. */
   readonly #blocked = new Set<string>();

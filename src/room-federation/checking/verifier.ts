@@ -29,7 +29,10 @@ export interface Refusal {
   readonly isTemporary?: boolean;
 }
 
-/** Maximum number of events whose signatures are verified on this thread: another thread would take longer. */
+/**
+ * Maximum number of events whose signatures are verified on this thread: for so few events, the use of another thread
+ * would take longer.
+ */
 const maxEventsOnThisThread = 2;
 
 /** Maximum number of signatures of one server on one event whose keys are looked up. */
@@ -156,7 +159,7 @@ export class Verifier {
 /** Whether a result of the verifier is a refusal. */
 export const isRefusal = (value: object): value is Refusal => 'error' in value;
 
-/** The keys to look up: each key once, valid until the latest event that needs it. */
+/** Returns the keys to look up: each key once, with the latest time at which an event needs it to be valid. */
 async function wantedKeysOf(
   received: readonly ReceivedEvent[],
   now: number,

@@ -35,9 +35,9 @@ export function withSignaturesFrom(
 }
 
 function textWithoutSignatures(pdu: JsonObject | RoomEvent['pdu']): string | undefined {
-  const { signatures: _signatures, unsigned: _unsigned, ...rest } = pdu;
+  const { signatures: _signatures, unsigned: _unsigned, ...unsignedFields } = pdu;
   try {
-    return canonicalJson(rest, 'as written');
+    return canonicalJson(unsignedFields, 'as written');
   } catch {
     return undefined;
   }

@@ -47,7 +47,7 @@ function visiblePdu({ event, redactedBy }: StoredEvent): JsonObject {
   return redactedBy === undefined ? event.pdu : redactEvent(event).event.pdu;
 }
 
-/** The description of a room that this server is not in, received from a remote server. */
+/** A description that a remote server sent of a room that this server is not in. */
 export interface PrejoinState {
   /** The stripped state for clients. */
   readonly state: readonly StrippedState[];

@@ -18,7 +18,7 @@ export class RemoteKnock {
   }
 
   /**
-   * Knocks through the first server that accepts it.
+   * Knocks on the room through the first server that accepts the knock.
    * @throws MatrixError the most informative error of all servers
    */
   knock(request: HandshakeRequest): Promise<StoredEvent> {

@@ -23,6 +23,7 @@ import { RemoteKnock } from './remote-knock.ts';
 export interface RemoteMembershipsDeps extends HandshakeDeps, CandidateDeps {
   readonly engine: RoomWriter;
   readonly placement: Placement;
+  /** The keys of the state events that describe a room to an invited user. */
   readonly prejoinKeys: PrejoinKeys;
   readonly complexity: ComplexityLimit;
   readonly completion: Pick<StateCompletion, 'begin'>;

@@ -7,9 +7,9 @@ import { authStateInGroup } from '../states/auth-state.ts';
 import { type BeforeStates, extremityGroups } from '../states/before-state.ts';
 
 /**
- * Composes and signs an event of a local user in a room with more than `maxPrevEvents` forward extremities;
- * its previous events are the deepest extremities. The state before the event is resolved from its previous events
- * alone, so it may differ from the current state. The event is neither authorized nor stored.
+ * Composes and signs an event of a local user in a room with more than `maxPrevEvents` forward extremities. The
+ * previous events of the event are the deepest extremities. The state before the event is resolved from these alone, so
+ * it may differ from the current state. The event is neither authorized nor stored.
  * @throws MatrixError M_NOT_FOUND, M_TOO_LARGE, M_BAD_JSON
  */
 export async function buildOverManyExtremities(

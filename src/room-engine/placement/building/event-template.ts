@@ -24,7 +24,8 @@ export async function buildEventTemplate(
     if (head.broken || !context.isComplete(head)) continue;
     const { unsigned } = composeEvent(deps, draft, head, context);
     const { event } = unsigned;
-    // The signature of the server that authorises a restricted join is added by `send_join`.
+    // `send_join` adds and checks the signature of the server that authorises a restricted join, so it counts as valid
+    // here.
     const verdict = authorize(
       event,
       (type, key) => context.state(head, type, key)?.event,
@@ -32,7 +33,7 @@ export async function buildEventTemplate(
     );
     if (!verdict.allowed) throw forbidden(verdict.reason);
     // The remote server adds hashes and signatures, and the event id in room versions 1 and 2.
-    const { hashes, signatures, event_id, ...rest } = event.pdu;
-    return { event: rest };
+    const { hashes, signatures, event_id, ...template } = event.pdu;
+    return { event: template };
   }
 }

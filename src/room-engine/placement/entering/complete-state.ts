@@ -15,7 +15,10 @@ import { StateRevision } from './state-revision.ts';
 
 /** The current state that results from the revised forward extremities. */
 interface RevisedCurrentState {
-  /** The current group and the groups of the extremities that it was resolved from. */
+  /**
+   * The ids of the former current state group and of the state groups of the extremities: equal ids give an equal
+   * result.
+   */
   readonly resolvedFrom: string;
   readonly change: CurrentStateChange | undefined;
   readonly prepared: PreparedCurrentState | undefined;
@@ -38,11 +41,12 @@ export class CompleteState {
    * Replaces the partial state before the join by the complete state, and revises the states of all events since the
    * join:
    * 1. waits until the events of the room are on disk;
-   * 2. computes the state before the join and revises each event since the join in order (`StateRevision`):
-   * the state before it, whether that state allows it, the state after it;
-   * 3. computes the forward extremities without the events that the revision rejects, and resolves the
-   * current state from them;
+   * 2. computes the state before the join and revises each event since the join in order (`StateRevision`): the state
+   *    before the event, whether that state allows the event, and the state after the event;
+   * 3. computes the forward extremities without the events that the revision rejects, and resolves the current state
+   *    from them;
    * 4. writes the revised events, the current state and the end of the partial state in one transaction.
+   *
    * Calls for one room must be serialized. Does nothing for rooms whose state is complete.
    * Source: server-server API, `PUT /send_join`, "omit_members".
    * @param state the complete state before the join

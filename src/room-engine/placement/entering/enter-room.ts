@@ -125,7 +125,7 @@ export class EnterRoom {
         });
         durable.catch(() => resolver.forgetAll());
         await this.#replaceAbandoned(head, context.abandoned, durable);
-        return { stored, durable, isBarrier: true };
+        return { stored, durable, nextEventWaitsForDisk: true };
       } catch (error) {
         this.#before.drop(context.before.newGroups);
         throw error;

@@ -45,7 +45,7 @@ export class OutOfBandMemberships {
     }
     if (stored?.stream !== undefined) throw forbidden('The event has been placed already');
     // A repeated invite does not undo its rejection or a newer membership.
-    if (stored) return { stored, durable: Promise.resolve(), isBarrier: false };
+    if (stored) return { stored, durable: Promise.resolve(), nextEventWaitsForDisk: false };
     const stripped = new Map([[userId, hasStrippedState ? JSON.stringify(state) : undefined]]);
     return writer.extend(head, (reserve) => {
       const reservation = reserve();
@@ -76,7 +76,7 @@ export class OutOfBandMemberships {
         ...(isNewRoom && { roomCreatedTs: clock.now() }),
         remote: { server, stripped },
       });
-      return { stored, durable, isBarrier: true };
+      return { stored, durable, nextEventWaitsForDisk: true };
     });
   }
 

@@ -40,7 +40,7 @@ export interface EventExamination {
   readonly redacts: StoredEvent | undefined;
   /** The id of the event that the event redacts, when it is not stored. */
   readonly pendingTarget: string | undefined;
-  /** The event is a redaction that takes no effect, or whose target is unknown. */
+  /** The event is not shown to clients, because it is a redaction that takes no effect, or whose target is unknown. */
   readonly withheld: boolean;
   /** The redactions that arrived before the event and take effect; the first redacts it. */
   readonly redactedBy: readonly StoredEvent[];
@@ -49,7 +49,7 @@ export interface EventExamination {
 export interface ExamineOptions extends SuppliedState {
   /** Whether the event is soft-failed when the current state does not allow it. */
   readonly softFails: boolean;
-  /** The stored event, if it is stored already, for instance as an outlier. */
+  /** The event as it is stored already, for instance as an outlier; `undefined` when it is not stored. */
   readonly storedEvent: StoredEvent | undefined;
 }
 
@@ -223,6 +223,6 @@ const isSupplied = ({ stateBefore, statesAfterPrev }: SuppliedState): boolean =>
 
 const nothingRedacted = { redacts: undefined, pendingTarget: undefined, withheld: false };
 
-/** Returns whether an event is absent from the timeline, without being rejected or soft-failed. */
+/** Returns whether an event is absent from the timeline although it is neither rejected nor soft-failed. */
 export const isMissing = (stored: StoredEvent | undefined) =>
   !stored || (stored.stream === undefined && !stored.rejected && !stored.softFailed);

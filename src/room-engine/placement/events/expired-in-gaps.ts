@@ -5,8 +5,8 @@ import type { RoomHead } from '../../timeline/room-head.ts';
 import { readBackwardExtremities } from '../store.ts';
 
 /**
- * Returns the ids of the messages that have expired by the retention policy of the room and are backward extremities.
- * Queries backward extremities only when a message has expired.
+ * Returns the ids of the events that have expired by the retention policy of the room and that the timeline lacks: they
+ * are backward extremities. Reads the backward extremities only when an event has expired.
  */
 export async function expiredInGaps(
   { database, retention }: { readonly database: Database; readonly retention: MessageRetention },

@@ -73,7 +73,10 @@ export class Outliers {
     return head;
   }
 
-  /** Returns the stored auth events of the new events. @throws MissingEvents */
+  /**
+   * Returns the auth events of the new events, except auth events that are new themselves, by event id.
+   * @throws MissingEvents when one of them is not stored
+   */
   async #authEvents(
     ordered: readonly VerifiedEvent[],
     present: ReadonlyMap<string, StoredEvent>,

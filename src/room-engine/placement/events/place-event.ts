@@ -22,15 +22,19 @@ import {
 export interface PlacedEvent {
   readonly stored: StoredEvent;
   readonly durable: Promise<void>;
-  /** The next event of the room must wait until this event is on disk, because it reads rows that this event writes. */
-  readonly isBarrier: boolean;
+  /**
+   * Whether the next event of the room must wait until this event is on disk, because placing the next event reads rows
+   * that this event writes.
+   */
+  readonly nextEventWaitsForDisk: boolean;
 }
 
 /** Maximum number of backfill responses, of a hundred events each, that are fetched for the gap before an event. */
 const maxBackfillResponses = 100;
 
 /**
- * Places received events, one at a time in each room, while local users may send.
+ * Places received events. The caller places one event at a time in each room; local users may send events in the
+ * meantime.
  * Source: server-server API, "Checks performed on receipt of a PDU", "Soft failure".
  */
 export class EventPlacer {
@@ -98,11 +102,11 @@ export class EventPlacer {
         });
         newGroups.length = 0;
         durable.catch(() => resolver.forgetAll());
-        const isBarrier =
+        const nextEventWaitsForDisk =
           examination.missing.length > 0 ||
           examination.isBackwardExtremity ||
           examination.pendingTarget !== undefined;
-        return { stored, durable, isBarrier };
+        return { stored, durable, nextEventWaitsForDisk };
       } finally {
         this.#before.drop(newGroups);
       }
@@ -113,7 +117,7 @@ export class EventPlacer {
     if (refuse && (storedEvent.rejected || storedEvent.softFailed))
       throw forbidden('The event is not allowed');
     await this.#deps.writer.durable(storedEvent);
-    return { stored: storedEvent, durable: Promise.resolve(), isBarrier: false };
+    return { stored: storedEvent, durable: Promise.resolve(), nextEventWaitsForDisk: false };
   }
 
   /** Extends the head in memory by the event, and returns the rows to write. */

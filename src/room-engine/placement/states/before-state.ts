@@ -125,9 +125,9 @@ export class BeforeStates {
   }
 
   /**
-   * Returns the state before an event that a remote server supplied. Several states are resolved.
+   * Returns the state before an event, as a remote server supplied it. Several supplied states are resolved into one.
    * @param head the new groups are stored as changes of its current state
-   * @param knownGroups the groups after the other previous events
+   * @param knownGroups the state groups after the previous events that are stored
    * @throws MissingEvents
    */
   async supplied(
@@ -174,8 +174,8 @@ export class BeforeStates {
   }
 
   /**
-   * Like `ofEventIds`, for events instead of their ids. Yields to other work in between; the result is a
-   * change of the current state as it is at the end.
+   * Like `ofEventIds`, for events instead of their ids. Yields to other work in between; the new group is stored as a
+   * change of what is the current state when this work ends.
    */
   async ofState(head: WritableHead, state: ReadonlyMap<string, StoredEvent>): Promise<ReceivedState> {
     const { slices } = this.#deps;
@@ -200,7 +200,7 @@ export class BeforeStates {
       });
       if (!head.isUnchanged(stateMark)) continue;
       if (changesByKeyNid.size < changes.size)
-        throw new Error('a state key has no nid: prepare() was not called');
+        throw new Error('a state key has no nid: prepareMany() was not called');
       if (delta.size === 0 && head.chain.id !== undefined)
         return { ...this.#existing(head.chain.id, head), keyNids };
       const chain = isSmall ? head.chain.fork() : new GroupChain();

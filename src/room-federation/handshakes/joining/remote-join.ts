@@ -40,7 +40,7 @@ export class RemoteJoin {
   }
 
   /**
-   * Joins through the first server that accepts it.
+   * Joins the room through the first server that accepts the join.
    * @throws MatrixError the most informative error of all servers
    */
   join(request: JoinRequest): Promise<StoredEvent> {

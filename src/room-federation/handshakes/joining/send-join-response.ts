@@ -52,9 +52,9 @@ export async function countersignedJoin(
 }
 
 /**
- * Checks a `send_join` response: signatures and hashes of all events, that all events are state of this room, with at
- * most one event per key and a create event of the expected version, and that this state allows the join. Leaves out
- * events that fail verification, and events that depend on them. When an event fails because its keys could not be
+ * Checks a `send_join` response. All its events must be state events of this room. The state must have at most one
+ * event for each key and a create event with the expected version, and must allow the join. Leaves out events with
+ * invalid signatures, and events whose auth events are missing. When an event fails because its keys could not be
  * fetched, the state counts as partial, because the keys may be available later.
  * Source: server-server API, `PUT /_matrix/federation/v2/send_join/{roomId}/{eventId}`.
  * @throws HandshakeFailure

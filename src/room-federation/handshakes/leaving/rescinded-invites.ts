@@ -18,10 +18,10 @@ export interface RescindedInvitesDeps {
 }
 
 /**
- * Ends invites and knocks of local users in rooms that this server is not in, when a remote user kicks or
- * bans them. Authorization cannot be checked from outside the room. So an invite is ended by its sender, or
- * when the server that sent it confirms that the room no longer has it; for knocks, servers that are related to
- * the room are trusted (decision 0116).
+ * Ends invites and knocks of local users in rooms that this server is not in, when a remote user kicks or bans them.
+ * Authorization cannot be checked from outside the room. So an invite is ended by its sender, or when the server that
+ * sent the invite confirms that the room no longer has it; for knocks, servers that are related to the room are trusted
+ * (decision 0116).
  */
 export class RescindedInvites {
   readonly #deps: RescindedInvitesDeps;

@@ -22,7 +22,7 @@ export interface EventBuildDeps {
   readonly randomness: Randomness;
 }
 
-/** The content of a local user's event: everything that is not taken from the event template. */
+/** The fields of a local user's event that are not taken from the event template. */
 export interface LocalEvent {
   readonly roomId: string;
   readonly type: string;
@@ -85,7 +85,10 @@ export function buildFromTemplate(
   return built;
 }
 
-/** Returns hashes by event id. Some servers omit hashes even in room versions that have them. */
+/**
+ * Returns the hash of each reference by event id; `undefined` where a reference has none. Some servers omit hashes even
+ * in room versions that have them.
+ */
 function referencesIn(
   value: JsonValue | undefined,
   max: number,
