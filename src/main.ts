@@ -2,7 +2,7 @@
 /** The command line: see `hearth --help`. */
 import { enableCompileCache } from 'node:module';
 
-// Enabled before anything is imported: makes the second start faster than the first.
+// Must run before all imports: the compiled code is kept on disk, so that later starts are faster.
 enableCompileCache();
 
 const { allowClosedPipes } = await import('./commands/closed-pipes.ts');

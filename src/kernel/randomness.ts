@@ -27,7 +27,10 @@ export function randomString(
   return text;
 }
 
-/** Number of letters in the opaque part of room ids and event ids that this server chooses: no two are equal in practice. */
+/**
+ * Number of letters in the opaque part of the room ids and event ids that this server makes. So many random letters
+ * never repeat in practice.
+ */
 export const opaqueIdLength = 18;
 
 /** Returns `length` letters, for room ids, device ids and similar identifiers. */

@@ -1,5 +1,5 @@
 /**
- * A reason why the server cannot start that its operator can fix. The operator sees the message only, no
+ * A problem that prevents the start of the server and that the operator can fix. The operator sees only the message, no
  * stack.
  */
 export class StartFailure extends Error {
@@ -8,8 +8,8 @@ export class StartFailure extends Error {
 
 /**
  * Runs one step of the start.
- * @throws StartFailure when the step fails, with the message `name: reason`, or the StartFailure that the
- * step has thrown itself
+ * @throws StartFailure when the step fails: the StartFailure that the step threw, or for any other error one with the
+ * message `name: reason`
  */
 export async function startStep<T>(name: string, step: () => Promise<T>): Promise<T> {
   try {

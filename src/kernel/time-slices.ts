@@ -14,7 +14,7 @@ export class TimeSlices {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #lengthMs: number;
   #startedAt: number;
-  /** Ends the pauses of computations that wait for a turn of the event loop. */
+  /** Functions that end the pauses of the computations that wait for a turn of the event loop. */
   readonly #waiting: (() => void)[] = [];
 
   /** @param lengthMs milliseconds of work per time slice */
@@ -25,8 +25,8 @@ export class TimeSlices {
   }
 
   /**
-   * Waits for a turn of the event loop if the slice is used up. Call between two steps. `undefined`: continue
-   * at once. Computations that wait at the same time continue in a turn each, so that their slices do not add up.
+   * Waits for a turn of the event loop if the slice is used up. Call it between two steps. `undefined`: continue at
+   * once. When several computations wait, only one continues in each turn, so that their slices do not add up.
    */
   pauseIfDue(): Promise<void> | undefined {
     if (this.#clock.monotonic() - this.#startedAt < this.#lengthMs) return undefined;

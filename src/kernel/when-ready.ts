@@ -1,6 +1,7 @@
 /**
  * Passes a value to `next`: at once, or when its promise is fulfilled. For procedures that usually find everything in
- * memory: they are written once, and need no promise and no turn of the event loop when nothing has to be awaited.
+ * memory. They need no second version that is synchronous, and no promise and no turn of the event loop when nothing
+ * has to be awaited.
  */
 export function whenReady<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
   return value instanceof Promise ? value.then(next) : next(value);

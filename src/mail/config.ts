@@ -39,7 +39,7 @@ export const mailSection = section({
       }
       for (const name of ['force_tls', 'require_transport_security'] as const) {
         if (email[name] && !email.enable_tls) {
-          view.error(`email.${name}`, 'contradicts enable_tls: false, with which TLS is never used');
+          view.error(`email.${name}`, 'contradicts enable_tls: false, which turns TLS off');
         }
       }
     },

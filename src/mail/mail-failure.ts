@@ -11,8 +11,6 @@ interface FailedDelivery {
 interface SmtpError extends Error {
   /** For example `EAUTH`. */
   readonly code?: string;
-  /** The code of Node's error where there was one, for example `ECONNREFUSED`. */
-  readonly errno?: number;
   /** The status of the mail server's reply, for example 550. */
   readonly responseCode?: number;
   /** The mail server's reply. */

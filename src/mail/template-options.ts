@@ -7,7 +7,10 @@ function file(about: string, name: string) {
   });
 }
 
-/** The older way to replace templates: one folder for all that belong to mail, and the names of the files. */
+/**
+ * The options of the older way to replace templates: one folder for all templates of mail, and the name of each file in
+ * it.
+ */
 export const templateOptions = {
   template_dir: option(nullable(string({ minLength: 1 })), {
     description:
@@ -35,11 +38,11 @@ export const templateOptions = {
     'password_reset_failure.html',
   ),
   add_threepid_template_html: file(
-    'the HTML part of the mail that validates an address before it is added to an account',
+    'the HTML part of the mail with the link for adding an address to an account',
     'add_threepid.html',
   ),
   add_threepid_template_text: file(
-    'the text part of the mail that validates an address before it is added to an account',
+    'the text part of the mail with the link for adding an address to an account',
     'add_threepid.txt',
   ),
   add_threepid_template_success_html: file(
@@ -47,7 +50,7 @@ export const templateOptions = {
     'add_threepid_success.html',
   ),
   add_threepid_template_failure_html: file(
-    'the page that explains why the link that validates an address before it is added is not valid',
+    'the page that explains why the link for adding an address is not valid',
     'add_threepid_failure.html',
   ),
   already_in_use_template_html: file(

@@ -4,7 +4,9 @@ import type { MediaDescription } from './media-file.ts';
 /** Content type of files whose type is unknown. */
 export const unknownType = 'application/octet-stream';
 
-/** Maximum number of bytes of a file name: eight times the limit of file systems, and small for a header. */
+/**
+ * Maximum number of bytes of a file name: eight times the limit of common file systems, and small enough for a header.
+ */
 const maxNameBytes = 2_048;
 
 const mediaType = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:[ \t]*;[\x20-\x7e\t]*)?$/;
@@ -29,8 +31,8 @@ export function describeUpload(
 }
 
 /**
- * Reports whether a file name can be stored and served again; clients must handle slashes and other special
- * characters.
+ * Reports whether a file name can be stored and served. Slashes and other special characters are allowed: clients must
+ * handle them.
  */
 export function isFileName(name: string): boolean {
   return !name.includes('\0') && name.isWellFormed() && Buffer.byteLength(name) <= maxNameBytes;

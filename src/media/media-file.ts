@@ -1,5 +1,6 @@
 /**
- * Where a file is stored: uploads of local users, which exist only on this server, or copies of remote media.
+ * Where a file is stored. `local`: uploads of local users, which exist only on this server. `remote`: copies of remote
+ * media.
  */
 export type MediaArea = 'local' | 'remote';
 
@@ -12,7 +13,7 @@ export interface MediaDescription {
 /** A stored file. */
 export interface MediaFile extends MediaDescription {
   readonly area: MediaArea;
-  /** The file name on disk. */
+  /** Determines the path of the file on the disk and at storage providers. */
   readonly fileId: string;
   /** Bytes. */
   readonly size: number;

@@ -30,7 +30,10 @@ export interface RejectedUpload {
   readonly size: number;
 }
 
-/** Rules of the media repository beyond its options; supplied by modules. Where a member is absent, there is no such rule. */
+/**
+ * Rules of the media repository in addition to its options. Modules supply them. An absent member means that there is
+ * no such rule.
+ */
 export interface MediaRepositoryRules {
   /** Checks a file before it is stored. @throws MatrixError */
   readonly checkFile?: ((file: ReceivedFile) => Promise<void>) | undefined;

@@ -43,7 +43,7 @@ export interface MediaSliceDeps {
   readonly log: Logger;
   readonly serverName: string;
   readonly servers: MediaServers;
-  /** Requests to storage providers, which the operator has chosen: no address is blocked. */
+  /** Sends requests to storage providers. Blocks no address, because the operator has chosen the providers. */
   readonly http: OutboundHttp;
   /** Environment variables, which may contain credentials of storage providers. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -67,18 +67,22 @@ export interface MediaSlice {
   describe(mxcUri: string): Promise<{ size: number; mimeType: string; sha256: string } | undefined>;
   /** Stores bytes as an upload of a local user. @returns the `mxc://` URI */
   store(userId: string, file: { readonly contentType: string; readonly bytes: Uint8Array }): Promise<string>;
-  /** Returns a square thumbnail of a local image; `undefined` when it does not exist or cannot be read. */
+  /**
+   * Returns a square thumbnail of a local image; `undefined` when the image does not exist or no thumbnail can be made.
+   */
   thumbnail(mxcUri: string, size: number): Promise<{ contentType: string; bytes: Buffer } | undefined>;
   readonly moderation: MediaModeration;
   /** Stores images of URL previews. */
   readonly previewImages: PreviewImages;
-  /** Aborts downloads from remote servers and the making of thumbnails. */
+  /**
+   * Aborts downloads from remote servers and the making of thumbnails, and writes the times at which files were read.
+   */
   stop(): Promise<void>;
 }
 
 const hour = 3_600_000;
 
-/** @throws Error when the media directory or a storage provider cannot be used */
+/** Opens the media repository. @throws Error when the media directory or a storage provider cannot be used */
 export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSlice> {
   const { database, serverName, options, limits, log, randomness } = deps;
   const disk = await MediaStore.open(
@@ -154,7 +158,7 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
         const content = await thumbnails.find(file, thumbnailRequest);
         return { contentType: content.contentType, bytes: await buffer(streamOf(content)) };
       } catch (error) {
-        log.debug({ err: error }, 'Failed to make a thumbnail of a picture');
+        log.debug({ err: error }, 'Failed to make a thumbnail of an image');
         return undefined;
       }
     },

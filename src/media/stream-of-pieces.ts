@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 
 /**
- * Returns a stream of the pieces that a generator makes from a source. Destroying the stream destroys the source, also before the
- * first read, when the generator has run none of its code, and while the generator waits for the source.
+ * Returns a stream of the pieces that a generator makes from a source. Destroying the stream also destroys the source,
+ * even before the first read, when the generator has not begun to run, and even while the generator waits for the
+ * source.
  */
 export function streamOfPieces(pieces: AsyncGenerator<Uint8Array>, source: Readable): Readable {
   const stream = Readable.from(pieces, { objectMode: false });

@@ -61,7 +61,7 @@ export type ModulesSlice = Awaited<ReturnType<typeof openModules>>;
 
 /**
  * Loads the modules of the configuration, one after the other, before the slices that call them.
- * @throws StartFailure when one cannot be loaded
+ * @throws StartFailure when a module cannot be loaded
  */
 export async function openModules(deps: ModulesDeps, options: ModulesOptions) {
   const callbacks = new RegisteredCallbacks();

@@ -66,7 +66,7 @@ export const roomAccess = (services: Services, context: ModuleContext): RoomAcce
   send: ({ roomId, sender: userId, type, stateKey, content: given, redacts }) =>
     context.leave(async () => {
       const { sending } = services().rooms;
-      // The event is signed and stored later, when the module may have changed its object.
+      // A copy, because the module may change its object before the event is signed and stored.
       const content = structuredClone(given);
       const sender = { userId, deviceId: undefined, isUnlimited: true };
       if (stateKey !== undefined) return sending.state(sender, roomId, { type, stateKey }, content);

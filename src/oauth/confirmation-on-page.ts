@@ -21,9 +21,9 @@ export const crossSigningUpload = 'POST /keys/device_signing/upload';
 const stages = ['m.oauth', 'org.matrix.cross_signing_reset'] as const;
 
 /**
- * Lets sessions of OAuth 2.0 replace cross-signing keys after the user has confirmed it on the account page.
- * Their other operations with interactive authentication are rejected, because users carry them out on the
- * account page itself.
+ * Lets sessions of OAuth 2.0 replace cross-signing keys after the user has confirmed the replacement on the account
+ * page. Rejects all other operations of these sessions that need interactive authentication, because users carry them
+ * out on the account page itself.
  * Source: client-server API, "OAuth authentication".
  */
 export class ConfirmationOnPage implements ExternalConfirmation {

@@ -27,8 +27,8 @@ export class OAuthError extends Error {
 }
 
 /**
- * Headers that forbid caches to store responses with tokens, and the errors of the same endpoints. Source: RFC 6749, section
- * 5.1.
+ * Headers that forbid caches to store responses with tokens, and errors of the endpoints that return tokens.
+ * Source: RFC 6749, section 5.1.
  */
 export const notCached = { 'Cache-Control': 'no-store', Pragma: 'no-cache' };
 

@@ -3,8 +3,8 @@ import type { PresenceFact } from './presence-fact.ts';
 import { offline, type PresenceStatus } from './presence-status.ts';
 
 /**
- * Maximum number of offline users whose last presence is in memory, because the main process stores it up to a minute
- * late.
+ * Maximum number of offline users whose last presence is kept in memory. It is kept because the main process writes it
+ * to the database up to a minute late.
  */
 const maxOffline = 50_000;
 

@@ -9,7 +9,10 @@ import { presenceSyncSource } from './sync-source.ts';
 
 export interface OpenPresenceDeps extends Omit<PresenceDeps, 'followed'> {
   readonly caches: CacheRegistry;
-  /** Whether another process announces presence: this process keeps what it announces, and announces and stores nothing. */
+  /**
+   * Whether another process announces presence. This process then keeps the announced presence in memory, and neither
+   * announces nor stores presence itself.
+   */
   readonly follows?: boolean;
   readonly ignored: IgnoredUserLists;
   readonly options: PresenceConfig['presence'];

@@ -6,7 +6,7 @@ const fieldGrammar = /^(avatar_url|displayname|m\.tz|[a-z][a-z0-9_]*(\.[a-z][a-z
 /** Maximum bytes of a field name. */
 const maxFieldBytes = 255;
 
-/** Number of bytes below which a profile must stay as JSON. */
+/** A profile as JSON must have fewer bytes than this number. */
 export const maxProfileBytes = 65_536;
 
 /** Maximum characters of a display name or time zone. */

@@ -46,16 +46,19 @@ export type ProfileOptions = Pick<
 export interface ProfilesDeps {
   readonly database: Database;
   readonly streams: StreamWriter;
-  /** Finds the user whose profile an administrator changes. */
+  /** Reports whether the owner of a profile exists. */
   readonly accounts: Pick<AccountReader, 'userExists'>;
   readonly remote?: RemoteProfiles | undefined;
   /**
-   * Profiles of users in whose name the server itself sends events, who have no account; `undefined` for
+   * Returns the profile of a user who has no account and in whose name the server itself sends events; `undefined` for
    * other users.
    */
   readonly serverUserProfile?: (userId: string) => JsonObject | undefined;
   readonly avatarFiles?: AvatarFiles | undefined;
-  /** Queries the application services for a user, so that they may create it. @returns whether one has done so */
+  /**
+   * Queries the application services for a user, so that they may create it.
+   * @returns whether an application service has created the user
+   */
   readonly provideUser?: ((userId: string) => Promise<boolean>) | undefined;
   /** Runs in every transaction that changes a profile, to update copies of it. */
   readonly onChange?: (writer: AnyWriter, userId: string) => Promise<void>;
@@ -85,7 +88,7 @@ export class Profiles implements AccountLifecycle {
 
   /**
    * Returns the profile of a local or remote user.
-   * @param field the only field to return; an object without members when it is unset
+   * @param field the only field to return; when the field is unset, the result has no members
    * @throws MatrixError M_NOT_FOUND
    */
   async get(userId: string, field?: string): Promise<JsonObject> {
@@ -106,7 +109,7 @@ export class Profiles implements AccountLifecycle {
   }
 
   /**
-   * Checks fields of a local user before they are set, and an avatar also against the options of avatars.
+   * Checks fields of a local user before they are set. Checks an avatar also against the options for avatars.
    * @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM, M_KEY_TOO_LARGE, M_PROFILE_TOO_LARGE
    */
   async checkAll(userId: string, fields: JsonObject): Promise<void> {

@@ -22,7 +22,10 @@ export type ProfileAccessOptions = Pick<
   'require_auth_for_profile_requests' | 'limit_profile_requests_to_users_who_share_rooms'
 >;
 
-/** Maximum bytes of a new value, so that a value just above the size of a profile is rejected with M_PROFILE_TOO_LARGE. */
+/**
+ * Maximum bytes of a request body. Larger than a profile may be, so that a value just above the maximum of a profile is
+ * rejected with M_PROFILE_TOO_LARGE.
+ */
 const maxChangeBytes = 2 * maxProfileBytes;
 
 const paths = {

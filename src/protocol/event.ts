@@ -20,8 +20,8 @@ export interface Pdu extends JsonObject {
 }
 
 /**
- * An event after parsing: the PDU, and the fields whose place in it depends on the room version, so that no
- * rule needs to know the wire format. Immutable.
+ * An event after parsing: the PDU and its fields. The place of some fields in the PDU depends on the room version; here
+ * they have one place, so that no rule needs to know the format. Immutable.
  */
 export interface RoomEvent {
   readonly eventId: string;

@@ -19,8 +19,8 @@ const signatureBytes = 64;
 const signatureCharacters = 86;
 
 /**
- * Returns a function that signs with `key`: by libsodium, which takes half the time of the platform, or by
- * the platform when libsodium has no build for this machine. Both make the same signatures (RFC 8032).
+ * Returns a function that signs with `key`. It uses libsodium, which takes half the time of Node's crypto module. It
+ * uses that module when libsodium has no build for this machine. Both make the same signatures (RFC 8032).
  * @param key an Ed25519 private key
  */
 export function signingWith(key: KeyObject): SignText {
@@ -50,8 +50,8 @@ const unpadded = (signature: Buffer) => signature.toString('base64').slice(0, si
 let loaded: { readonly sodium: Sodium | undefined } | undefined;
 
 /**
- * Loads libsodium at the first use, which keeps the start short. `undefined` when it has no build for this
- * machine.
+ * Returns libsodium, which is loaded at the first use to keep the start short. `undefined` when libsodium has no build
+ * for this machine.
  */
 export function loadedSodium(): Sodium | undefined {
   loaded ??= { sodium: load() };

@@ -7,15 +7,12 @@ export interface SignatureToVerify {
   readonly signature: Uint8Array;
 }
 
-/**
- * Maximum number of concurrent verifications, so that other work of the platform's threads does not wait
- * long.
- */
+/** Maximum number of concurrent verifications, so that other work on Node's thread pool does not wait long. */
 const maxConcurrent = 16;
 
 /**
- * Verifies many signatures on the platform's thread pool.
- * @returns whether each is valid, in order; malformed signatures are invalid
+ * Verifies many signatures on Node's thread pool.
+ * @returns whether each signature is valid, in the order of `signatures`; malformed signatures are invalid
  */
 export async function verifyInBackground(signatures: readonly SignatureToVerify[]): Promise<boolean[]> {
   const valid = new Array<boolean>(signatures.length).fill(false);

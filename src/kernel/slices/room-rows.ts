@@ -21,8 +21,9 @@ export interface RoomTable {
 export interface RoomRows {
   readonly tables?: readonly RoomTable[];
   /**
-   * Deletes rows that refer to events only; called for up to a few hundred events, before the events
-   * themselves are deleted.
+   * Deletes rows that refer to events but not to the room. Called before the events are deleted, each time for at most
+   * a few hundred events.
+   * @param nids the numeric ids of the events in the database
    */
   readonly deleteForEvents?: (
     writer: AnyWriter,

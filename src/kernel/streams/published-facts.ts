@@ -12,9 +12,9 @@ export interface PublishedFact {
 }
 
 /**
- * All facts of the positions in `(after, upTo]`, in their order; positions without a fact stay unused. Ranges follow
- * each other without a gap, so that a process that misses one notices it by the next. A range with equal bounds and no
- * facts only announces the current position of the writer.
+ * All facts of the positions in `(after, upTo]`, in their order; positions without a fact stay unused. Each range
+ * begins where the previous one ends, so that a process notices a lost range when the next one arrives. A range with
+ * equal bounds and no facts only announces the current position of the writer.
  */
 export interface PublishedRange {
   readonly after: number;
@@ -53,7 +53,10 @@ export class FactPublisher {
     }
   }
 
-  /** Publishes the facts that were added since the last range. A range that lacks a fact is left out, as a gap. */
+  /**
+   * Publishes the facts that were added since the last range. A range with a fact that could not be encoded is not
+   * published, so that other processes notice a gap.
+   */
   advanced(current: number): void {
     const range: PublishedRange = { after: this.#after, upTo: current, facts: this.#facts };
     const isComplete = !this.#isIncomplete;

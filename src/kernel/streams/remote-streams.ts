@@ -8,8 +8,8 @@ export interface RemoteStreamsDeps {
   /** The writer's `current` when this process begins to follow; earlier facts are read from the database. */
   readonly current: number;
   /**
-   * Reads the facts in `(after, upTo]`, in their order, when the message with them was lost; `undefined` when they
-   * cannot be read. Absent: lost facts can never be read.
+   * Reads lost facts: those at the positions in `(after, upTo]`, in their order. Resolves with `undefined` when the
+   * facts cannot be read. Absent: lost facts can never be read.
    */
   readonly readMissing?:
     | ((after: number, upTo: number) => Promise<readonly PublishedFact[] | undefined>)
@@ -24,7 +24,10 @@ export interface RemoteStreamsDeps {
 // biome-ignore lint/suspicious/noExplicitAny: the kinds of facts differ from stream to stream
 export type AnyStream = Stream<any>;
 
-/** Maximum number of ranges that wait while an earlier one is read or decoded; further ones are dropped and read as a gap. */
+/**
+ * Maximum number of ranges that wait while an earlier one is read or decoded. Further ranges are dropped, and their
+ * facts are read later like those of lost ranges.
+ */
 const maxWaiting = 10_000;
 
 /** Milliseconds of the first backoff after facts could not be read or decoded. */
@@ -34,10 +37,10 @@ const minBackoff = 100;
 const maxBackoff = 60_000;
 
 /**
- * The reading half of the streams in a process that does not write: receives the ranges that `StreamWriter.onPublish`
- * produces in the main process, and delivers their facts to the listeners in the order of their positions. A lost
- * range is noticed when the next one arrives, and is read again before later facts are delivered. If it cannot be
- * read, the process must drop its caches.
+ * The reading half of the streams in a process that does not write: receives the ranges that `LocalStreams.onPublish`
+ * produces in the main process, and delivers their facts to the listeners in the order of their positions. A lost range
+ * is noticed when the next one arrives. Its facts are read (`readMissing`) before later facts are delivered. If they
+ * cannot be read, the process must drop its caches.
  */
 export class RemoteStreams implements StreamReader {
   readonly #deps: RemoteStreamsDeps;
@@ -81,7 +84,7 @@ export class RemoteStreams implements StreamReader {
     await this.#working;
   }
 
-  /** Delivers nothing more. */
+  /** Ends the delivery of facts. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#working;
@@ -150,7 +153,9 @@ export class RemoteStreams implements StreamReader {
     );
   }
 
-  /** Repeats `work` until it succeeds, since no fact may be skipped. Resolves with `undefined` when `close` is called. */
+  /**
+   * Repeats `work` until it succeeds, since no fact may be skipped. Resolves with `undefined` when the delivery ends.
+   */
   async #retry<T>(failure: string, work: () => Promise<T>): Promise<T | undefined> {
     for (
       let backoff = minBackoff;

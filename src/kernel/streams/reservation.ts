@@ -4,10 +4,10 @@ import type { Stream } from './stream.ts';
 export interface Reservation<F> {
   readonly position: number;
   /**
-   * Must be called when the fact is on disk, or is not to be stored at all: the fact is delivered once all lower positions
-   * have settled.
-   * @param delivered called after the delivery. Only then may a client receive its answer, because its next
-   * request is answered from memory that follows the streams
+   * Must be called when the fact is on disk, or at once for a fact that is not stored. The fact is delivered when all
+   * lower positions are completed or abandoned.
+   * @param delivered called after the delivery. Only then may a client receive its answer, because its next request is
+   * answered from memory that follows the streams
    */
   complete(fact: F, delivered?: () => void): void;
   /** Must be called when there will be no fact: the position stays unused. */

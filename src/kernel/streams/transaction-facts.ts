@@ -12,7 +12,7 @@ export class TransactionFacts {
 
   /**
    * Reserves a position for a fact. The transaction passes this function to its work.
-   * @throws Error when the transaction has ended, for instance in work for whose promise the transaction did not wait
+   * @throws Error when the transaction has ended, for instance when a part of the work was not awaited
    */
   readonly publish: Publish = (stream, fact) => {
     if (this.#isOver) throw new Error('the transaction has ended: nothing can be published in it any more');
@@ -29,12 +29,12 @@ export class TransactionFacts {
    */
   async complete(): Promise<void> {
     this.#isOver = true;
-    await Promise.all(this.#published.map((one) => one.complete()));
+    await Promise.all(this.#published.map((reservation) => reservation.complete()));
   }
 
   /** Abandons all positions after the transaction has failed. */
   abandon(): void {
     this.#isOver = true;
-    for (const one of this.#published) one.abandon();
+    for (const reservation of this.#published) reservation.abandon();
   }
 }

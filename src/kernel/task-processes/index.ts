@@ -1,6 +1,6 @@
 /**
- * Runs work that may crash or never end in separate processes. This file imports nothing else, so that such a
- * process starts quickly.
+ * Runs work that may crash or never end in separate processes. This folder imports no other code of the server at run
+ * time, so that these processes start quickly.
  */
 export { performTasks } from './perform-tasks.ts';
 export { type FailureReason, TaskFailure } from './task-failure.ts';

@@ -9,7 +9,10 @@ installJinja();
 /** A function called by `{{ value | name(argument) }}`. Its result is escaped like any other value. */
 export type TemplateFilter = (value: unknown, ...args: unknown[]) => unknown;
 
-/** Configures nunjucks for these templates. This module is loaded with the first template only. */
+/**
+ * Returns a nunjucks environment for the templates in `folders`. This module is loaded only when the first template is
+ * needed.
+ */
 export function createEnvironment(
   folders: TemplateFolders,
   autoescape: boolean,

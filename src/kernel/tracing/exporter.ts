@@ -5,7 +5,7 @@ import { otlpRequest, type TraceResource } from './otlp.ts';
 import type { Span } from './span.ts';
 
 export interface SpanExporterDeps {
-  /** The collector's address for traces. */
+  /** The URL at which an OpenTelemetry collector receives traces. */
   readonly endpoint: URL;
   readonly resource: TraceResource;
   readonly settings: Pick<JaegerSettings, 'batchSize' | 'queueSize' | 'flushInterval' | 'logging'>;
@@ -70,7 +70,7 @@ export class SpanExporter {
     });
   }
 
-  /** Sends a batch once. Its spans are dropped when that fails. */
+  /** Sends a batch once. When the request fails, the spans are dropped. */
   async #request(spans: readonly Span[]): Promise<void> {
     const { endpoint, resource, http, log } = this.#deps;
     let problem: string | undefined;

@@ -1,4 +1,7 @@
-/** Traces of requests and jobs, sent by OTLP (decision 0251). Loaded only where `opentracing.enabled` is on. */
+/**
+ * Traces of requests and jobs, sent by the OpenTelemetry protocol (OTLP, decision 0251). Loaded only where
+ * `opentracing.enabled` is on.
+ */
 export { SpanExporter } from './exporter.ts';
 export { samplerOf } from './sampler.ts';
 export { Tracer } from './tracer.ts';

@@ -46,7 +46,7 @@ function otlpSpan(span: Span, maxValueLength: number): object {
   };
 }
 
-/** Returns milliseconds in nanoseconds, as text because such numbers are too large. */
+/** Converts milliseconds to nanoseconds, as a text because a number cannot hold so many digits exactly. */
 const nanoseconds = (milliseconds: number) => `${Math.round(milliseconds * 1000)}000`;
 
 function attributesOf(attributes: Readonly<Record<string, AttributeValue>>, maxLength: number): object[] {

@@ -11,6 +11,7 @@ export type SpanKind = keyof typeof spanKinds;
 export interface LocalTrace {
   traceId: string;
   sampled: boolean;
+  /** The span of the request or job itself; all other spans begin within it. */
   first: Span | undefined;
   /** Ended spans. They wait for the end of the first span, because the trace id may change until then. */
   waiting: Span[];

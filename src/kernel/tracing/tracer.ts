@@ -18,7 +18,7 @@ export interface NewSpan {
   readonly name: string;
   readonly kind: SpanKind;
   readonly attributes?: Readonly<Record<string, AttributeValue>>;
-  /** The span that the new one continues; by default the one that is open in this asynchronous context. */
+  /** The parent of the new span; by default the open span of this asynchronous context. */
   readonly parent?: TraceContext | undefined;
 }
 

@@ -1,10 +1,13 @@
 import { join } from 'node:path';
 import type { MediaArea } from '../media-file.ts';
 
-/** Directory of files that are being written, and of markers of files, below `media_store_path`. */
+/**
+ * Directory below `media_store_path` for files that are being written, and for markers: files whose names say what
+ * happens to a file at its final path.
+ */
 export const incomingDirectory = 'incoming';
 
-/** Directory of thumbnails, with one directory per media file. */
+/** Directory of thumbnails below `media_store_path`, with one directory per media file. */
 export const thumbnailsDirectory = 'thumbnails';
 
 /** Returns the two directory levels of a file, below the directory of its area. */

@@ -23,8 +23,8 @@ const leftover = /^[A-Za-z]{24}\.thumbnail$/;
 const propertiesFile = 'picture.json';
 
 /**
- * Stores thumbnails on disk. No row refers to them, and their names describe their content, so that missing
- * thumbnails can be made again. They are deleted with their media file (`MediaStore.delete`).
+ * Stores thumbnails on disk. The database does not know the thumbnails, and their names describe their content, so that
+ * missing thumbnails can be made again. They are deleted with their media file (`MediaStore.delete`).
  */
 export class ThumbnailStore {
   readonly #directory: string;
@@ -38,7 +38,7 @@ export class ThumbnailStore {
     this.#maxKept = maxKept;
   }
 
-  /** Deletes incomplete files of a crashed process. */
+  /** Opens the store, and deletes the incomplete files that a crashed process has left. */
   static async open(deps: ThumbnailStoreDeps): Promise<ThumbnailStore> {
     const { directory } = deps;
     for (const name of await readdir(join(directory, incomingDirectory))) {
@@ -47,7 +47,7 @@ export class ThumbnailStore {
     return new ThumbnailStore(deps);
   }
 
-  /** Returns the bytes of a thumbnail; `undefined` when it is missing. */
+  /** Returns the size of a thumbnail in bytes; `undefined` when the thumbnail is missing. */
   async sizeOf(owner: Owner, name: string): Promise<number | undefined> {
     const stats = await stat(this.#path(owner, name)).catch(ignoreMissing);
     return stats?.size;

@@ -32,7 +32,7 @@ export interface LocalMediaDeps {
   readonly access: MediaAccess;
   /** Stores uploads at storage providers. */
   readonly providerStorage: ProviderStorage;
-  /** Receives each uploaded file that begins like an image, once its row is committed. */
+  /** Receives each uploaded file that begins like an image and is not quarantined, once its row is committed. */
   readonly uploaded: (file: MediaFile) => void;
   readonly options: LocalMediaOptions;
   /** Rules that modules supply. */
@@ -53,8 +53,8 @@ export class LocalMedia {
   readonly #quota: UploadQuota;
   readonly #pendingUploads: PendingUploads;
   /**
-   * Runs the transactions of a user that store an upload or make a media id one at a time: they check the same limits,
-   * and on PostgreSQL concurrent transactions do not see each other's rows.
+   * Lets each user have only one transaction at a time that stores an upload or makes a media id. These transactions
+   * check the same limits, and on PostgreSQL concurrent transactions do not see each other's rows.
    */
   readonly #storing = new KeyedMutex();
 

@@ -10,7 +10,7 @@ export class PendingUploads {
   }
 
   /**
-   * Calls `look` until it finds the upload or the timeout ends.
+   * Calls `look` at once and after each announcement, until it finds the upload or the timeout ends.
    * @param uploadTimeout milliseconds
    * @param signal ends the wait early
    */

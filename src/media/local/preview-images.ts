@@ -19,10 +19,10 @@ export interface PreviewImagesDeps {
   readonly disk: MediaStore;
   readonly thumbnails: Thumbnails;
   readonly moderation: MediaModeration;
-  /** Limits the bytes of images that previews for one user cause, with `previewImageShare`. */
+  /** Limits the bytes of the preview images that are stored for one user: `previewImageShare`. */
   readonly limit: RateLimiter;
   readonly options: { readonly enable_authenticated_media: boolean };
-  /** Maximum bytes of all images. */
+  /** Maximum bytes of all images, 2 GiB by default. */
   readonly maxBytes?: number;
 }
 
@@ -152,7 +152,7 @@ export class PreviewImages {
       if (this.#size < max) return;
       const oldest = await store.readOldestPreviewImages(database.reader(), idsAtOnce);
       if (oldest.length === 0) return;
-      // Frees more than is needed at the moment, so that not every image causes a deletion.
+      // Frees more bytes than this image needs, so that not every new image causes a deletion.
       let freed = 0;
       const ids: string[] = [];
       for (const { mediaId, size } of oldest) {

@@ -4,10 +4,10 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import { mediaNotFound } from '../media-address.ts';
 import type { MediaFile } from '../media-file.ts';
 
-/** Milliseconds between two writes of the pending times. */
+/** Milliseconds between two writes of the times at which files were read. */
 const flushInterval = 60_000;
 
-/** A flush starts early when this many different files are pending. */
+/** Maximum number of files whose times wait in memory; when it is reached, the times are written early. */
 const maxPending = 10_000;
 
 /** How a file is read. */

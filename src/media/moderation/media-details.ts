@@ -2,7 +2,10 @@ import type { Reader } from '../../kernel/database/index.ts';
 import type { MediaAddress } from '../media-address.ts';
 import type { MediaTables } from '../tables.ts';
 
-/** The stored properties of a file. Times are milliseconds since the epoch, sizes are bytes. */
+/**
+ * The stored properties of a file. Times are milliseconds since the epoch, sizes are bytes. The properties of the file
+ * are null for a media id that waits for its upload.
+ */
 export interface MediaDetails {
   readonly origin: string;
   /** Absent for copies of remote media. */

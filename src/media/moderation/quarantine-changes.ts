@@ -54,7 +54,10 @@ async function deleteSuperseded(writer: Writer<MediaTables>, mediaIds: readonly 
     .execute();
 }
 
-/** Reads the last change of each file, the oldest first. @param after id of the last change that is known; 0 for none */
+/**
+ * Reads changes, the oldest first. The table has only the last change of each file.
+ * @param after id of the last change that is known; 0 for none
+ */
 export async function readQuarantineChanges(
   database: Database,
   after: number,

@@ -9,6 +9,7 @@ import type { OpenedProvider } from './open-providers.ts';
 import type { FileToStore, StorageProvider } from './storage-provider.ts';
 
 export interface MoveProgress {
+  /** Number of files that are done. */
   readonly files: number;
   readonly totalFiles: number;
   /** Bytes that were sent, because a provider did not have them yet. */
@@ -26,9 +27,9 @@ export interface MoveOptions {
 
 /**
  * Stores the media of this machine at the providers, reads it back to compare its hash, and then deletes it on this
- * machine. After an interruption, the next call continues: files that a provider already has are compared, and sent only
- * if they differ. A file that the server deletes meanwhile is deleted at the providers: by this call, or by the next start
- * of the server if this process ends before that.
+ * machine. After an interruption, the next call continues: files that a provider already has are compared, and sent
+ * only if they differ. If the server deletes a file meanwhile, this call deletes the file at the providers. If this
+ * process ends too early, the next start of the server deletes it there.
  * @throws Error that names the file if a provider returns other bytes; errors of providers
  */
 export async function moveMedia({ directory, providers, keeps, report }: MoveOptions): Promise<MoveProgress> {
@@ -83,14 +84,18 @@ async function moveFile(directory: string, file: FileToMove, keeps: boolean): Pr
     throw error;
   }
   if (await isDeleted(directory, file)) {
-    // The server has deleted the file meanwhile, at the providers perhaps before this command stored it there.
+    // The server has deleted the file meanwhile. It may have deleted the file at the providers before this command
+    // stored it there.
     for (const { provider } of file.providers) await provider.delete(file.path);
   } else if (!keeps) await rm(source, { force: true });
   await rm(moving, { force: true });
   return sentBytes;
 }
 
-/** Returns the path of the marker that exists while the server stores or deletes a file, or while this command moves it. */
+/**
+ * Returns the path of a file's marker. It exists while the server stores or deletes the file, or while this command
+ * moves it.
+ */
 const markerOf = (directory: string, { area, path }: FileToMove, stage: 'part' | 'placed' | 'moving') =>
   incomingPath(directory, area, fileIdAt(path.slice(area.length + 1)), stage);
 

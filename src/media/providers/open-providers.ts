@@ -18,8 +18,8 @@ export interface ProviderOptions {
 /** A provider, and the kinds of media that it stores. */
 export interface OpenedProvider {
   /**
-   * The module and where it stores files, for logs and jobs: it stays the same when items of the configuration change their
-   * order.
+   * The name of the provider in logs and jobs. For the modules of Hearth it says where files are stored, so that it
+   * stays the same when items of the configuration change their order. See `nameOf` for other modules.
    */
   readonly name: string;
   readonly provider: StorageProvider;
@@ -30,7 +30,7 @@ export interface OpenedProvider {
 
 export interface ProviderEnvironment {
   readonly clock: Clock;
-  /** Requests to storage that the operator has chosen: no address is blocked. */
+  /** Sends requests to storage providers. Blocks no address, because the operator has chosen the providers. */
   readonly http: OutboundHttp;
   /** Environment variables. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -69,8 +69,8 @@ export async function openProviders(
 }
 
 /**
- * Returns the name of a provider: the place where it stores files, or for modules of operators, whose place is not
- * known, the position in the configuration.
+ * Returns the name of a provider. For the modules of Hearth it contains the place where files are stored. That place is
+ * not known for other modules, so their names contain the position in the configuration.
  */
 function nameOf({ module, config }: ProviderOptions, index: number): string {
   if (fileSystemModules.has(module)) return `file_system ${config.directory}`;

@@ -14,8 +14,9 @@ export interface IncomingMedia extends MediaDescription {
 }
 
 /**
- * Requests media from a remote server: from the federation endpoint, or from the unauthenticated endpoint of the
- * client-server API if the server does not have the federation endpoint.
+ * Requests media from a remote server. Uses the federation endpoint, and follows the URL that it may return instead of
+ * the media. Uses the unauthenticated endpoint of the client-server API if the server does not have the federation
+ * endpoint.
  * @param unauthenticatedOnly whether only the unauthenticated endpoint is used
  * @throws MatrixError; reading `content` throws MatrixError and MalformedMultipart
  * Source: server-server API, "Content Repository".

@@ -12,7 +12,7 @@ const maxLineBytes = 8_192;
 /** Maximum number of header lines. */
 const maxLines = 32;
 
-/** Maximum bytes of the metadata. */
+/** Maximum bytes of the first part, which contains metadata. */
 const maxMetadataBytes = 65_536;
 
 /** Maximum characters of the `Content-Type` header. */

@@ -7,8 +7,7 @@ const minBytes = 8 * 1024;
 const interval = 30_000;
 
 /**
- * Ends a transfer that is too slow, which would otherwise count towards the maximum number of downloads for
- * long.
+ * Ends a transfer that is too slow. Otherwise it would occupy one of the limited concurrent downloads for a long time.
  */
 export class TransferWatch {
   readonly #clock: Clock;

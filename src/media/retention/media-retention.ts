@@ -36,7 +36,7 @@ export class MediaRetention {
   /**
    * Deletes expired media.
    * @param signal ends the work early; the next call continues it
-   * @param report stores the numbers of deleted files until now
+   * @param report stores the numbers of files that are deleted so far
    */
   async apply(signal: AbortSignal, report: (deleted: DeletedMedia) => Promise<void>): Promise<void> {
     const { clock, moderation, options, log } = this.#deps;

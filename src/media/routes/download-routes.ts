@@ -21,7 +21,7 @@ const mediaPath = '/:serverName/:mediaId';
 const pathWithFileName = '/:serverName/:mediaId/:fileName';
 
 /** Query parameters of authenticated downloads. */
-const signedInParameters = {
+const authenticatedDownloadParameters = {
   ...authenticatedParameters,
   /** Lets administrators read quarantined files, as the admin API of the reference server documents. */
   admin_unsafely_bypass_quarantine: Type.Boolean({ default: false }),
@@ -33,24 +33,32 @@ interface DownloadQuery extends RetrievalQuery {
 
 /** Downloads by clients. Source: client-server API, "Content repository". */
 export function downloadRoutes(finder: MediaFinder): Route[] {
-  const signedIn = { method: 'GET', auth: 'guest', query: Type.Object(signedInParameters) } as const;
-  const open = { method: 'GET', auth: 'none', query: Type.Object(unauthenticatedParameters) } as const;
+  const authenticated = {
+    method: 'GET',
+    auth: 'guest',
+    query: Type.Object(authenticatedDownloadParameters),
+  } as const;
+  const unauthenticated = {
+    method: 'GET',
+    auth: 'none',
+    query: Type.Object(unauthenticatedParameters),
+  } as const;
   const prefix = '/_proto/client/v1/media/download';
   return [
     administratorDownload(finder),
-    download(finder, { ...signedIn, operationId: 'getContentAuthed', path: prefix + mediaPath }),
+    download(finder, { ...authenticated, operationId: 'getContentAuthed', path: prefix + mediaPath }),
     download(finder, {
-      ...signedIn,
+      ...authenticated,
       operationId: 'getContentOverrideNameAuthed',
       path: prefix + pathWithFileName,
     }),
     download(finder, {
-      ...open,
+      ...unauthenticated,
       operationId: 'getContent',
       path: unauthenticatedPaths(`/download${mediaPath}`),
     }),
     download(finder, {
-      ...open,
+      ...unauthenticated,
       operationId: 'getContentOverrideName',
       path: unauthenticatedPaths(`/download${pathWithFileName}`),
     }),

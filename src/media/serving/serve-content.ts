@@ -88,7 +88,7 @@ export async function serveContent(
     ...(isStrict && strictProtection),
     ...common,
     'Content-Type': contentType,
-    // Types that browsers do not show are saved.
+    // `application/octet-stream` makes browsers save the file instead of showing it.
     'Content-Disposition': contentDisposition(isStrict ? 'application/octet-stream' : contentType, fileName),
   };
   if (!(body instanceof OpenFile))

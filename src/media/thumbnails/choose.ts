@@ -46,7 +46,7 @@ export function targetOf(image: Size, size: ThumbnailSize): Target {
 /** Reports whether the target has the full size of the image. */
 export const isWhole = (image: Size, target: Target) => covers(target, image);
 
-/** Returns the smallest target; for crops, the smallest of the targets with the nearest proportions. */
+/** Returns the smallest target; for crops, the smallest of the targets whose proportions are nearest to `wanted`. */
 function nearest(wanted: Size, targets: readonly Target[]): Target | undefined {
   const stretch = ({ width, height, method }: Target) =>
     method === 'scale' ? 0 : Math.abs(Math.log((width * wanted.height) / (height * wanted.width)));
@@ -54,8 +54,8 @@ function nearest(wanted: Size, targets: readonly Target[]): Target | undefined {
 }
 
 /**
- * Doubles the largest size of the list up to the size of the image, so that requests for larger sizes need few different
- * thumbnails (decision 0118).
+ * Returns further sizes: each is twice the size before it, beginning at the largest size of the list, and the last one
+ * covers the image. Requests for large sizes then need few different thumbnails (decision 0118).
  */
 function larger(image: Size, method: Method, sizes: readonly ThumbnailSize[]): ThumbnailSize[] {
   const last = sizes

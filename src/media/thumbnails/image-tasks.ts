@@ -4,7 +4,9 @@ import { TaskFailure, TaskProcesses } from '../../kernel/task-processes/index.ts
 import { asImage, type Image } from './image.ts';
 import type { ImageResult, ImageTask } from './image-task.ts';
 
-/** No thumbnail can be made of a file: it is not an image, or the image library rejects it or crashes. */
+/**
+ * No thumbnail can be made of a file: it is not an image, or the image library rejects it, crashes, or takes too long.
+ */
 export class NoThumbnail extends Error {
   override readonly name = 'NoThumbnail';
 }
@@ -18,14 +20,14 @@ const limits = {
   waiting: { urgent: 200, background: 1_000 },
   taskTimeout: 20 * second,
   idleTimeout: 15 * second,
-  // More than the second that tasks usually wait under load: a further process takes 45 MB, and is needed only while an image
-  // takes very long.
+  // Under load, tasks usually wait one second. A further process takes 45 MB, so it starts only when tasks wait longer
+  // because an image takes very long.
   growAfter: 2 * second,
 };
 
 /**
- * Disables temporary files, which a killed process would leave behind (the limit of pixels bounds the memory), and
- * limits the memory pools of the C library.
+ * Environment variables of the processes. The first disables temporary files, which a killed process would leave
+ * behind; the limit of pixels bounds the memory instead. The second limits the memory pools of the C library.
  */
 const environment = { VIPS_DISC_THRESHOLD: '8g', MALLOC_ARENA_MAX: '2' };
 

@@ -66,7 +66,10 @@ export class Thumbnails {
   /** Times of failures, by file and by whether the thumbnail was to be animated. */
   readonly #failures: Cache<string, number>;
   readonly #running = new LoadOnce<string, unknown>();
-  /** One file occupies at most one process for requests, and one for thumbnails made after the upload. */
+  /**
+   * Lets one file occupy at most two processes: one for requests, and one for the thumbnails that are made after the
+   * upload.
+   */
   readonly #mutex = new KeyedMutex();
 
   constructor(deps: ThumbnailsDeps) {
@@ -79,9 +82,9 @@ export class Thumbnails {
   }
 
   /**
-   * Returns a thumbnail, which is made if it is missing, or the file itself if it is an image that is small enough.
-   * @throws MatrixError M_NOT_FOUND when the file is missing; M_TOO_LARGE (413; 502 for remote media);
-   * M_UNKNOWN (400) when the file is not a readable image; M_LIMIT_EXCEEDED when too many requests wait
+   * Returns a thumbnail, and makes it if it is missing. Returns the file itself if the image is small enough.
+   * @throws MatrixError M_NOT_FOUND when the file is missing; M_TOO_LARGE (413; 502 for remote media); M_UNKNOWN (400)
+   * when the file is not a readable image; M_LIMIT_EXCEEDED when too many requests wait
    */
   async find(file: MediaFile, request: ThumbnailRequest): Promise<Content> {
     const { files, options } = this.#deps;
@@ -250,8 +253,8 @@ export class Thumbnails {
 }
 
 /**
- * Whether the original can be served: thumbnails have its format, and it needs neither rotation nor a removal of its
- * animation.
+ * Reports whether the original can be served in place of a thumbnail: its format is not AVIF, it needs no rotation, and
+ * it is animated only if the request accepts animations.
  */
 function canServeOriginal(
   { format, isTurned, isAnimated }: Image,

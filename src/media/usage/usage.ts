@@ -50,7 +50,7 @@ export async function subtractFromUsage(
   const uploads = deleted.filter((row) => row.file_id !== null && row.preview_until === null);
   const byUser = Map.groupBy(uploads, (row) => row.user_id);
   // All transactions change the sums in the same order of users, so that no two transactions wait for each other.
-  for (const [userId, files] of [...byUser].sort(([one], [other]) => (one < other ? -1 : 1))) {
+  for (const [userId, files] of [...byUser].sort(([first], [second]) => (first < second ? -1 : 1))) {
     const bytes = files.reduce((sum, { size }) => sum + Number(size ?? 0), 0);
     await writer
       .updateTable('media_usage')
@@ -69,7 +69,10 @@ export async function subtractFromUsage(
 /** Number of users whose uploads are counted at once. */
 const usersAtOnce = 500;
 
-/** Counts the uploads of all users again. @param hasTimes whether the table has the times of uploads, which older databases lack */
+/**
+ * Counts the uploads of all users again.
+ * @param hasTimes whether the table already has the columns `first_at` and `last_at`, which a later migration adds
+ */
 export async function countUsage(db: Kysely<MediaTables>, hasTimes = true): Promise<void> {
   await db.deleteFrom('media_usage').execute();
   for (let after = ''; ; ) {

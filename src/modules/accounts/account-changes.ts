@@ -13,7 +13,7 @@ export interface ObservedServices {
   readonly accountData: Pick<AccountData, 'accountDataStream' | 'find'>;
 }
 
-/** Passes changes of accounts to the modules that receive them; follows nothing where there are none. */
+/** Passes changes of accounts to the modules that receive them. Follows no stream whose changes no module receives. */
 export class AccountChanges {
   readonly #callbacks: RegisteredCallbacks;
   readonly #calls: ModuleCalls;
@@ -32,8 +32,8 @@ export class AccountChanges {
   }
 
   /**
-   * The receivers of deleted devices, which run in the transaction of the deletion; empty where no module
-   * receives them.
+   * The receivers of deleted devices. The transaction of the deletion calls them, and they call the modules after its
+   * commit. Empty where no module receives deleted devices.
    */
   get deviceCleanups() {
     const observers = this.#callbacks.with('accountObserver', 'onLogout');

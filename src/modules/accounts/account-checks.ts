@@ -33,7 +33,7 @@ export function moduleAccountChecks(callbacks: RegisteredCallbacks, calls: Modul
   };
 }
 
-/** Returns a check; `undefined` where no module has it, so that nothing is awaited. */
+/** Returns `check`; `undefined` where no module has such a check, so that callers have nothing to await. */
 export const unlessNone = <C>(found: readonly ModuleCallbacks<unknown>[], check: C): C | undefined =>
   found.length === 0 ? undefined : check;
 

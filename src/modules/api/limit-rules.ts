@@ -18,8 +18,8 @@ export interface MediaRules {
   /** Returns whether a user may upload a file of this many bytes. When it fails, the upload is rejected. */
   mayUpload?(userId: string, size: number): boolean | Promise<boolean>;
   /**
-   * Returns the limits of a user's uploads in place of `media_upload_limits`; an empty list means none. `undefined` leaves it
-   * to the next module, and finally to the configuration. A failure counts as `undefined`.
+   * Returns the limits of a user's uploads in place of `media_upload_limits`; an empty list means no limits.
+   * `undefined` leaves it to the next module, and finally to the configuration. A failure counts as `undefined`.
    */
   uploadLimits?(
     userId: string,

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 
 /** An event of a local user that is about to be sent. */
 export interface EventDraft {
-  /** Absent while a room is created whose id is the hash of its first event. */
+  /** Absent during the creation of a room whose id is the hash of its first event. */
   readonly roomId: string | undefined;
   readonly type: string;
   /** Present for state events. */

@@ -7,8 +7,8 @@ import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 import { roomStateOf } from '../rooms/room-state.ts';
 
 /**
- * Returns the check of modules for invites by mail address or phone number, where no user has the address; `undefined`
- * where no module has such a check.
+ * Returns the check of modules for invites to a mail address or phone number that belongs to no user; `undefined` where
+ * no module has such a check.
  */
 export function addressInviteCheck(
   callbacks: RegisteredCallbacks,

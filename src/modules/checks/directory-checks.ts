@@ -8,7 +8,7 @@ import { roomStateOf } from '../rooms/room-state.ts';
 
 /**
  * Adds the checks of modules to the operator's rules for aliases and the room directory.
- * @returns the rules themselves where no module has such a check
+ * @returns `rules` itself where no module has such a check
  */
 export function checkedDirectoryRules(
   rules: DirectoryRules,

@@ -6,7 +6,10 @@ import { firstAnswer } from '../calls/call-all.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { ModuleCallbacks, RegisteredCallbacks } from '../registered-callbacks.ts';
 
-/** Maximum number of different limits with counters. When it is reached, all counters begin again. */
+/**
+ * Maximum number of different limits whose counters are in memory. When a further limit appears, all counters begin
+ * again.
+ */
 const maxLimits = 1_000;
 
 const limiters = ['per_room', 'per_user', 'per_issuer'] as const;

@@ -4,7 +4,7 @@ import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 import { isShown, moduleEvent, roomStateOf } from './room-state.ts';
 
-/** Passes new events to the modules that receive them; follows nothing where there are none. */
+/** Passes new events to the modules that receive them. Follows no stream where no module receives events. */
 export function followNewEvents(
   callbacks: RegisteredCallbacks,
   calls: ModuleCalls,

@@ -21,7 +21,7 @@ export function roomStateOf(
   };
 }
 
-/** Whether clients see an event: only such events are passed to modules. */
+/** Whether clients see an event. `onNewEvent` of modules receives only such events. */
 export const isShown = (stored: StoredEvent): boolean => !isHidden(stored);
 
 /**

@@ -11,7 +11,7 @@ export interface ModuleJobsDeps {
   readonly clock: Clock;
 }
 
-/** Milliseconds that one attempt of a job has. */
+/** Timeout of one attempt of a job, in milliseconds. */
 const jobTimeout = 60_000;
 
 /** Minimum milliseconds between two runs of a repeated job. */

@@ -117,7 +117,11 @@ function uriIn(body: JsonObject, field: string): string | undefined {
 
 function textsIn(body: JsonObject, field: string): string[] {
   const value: JsonValue = body[field] ?? [];
-  if (!Array.isArray(value) || value.length > maxEntries || !value.every((one) => typeof one === 'string')) {
+  if (
+    !Array.isArray(value) ||
+    value.length > maxEntries ||
+    !value.every((text) => typeof text === 'string')
+  ) {
     throw invalid(`${field} must be a list of at most ${maxEntries} strings`);
   }
   return [...new Set(value as string[])];

@@ -8,8 +8,8 @@ export const isSameOrSubdomain = (host: string, base: string): boolean =>
   host === base || host.endsWith(`.${base}`);
 
 /**
- * Parses an absolute URL without a fragment and without characters that browsers drop, whose host can be written in a
- * Content-Security-Policy. Returns `undefined` for any other text.
+ * Parses an absolute URL. Returns `undefined` for a text that is no URL, for a URL with a fragment or with characters
+ * that browsers drop or replace, and for a host that cannot be written in a Content-Security-Policy.
  */
 export function parseUri(text: string): URL | undefined {
   if (/[^\x21-\x7e]|[#\\]/.test(text)) return undefined;
@@ -51,8 +51,8 @@ function isOwnScheme(scheme: string, clientHost: string): boolean {
 const withoutAddress = (text: string) => text.replace('[::1]', 'localhost');
 
 /**
- * Whether a requested redirect URI is a registered one. Redirect URIs to the same machine may have any port,
- * which the program chooses when it starts.
+ * Whether a requested redirect URI is a registered one. Redirect URIs to the same machine may have any port, because
+ * the client program chooses the port when it starts.
  */
 export function isRegisteredRedirectUri(registered: readonly string[], requested: string): boolean {
   if (registered.includes(requested)) return true;
@@ -63,8 +63,8 @@ export function isRegisteredRedirectUri(registered: readonly string[], requested
 }
 
 /**
- * Returns the origin or scheme for the directive `form-action` of the page whose form redirects to this URI: browsers
- * apply the directive to the redirect that answers the form.
+ * Returns the origin or scheme of a redirect URI, for the directive `form-action` of the page whose form leads there.
+ * Browsers apply this directive also to the redirect that answers the form.
  */
 export function formTargetOf(redirectUri: string): string {
   const url = new URL(redirectUri);

@@ -11,9 +11,9 @@ import { hasSignatureOf, type IsSignedBy } from './server-signatures.ts';
 import { allow, allowIf, reject, type Verdict } from './verdict.ts';
 
 /**
- * Decides whether an event is allowed in a room with that state, by the authorization rules of its room
- * version except those about `auth_events` (see `checkAuthEvents`). In their order, with the numbers of v12,
- * or of v1 where v12 has no such rule:
+ * Decides whether an event is allowed in a room with the given state. Applies the authorization rules of the room
+ * version, except the rules about `auth_events` (see `checkAuthEvents`). The rules in their order, with their numbers
+ * in room version 12 (v12), or in v1 where v12 has no such rule:
  * - 1: `m.room.create` has its own rules.
  * - 4: without federation, the sender is on the server of the creator.
  * - v1 4: `m.room.aliases` has its own rules (v1 to v5).
@@ -26,12 +26,11 @@ import { allow, allowIf, reject, type Verdict } from './verdict.ts';
  * - v1 11: `m.room.redaction` has further rules (v1 and v2).
  * - 11: everything else is allowed.
  *
- * Reads from `state` only what `selectAuthEventKeys` lists, and the create event. The signatures of a
- * received event must have been verified; `isSignedBy` is for events that are not signed yet. Never throws,
- * whatever the event and the state hold.
+ * Reads from `state` only what `selectAuthEventKeys` lists, and the create event. The signatures of a received event
+ * must have been verified; `isSignedBy` is for events that are not signed yet. Never throws, whatever the event and the
+ * state hold.
  *
- * Source: https://spec.matrix.org/latest/rooms/v12/#authorisation-rules and the same section of the other
- * versions.
+ * Source: https://spec.matrix.org/latest/rooms/v12/#authorisation-rules and the same section of the other versions.
  */
 export function authorize(
   event: RoomEvent,
@@ -54,7 +53,7 @@ export function authorize(
   return authorizeAsMember(event, room);
 }
 
-/** Rules 6 to 11, for events other than memberships that joined users send. */
+/** Applies rules 6 to 11, which require that the sender is joined. */
 function authorizeAsMember(event: RoomEvent, room: RoomState): Verdict {
   // 6
   if (membershipOf(room, event.sender) !== 'join') return reject('The sender is not in the room');

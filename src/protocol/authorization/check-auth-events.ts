@@ -11,14 +11,16 @@ export interface AuthEventSource {
 }
 
 /**
- * Applies the rules that depend only on the `auth_events` of an event, which therefore need to be checked
- * only once; `authorize` applies all others. With the numbers of v12 (where different: of v1):
+ * Applies the rules that depend only on an event and its `auth_events`. They need to be checked only once for each
+ * event. `authorize` applies all other rules. The rules have their numbers in room version 12 (v12), and in parentheses
+ * those in v1 where they differ:
  * - 2: the room id names an accepted create event (since v12).
  * - 3.1 (v1 2.1): no two auth events have the same type and state key.
  * - 3.2 (v1 2.2): each auth event is in the selection of `selectAuthEventKeys`.
  * - 3.3 (v1 2.3): no auth event was rejected.
  * - v1 2.4: the create event is one of the auth events (v1 to v11).
  * - 3.5 (v1 2.5): each auth event is in the same room.
+ *
  * An auth event that the source does not know rejects the event, so the caller fetches missing auth events first.
  * Source: https://spec.matrix.org/latest/rooms/v12/#authorisation-rules
  */

@@ -21,10 +21,10 @@ import { allow, reject, type Verdict } from './verdict.ts';
  * - 10.3: `users` has levels by user id.
  * - 10.4: `users` does not list a creator (since v12).
  * - 10.5: the first power levels of a room are allowed.
- * - 10.6: a named level that changes is not above the sender, before and after.
+ * - 10.6: a named level that changes is at most the sender's level, both before and after the event.
  * - 10.7, 10.8: the same holds for levels in `events` and (since v6) `notifications`.
- * - 10.9: a level in `users` that changes is below the sender before, unless it is the sender's own.
- * - 10.10: a level in `users` that changes is not above the sender after.
+ * - 10.9: a level in `users` that changes is below the sender's level before the event, unless it is the sender's own.
+ * - 10.10: a level in `users` that changes is at most the sender's level after the event.
  * - 10.11: everything else is allowed.
  * @param levels the power levels before the event
  */

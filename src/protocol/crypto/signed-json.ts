@@ -13,7 +13,7 @@ export function signingInput(object: JsonObject): string {
 }
 
 /**
- * Signs a JSON object. Its other signatures stay.
+ * Signs a JSON object. Keeps the signatures that the object already has.
  * Source: appendices, "Signing Details".
  * @param entity the server name; for device keys, the user id
  * @throws MatrixError M_BAD_JSON if the object has no canonical form

@@ -82,10 +82,10 @@ export function buildEvent(draft: EventDraft, version: RoomVersion, signer: Even
 const signaturePlaceholder = 'A'.repeat(86);
 
 /**
- * Hashes a new event that is signed elsewhere: on another thread, while the event already has its place in
- * the room.
- * @throws MatrixError M_TOO_LARGE if it exceeds a size limit, M_BAD_JSON if the content is not canonical JSON
- * as the room version demands, or if an id is missing that the room version requires.
+ * Hashes a new event without signing it. The caller signs it, for instance on another thread while the event already
+ * has its place in the room.
+ * @throws MatrixError M_TOO_LARGE if it exceeds a size limit, M_BAD_JSON if the content is not canonical JSON as the
+ * room version demands, or if an id is missing that the room version requires.
  */
 export function prepareEvent(
   draft: EventDraft,

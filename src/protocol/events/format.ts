@@ -22,8 +22,8 @@ const MAX_OLD_INTEGER = 2 ** 63;
  * Checks the fields that every event must have.
  * Source: "Event format" of each room version.
  * @param references `unlimited` if the event may be older than the limits on auth and previous events
- * @returns the event without `unsigned`, which no hash or signature covers; callers that need a part of it
- * (`invite_room_state`) take that from the received JSON and check it
+ * @returns the event without `unsigned`, which no hash or signature covers; callers that need a part of `unsigned`
+ * (`invite_room_state`) take that part from the received JSON and check it
  * @throws MatrixError M_BAD_JSON
  */
 export function checkFormat(

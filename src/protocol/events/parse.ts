@@ -46,8 +46,8 @@ export function receivePdu(
 }
 
 /**
- * Returns the id that an event has for its sender, even if its format is not valid, so that the response can
- * report the failure under that id.
+ * Returns the id that an event has for the server that sent it, even if the event's format is not valid. The response
+ * to that server reports the failure under this id.
  * @returns `undefined` if the event has no id and none can be computed
  */
 export function claimedEventId(json: JsonValue, version: RoomVersion): string | undefined {

@@ -59,7 +59,8 @@ export function isSignedByPolicyServer({ pdu, version }: RoomEvent, policy: Poli
 }
 
 /**
- * Adds a policy server's signature to an event. All other signatures stay, also others by the same server.
+ * Adds a policy server's signature to an event. Keeps all other signatures, also those of the same server with other
+ * keys.
  * @throws MatrixError M_TOO_LARGE
  */
 export function withPolicySignature(

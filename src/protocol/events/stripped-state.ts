@@ -10,8 +10,9 @@ export interface StrippedState extends JsonObject {
 }
 
 /**
- * Returns the stripped form of a state event that this server has checked. Where the room id is the hash of the
- * create event, that event is the whole PDU, which proves the room id. Source: client-server API, "Stripped state".
+ * Returns the stripped form of a state event that this server has checked. Where the room id is the hash of the create
+ * event, the stripped form of the create event is the whole PDU, because the PDU proves the room id.
+ * Source: client-server API, "Stripped state".
  */
 export function strippedState(event: RoomEvent): StrippedState {
   const { type, stateKey, sender, content, version, pdu } = event;

@@ -12,8 +12,8 @@ interface Binary {
 
 /**
  * Makes nunjucks behave as Jinja2 where templates of the reference server rely on it: slices, `True` and `None`, loops
- * over objects, empty lists and objects are false, `text % values`, methods of Python. Changes the module for the whole
- * process, so it is called once.
+ * over objects, empty lists and objects as false conditions, `text % values`, methods of Python. Changes the module for
+ * the whole process, so it is called once.
  */
 export function installJinja(): void {
   nunjucks.installJinjaCompat();
@@ -31,7 +31,10 @@ export function installJinja(): void {
   compileLikePython(nunjucks.compiler.Compiler.prototype);
 }
 
-/** Restricts names to values of the caller and globals, and members to the members that `memberOf` returns. */
+/**
+ * Lets names refer only to values of the caller, to globals and to constants, and lets templates read only the members
+ * that `memberOf` returns.
+ */
 function restrictLookups(runtime: Runtime): void {
   const constants: Readonly<Record<string, unknown>> = { True: true, False: false, None: null };
   runtime.memberLookup = (value, key, ...slice) =>
@@ -44,7 +47,9 @@ function restrictLookups(runtime: Runtime): void {
   };
 }
 
-/** Replaces methods of the compiler, so that the code of templates tests truth and computes with texts as Python does. */
+/**
+ * Replaces methods of the compiler, so that compiled templates test truth and compute `text % values` as Python does.
+ */
 function compileLikePython(compiler: Compiler & Record<string, unknown>): void {
   /** An expression that is only tested for its truth. */
   const Truth = nunjucks.nodes.Node.extend('Truth', { fields: ['target'] });

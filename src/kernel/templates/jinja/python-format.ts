@@ -2,7 +2,7 @@ const directive = /%(?:\((\w+)\))?([-+ 0]*)(\d{1,3})?(?:\.(\d{1,2}))?([sdifxX%])
 
 /**
  * Python's `text % values`: `%s`, `%d`, `%.1f`, `%05d`, `%x`, `%(name)s`, `%%`.
- * @param values a list, or an object for names, or the only value
+ * @param values a list with a value for each directive, an object with the values by name, or the only value
  * @throws Error when values are missing
  */
 export function pythonFormat(text: string, values: unknown): string {
