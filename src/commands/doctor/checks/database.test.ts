@@ -70,10 +70,10 @@ forSelectedDatabases(import.meta.url, (open) => {
         'database-migrations',
         'note',
         /applies 1 migration /,
-        /^hearth backup DIRECTORY -c homeserver\.yaml$/,
+        /^npm run hearth -- backup DIRECTORY -c homeserver\.yaml$/,
       );
       await setApplied(database, 'newer');
-      assertFound(await check(options), 'database-newer', 'error', /applied future-1/, /hearth restore/);
+      assertFound(await check(options), 'database-newer', 'error', /applied future-1/, /hearth -- restore/);
     });
 
     it('compares the migrations of a separate database of room states', async () => {
@@ -108,9 +108,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       const found = () => check(open.optionsOf(database));
       assertFound(await found(), 'database-moved', 'error', /moved to the database X/, /configuration/);
       await set('restoring');
-      assertFound(await found(), 'database-incomplete', 'error', /restore from/, /^hearth restore/);
+      assertFound(
+        await found(),
+        'database-incomplete',
+        'error',
+        /restore from/,
+        /^npm run hearth -- restore/,
+      );
       await set('incomplete');
-      assertFound(await found(), 'database-incomplete', 'error', /has not ended/, /^hearth database move/);
+      assertFound(
+        await found(),
+        'database-incomplete',
+        'error',
+        /has not ended/,
+        /^npm run hearth -- database move/,
+      );
     });
 
     it('reports whether a server has the database open, and changes nothing', async () => {
