@@ -56,8 +56,8 @@ export function printConfigurationReference({ stdout }: CommandContext): number 
 }
 
 /**
- * `hearth config explain PATH`: prints the reference of one option and of those below it. The path may have
- * indexes.
+ * `hearth config explain PATH`: prints the reference of one option and of the options inside it. The path may contain
+ * indexes of lists.
  * @returns the exit code: 1 if there is no such option, otherwise 0
  */
 export function explainConfiguration(path: string, { stdout, stderr }: CommandContext): number {

@@ -11,10 +11,10 @@ export const isDaemon = process.env[daemonVariable] === '1';
 const logFile = 'homeserver.log';
 
 /**
- * Runs the same command again, detached from the terminal, and waits until that process serves.
- * @param usesConsole whether the log configuration writes to standard output or standard error, which are then written
- * to `homeserver.log`; otherwise that file is not created, and errors of the start are printed here
- * @throws CommandFailure if that process exits before it serves
+ * Runs the same command again, detached from the terminal, and waits until the new process serves requests.
+ * @param usesConsole whether the log configuration writes to standard output or standard error. Both then go to
+ * `homeserver.log`. Otherwise that file is not created, and errors of the start are printed at the terminal.
+ * @throws CommandFailure if the new process exits before it serves requests
  */
 export async function daemonize({ usesConsole }: { readonly usesConsole: boolean }): Promise<void> {
   const log = usesConsole ? openSync(logFile, 'a', 0o600) : undefined;
@@ -36,7 +36,7 @@ export async function daemonize({ usesConsole }: { readonly usesConsole: boolean
   child.unref();
 }
 
-/** Notifies the process that waits at the terminal, if any, that this one serves. */
+/** Tells the process that waits at the terminal, if there is one, that this process serves requests. */
 export function reportReady(): void {
   if (!isDaemon || process.send === undefined) return;
   process.send('ready');

@@ -9,7 +9,7 @@ import { type ConfigFlags, configPaths, readConfiguration } from './configuratio
 import { CommandFailure } from './failure.ts';
 
 export interface MoveMediaFlags extends ConfigFlags {
-  /** Keeps the files on this machine, too. */
+  /** Also keeps the files on this machine. */
   readonly keep?: boolean;
 }
 

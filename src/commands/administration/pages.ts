@@ -7,7 +7,7 @@ const pageSize = 500;
 
 /**
  * Reads a list of the admin API page by page.
- * @param query parameters besides `from` and `limit`
+ * @param query parameters besides `from` and `limit`; `undefined` ones are left out
  * @param names the members of the response that contain the rows, and the `from` of the next page
  */
 export async function* pagesOf(

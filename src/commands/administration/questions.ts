@@ -21,7 +21,7 @@ export async function confirm(action: string, { yes }: { readonly yes?: boolean 
   }
 }
 
-/** Maximum number of times that a password is asked for while its repetition differs. */
+/** Maximum number of attempts to enter a password and repeat it without a difference. */
 const maxAttempts = 3;
 
 /** Reads a new password from a file, from a pipe, or twice from the terminal. @throws CommandFailure when it is empty */

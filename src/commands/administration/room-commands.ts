@@ -67,7 +67,7 @@ export interface DeleteRoomFlags extends AdministrationFlags {
   readonly message?: string;
 }
 
-/** `hearth room delete`: returns when the room is deleted. */
+/** `hearth room delete`: deletes a room, and returns when the deletion is complete. */
 export async function deleteRoom(name: string, flags: DeleteRoomFlags): Promise<void> {
   const session = await openSession(flags);
   const roomId = await roomIdOf(name, session);
@@ -128,7 +128,7 @@ export interface PurgeHistoryFlags extends AdministrationFlags {
   readonly deleteLocal?: boolean;
 }
 
-/** `hearth room purge-history`: returns when the history is deleted. */
+/** `hearth room purge-history`: deletes old messages of a room, and returns when the deletion is complete. */
 export async function purgeHistory(name: string, flags: PurgeHistoryFlags): Promise<void> {
   const session = await openSession(flags);
   const roomId = await roomIdOf(name, session);
@@ -151,7 +151,10 @@ export async function purgeHistory(name: string, flags: PurgeHistoryFlags): Prom
   writeDone(outputOf(flags), `Deleted the history of ${roomId} before ${flags.before}.`, done);
 }
 
-/** `hearth room make-admin`: grants a user, by default the caller, all rights in a room. */
+/**
+ * `hearth room make-admin`: gives a user, by default the caller, the rights of the most powerful local member of a
+ * room.
+ */
 export async function makeRoomAdmin(
   name: string,
   user: string | undefined,
@@ -161,7 +164,11 @@ export async function makeRoomAdmin(
   const roomId = await roomIdOf(name, session);
   const userId = user === undefined ? session.userId : userIdOf(user, session);
   const answer = await session.call('POST', `${pathOf(roomId)}/make_room_admin`, { user_id: userId });
-  writeDone(outputOf(flags), `${userId} has all rights in ${roomId}, or is invited to it with them.`, answer);
+  writeDone(
+    outputOf(flags),
+    `${userId} has all rights in ${roomId}. A user outside of the room is invited, or can join if it is public.`,
+    answer,
+  );
 }
 
 /** Milliseconds between the first two requests for the status of a job. */

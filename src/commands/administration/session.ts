@@ -14,7 +14,10 @@ export interface Session {
   readonly userId: string;
   /** @returns the JSON of the response @throws CommandFailure with the reason of the server */
   call(method: AdminMethod, path: string, body?: object): Promise<Readonly<Record<string, unknown>>>;
-  /** @returns the JSON of the response, or `undefined` for 404 @throws CommandFailure with the reason of the server */
+  /**
+   * @returns the JSON of the response, or `undefined` for a 404 with M_NOT_FOUND
+   * @throws CommandFailure with the reason of the server
+   */
   find(path: string): Promise<Readonly<Record<string, unknown>> | undefined>;
 }
 

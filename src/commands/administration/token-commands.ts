@@ -35,7 +35,7 @@ export interface TokenLimits extends AdministrationFlags {
   readonly expires?: string;
 }
 
-/** `hearth token create`: prints the token. */
+/** `hearth token create`: creates a registration token, and prints the token. */
 export async function createToken(flags: TokenLimits & { readonly token?: string }): Promise<void> {
   const limits = limitsOf(flags);
   const session = await openSession(flags);

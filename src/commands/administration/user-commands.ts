@@ -17,8 +17,8 @@ import { openSession, type Session } from './session.ts';
 
 const usersPath = '/_synapse/admin/v2/users';
 const pathOf = (userId: string) => `${usersPath}/${encodeURIComponent(userId)}`;
-const pathV1 = (userId: string, rest: string) =>
-  `/_synapse/admin/v1/users/${encodeURIComponent(userId)}/${rest}`;
+const pathV1 = (userId: string, action: string) =>
+  `/_synapse/admin/v1/users/${encodeURIComponent(userId)}/${action}`;
 
 export interface UserListFlags extends AdministrationFlags {
   /** A part of the name or of the display name. */
@@ -39,7 +39,7 @@ export async function listUsers(flags: UserListFlags): Promise<void> {
     name: flags.name,
     admins: flags.admins ? 'true' : undefined,
     deactivated: flags.deactivated ? 'true' : undefined,
-    // The API omits locked users unless the query includes them.
+    // The query includes locked users, because the API omits these by default.
     locked: 'true',
     guests: flags.guests === false ? 'false' : undefined,
     order_by: flags.orderBy,
@@ -81,7 +81,7 @@ export async function showUser(name: string, flags: AdministrationFlags): Promis
   const session = await openSession(flags);
   const output = outputOf(flags);
   const details = await session.call('GET', pathOf(userIdOf(name, session)));
-  // The response has this time in seconds, and others in milliseconds.
+  // The response has this time in seconds, and all other times in milliseconds.
   const created = Number(details['creation_ts']) * 1_000;
   writeDetails(output, output.json ? details : { ...details, creation_ts: created });
 }
@@ -92,7 +92,7 @@ export interface CreateUserFlags extends AdministrationFlags {
   readonly admin?: boolean;
 }
 
-/** `hearth user create`: creates a user, but changes no existing one. */
+/** `hearth user create`: creates a user, and fails when the user exists. */
 export async function createUser(name: string, flags: CreateUserFlags): Promise<void> {
   const session = await openSession(flags);
   const userId = userIdOf(name, session);
@@ -139,8 +139,8 @@ export async function deactivateUser(
   const session = await openSession(flags);
   const userId = userIdOf(name, session);
   await session.call('GET', pathOf(userId));
-  const erased = flags.erase ? ' and marks its messages as erased' : '';
-  await confirm(`This ends the account ${userId}, which leaves all rooms${erased}.`, flags);
+  const erased = flags.erase ? ', and all messages of the user are marked as erased' : '';
+  await confirm(`This ends the account ${userId}. The user leaves all rooms${erased}.`, flags);
   const path = `/_synapse/admin/v1/deactivate/${encodeURIComponent(userId)}`;
   const answer = await session.call('POST', path, { erase: flags.erase === true });
   writeDone(outputOf(flags), `${userId} is deactivated.`, answer);
@@ -205,7 +205,7 @@ export async function listSessions(name: string, flags: AdministrationFlags): Pr
   await writeList(outputOf(flags), columns, [devices as Row[]], `${userId} has no session.`);
 }
 
-/** `hearth user logout`: ends the given sessions, or all. */
+/** `hearth user logout`: ends the given sessions of a user, or all sessions when none is given. */
 export async function logOutUser(
   name: string,
   sessionIds: readonly string[],

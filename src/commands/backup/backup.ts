@@ -78,7 +78,10 @@ function makeDirectory(directory: string): void {
   mkdirSync(join(directory, 'database'), { recursive: true, mode: 0o700 });
 }
 
-/** Copies the media of local users: copies of remote media and thumbnails are made again on demand. */
+/**
+ * Copies the media of local users. Remote media and thumbnails are left out, because the server fetches or makes them
+ * again on demand.
+ */
 async function copyMedia(mediaDirectory: string, directory: string): Promise<BackupFile[]> {
   const local = join(mediaDirectory, 'local');
   const copied: BackupFile[] = [];

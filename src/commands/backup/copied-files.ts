@@ -44,20 +44,25 @@ export async function hashFile(file: string): Promise<Omit<BackupFile, 'path'>> 
   return { size, sha256: hash.digest('hex') };
 }
 
-/** @throws CommandFailure that names the first file that is missing or differs */
+/**
+ * Compares files with their recorded sizes and hashes.
+ * @throws CommandFailure that names the first file that is missing or differs
+ */
 export async function checkFiles(directory: string, files: readonly BackupFile[]): Promise<void> {
   for (const { path, size, sha256 } of files) {
     const found = await hashFile(join(directory, path)).catch((error: Error) => error);
     if (found instanceof Error) throw new CommandFailure(`the backup is incomplete: ${found.message}`);
     if (found.size !== size || found.sha256 !== sha256) {
       throw new CommandFailure(
-        `the backup is damaged: ${join(directory, path)} has changed since it was made`,
+        `the backup is damaged: ${join(directory, path)} has changed since the backup was made`,
       );
     }
   }
 }
 
-/** Returns the paths of all files below a directory, relative to it; none when it does not exist. */
+/**
+ * Returns the paths of all files below a directory, relative to the directory; none when the directory does not exist.
+ */
 export async function filesBelow(directory: string, below = ''): Promise<string[]> {
   const entries = await readdir(join(directory, below), { withFileTypes: true }).catch((error) => {
     if (error.code === 'ENOENT') return [];

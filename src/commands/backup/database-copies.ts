@@ -26,7 +26,7 @@ export interface DatabaseCopies {
   readonly files: readonly string[];
 }
 
-/** Returns how to open the databases; `state` is absent when `main` has everything. */
+/** Returns how to open the databases; `state` is `undefined` when `main` contains the state groups as well. */
 export function backedUpDatabases({ database }: HearthConfiguration): {
   readonly main: DatabaseOptions;
   readonly state: DatabaseOptions | undefined;
@@ -36,10 +36,10 @@ export function backedUpDatabases({ database }: HearthConfiguration): {
 }
 
 /**
- * Copies all databases below a directory, while the server may run. The database of state groups is copied
- * after the main database, so that it has every group that the main one needs.
- * @param hasFilePerTable whether a dump of PostgreSQL has a file for each table: the file of a table that has not changed
- * is then the same as in the previous dump
+ * Copies all databases below a directory, while the server may run. The database of state groups is copied after the
+ * main database, so that its copy has every group that the copy of the main database needs.
+ * @param hasFilePerTable whether a dump of PostgreSQL has a file for each table; the file of an unchanged table is then
+ * the same as in the previous dump
  */
 export async function copyDatabases(
   values: HearthConfiguration,

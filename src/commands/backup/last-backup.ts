@@ -4,9 +4,9 @@ import type { HearthConfiguration } from '../../configuration.ts';
 
 /** The time and place of the last backup. */
 export interface LastBackup {
-  /** Milliseconds since the epoch when it began. */
+  /** Milliseconds since the epoch when the backup began. */
   readonly createdTs: number;
-  /** The directory or address that it was written to. */
+  /** The directory or address that the backup was written to. */
   readonly target: string;
 }
 

@@ -23,7 +23,10 @@ const fileShape = Type.Object({
 export const manifestShape = Type.Object({
   /** Increases when older versions of Hearth could not restore the backup. */
   format: Type.Union([Type.Literal(1), Type.Literal(2)]),
-  /** Milliseconds since the epoch when the backup began: it has everything that was acknowledged before. */
+  /**
+   * Milliseconds since the epoch when the backup began. The backup has everything that the server acknowledged before
+   * this time.
+   */
   createdTs: Type.Number(),
   /** Version of Hearth. */
   version: Type.String(),

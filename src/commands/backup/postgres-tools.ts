@@ -12,7 +12,7 @@ export interface Dump {
   readonly file: string;
   /** Whether the archive is a directory with an uncompressed file for each table. */
   readonly hasFilePerTable: boolean;
-  /** Id of an exported snapshot; by default `pg_dump` takes one. */
+  /** Id of an exported snapshot; by default `pg_dump` takes its own snapshot. */
   readonly snapshot?: string;
 }
 
@@ -27,8 +27,8 @@ export async function dumpPostgres(
 }
 
 /**
- * Restores an archive into a database that is empty except for the table `database_moves`, which stays as it is. When it
- * fails, the database is unchanged.
+ * Restores an archive into a database that is empty except for the table `database_moves`, which stays as it is. When
+ * the restore fails, the database is unchanged.
  */
 export async function restorePostgres(options: PostgresOptions, file: string): Promise<void> {
   const database = options.database ?? options.user ?? 'hearth';

@@ -16,7 +16,7 @@ import { restorePostgres } from './postgres-tools.ts';
 
 type PostgresOptions = Extract<DatabaseOptions, { kind: 'postgres' }>;
 
-/** An archive of `pg_dump`, and the database into which it is restored. */
+/** An archive of `pg_dump`, and the database to restore it into. */
 export interface Archive {
   readonly options: PostgresOptions;
   readonly file: string;
@@ -25,8 +25,9 @@ export interface Archive {
 }
 
 /**
- * Restores archives into empty databases, and prepares the databases. Until all of them are ready, each has a mark that
- * prevents the start of a server on it. After an interruption, another call with the same mark continues.
+ * Restores archives into empty databases, and prepares the databases. Until all databases are ready, each database has
+ * a mark. The mark prevents a server from starting with the database. After an interruption, another call with the same
+ * mark continues.
  * @param mark names the backup
  * @throws CommandFailure when a database is not empty
  */
@@ -38,8 +39,8 @@ export async function restoreArchives(
   const progress = await Promise.all(archives.map(({ options }) => progressOf(options, mark.moveId)));
   const isContinued = progress.includes('restored');
   for (const [index, { options }] of archives.entries()) {
-    const one = progress[index];
-    if (one === 'other' || (one === 'ready' && !isContinued)) throw notEmpty(options);
+    const state = progress[index];
+    if (state === 'other' || (state === 'ready' && !isContinued)) throw notEmpty(options);
   }
   const isEmpty = (_: Archive, index: number) => progress[index] === 'empty';
   for (const { options } of archives.filter(isEmpty))
@@ -52,8 +53,8 @@ export async function restoreArchives(
 }
 
 /**
- * `restored`: the database has the contents of this backup, and the mark. `ready`: it has contents and no mark. `other`: its
- * mark is of another backup or of a move.
+ * `empty`: the database has no contents. `restored`: the database has the contents of this backup, and the mark.
+ * `ready`: it has contents and no mark. `other`: its mark is of another backup or of a move.
  */
 type Progress = 'empty' | 'restored' | 'ready' | 'other';
 

@@ -9,7 +9,10 @@ export interface CheckFlags extends ConfigFlags {
   readonly json?: boolean;
 }
 
-/** `hearth database check`: reports inconsistencies of the database. The exit code is 1 unless all are repaired. */
+/**
+ * `hearth database check`: reports inconsistencies of the database. The exit code is 1 unless all inconsistencies are
+ * repaired.
+ */
 export async function checkConfiguredDatabase(flags: CheckFlags): Promise<void> {
   const options = configuredDatabases(flags);
   const mends = flags.mend ?? false;

@@ -14,13 +14,16 @@ import { CommandFailure } from '../failure.ts';
 import { ProgressLine } from './progress.ts';
 
 export interface MoveFlags extends ConfigFlags {
-  /** File with the option `database` for the new database; its other options are ignored. */
+  /** File with the option `database` for the new database; the other options of the file are ignored. */
   readonly to: string;
   /** Whether to replace the contents that an earlier move has left in the target. */
   readonly overwrite?: boolean;
 }
 
-/** `hearth database move`: moves all contents to another database, in passes. */
+/**
+ * `hearth database move`: moves all contents to another database. Each call copies the changes since the call before.
+ * The last call needs a stopped server.
+ */
 export async function moveToDatabase(flags: MoveFlags): Promise<void> {
   const paths = configPaths(flags);
   if (paths.length === 0) throw new CommandFailure('no configuration found: give one with -c');

@@ -29,10 +29,10 @@ export async function measureDatabase(flags: SizeFlags): Promise<void> {
 /** Adds up the sizes of tables that are in both databases. Returns the largest table first. */
 function addedUp(tables: readonly TableSize[]): TableSize[] {
   const bytes = new Map<string, number>();
-  for (const { table, bytes: more } of tables) bytes.set(table, (bytes.get(table) ?? 0) + more);
+  for (const { table, bytes: tableBytes } of tables) bytes.set(table, (bytes.get(table) ?? 0) + tableBytes);
   return [...bytes]
     .map(([table, sum]) => ({ table, bytes: sum }))
-    .sort((one, other) => other.bytes - one.bytes);
+    .sort((left, right) => right.bytes - left.bytes);
 }
 
 function report(tables: readonly TableSize[], rooms: readonly RoomSize[]): string {

@@ -13,7 +13,7 @@ import { countsOf, jsonReport, textReport } from './report.ts';
 
 export interface DoctorFlags extends ConfigFlags {
   readonly json?: boolean;
-  /** Lets warnings set the exit code, too. */
+  /** Makes warnings set the exit code 1, as errors do. */
   readonly strict?: boolean;
   readonly backupMark?: string;
 }
@@ -45,7 +45,7 @@ export async function doctor(flags: DoctorFlags): Promise<void> {
   if (errors > 0 || (flags.strict && warnings > 0)) process.exitCode = 1;
 }
 
-/** Runs all checks. For a configuration that is not valid, reports only its problems. */
+/** Runs all checks. When the configuration is not valid, reports only the problems of the configuration. */
 export async function diagnose(
   paths: readonly string[],
   { backupMark }: { readonly backupMark?: string | undefined },

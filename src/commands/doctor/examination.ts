@@ -12,7 +12,7 @@ export interface Examination {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly resolver: Resolver;
-  /** Requests to any address, private ones included. */
+  /** Sends requests to any address, private ones included. */
   readonly http: OutboundHttp;
   /** The certificate authorities that clients and other servers are assumed to trust. */
   readonly tls: TlsSettings;

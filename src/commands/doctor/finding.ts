@@ -8,7 +8,7 @@ export interface Finding {
   readonly level: Level;
   /** Describes the state, in one or two sentences. */
   readonly message: string;
-  /** What to do about it, for instance a command or lines of configuration. */
+  /** How to mend the problem, for instance a command or lines of configuration. */
   readonly fix?: string;
 }
 

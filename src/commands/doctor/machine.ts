@@ -5,7 +5,7 @@ import { totalmem } from 'node:os';
 /** The resources of this machine that the checks read. */
 export interface Machine {
   /**
-   * Returns bytes and the share of free inodes of the file system that a path is on.
+   * Returns the free and the total bytes of the file system of a path, and its share of free inodes (0 to 1).
    * @throws Error when there is no such path
    */
   space(
@@ -13,7 +13,10 @@ export interface Machine {
   ): Promise<{ readonly free: number; readonly total: number; readonly freeInodes: number }>;
   /** Returns the bytes of memory that this process may use. */
   memory(): number;
-  /** Returns the maximum number of open files of the process `pid`, by default of this process; `undefined` when it is not known. */
+  /**
+   * Returns the maximum number of open files of the process `pid`, by default of this process; `undefined` when the
+   * limit is not known.
+   */
   maxOpenFiles(pid?: number): number | undefined;
 }
 

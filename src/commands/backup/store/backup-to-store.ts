@@ -22,11 +22,14 @@ export interface StoreFlags {
   readonly store: string;
   /** Number of newest backups that are kept; absent: all are kept. */
   readonly keep?: number;
-  /** Reads every piece of the last backup, and sends those again that are missing or damaged. */
+  /** Reads every piece of the last backup, and sends missing and damaged pieces again. */
   readonly verify?: boolean;
 }
 
-/** `hearth backup --store`: adds a backup to a store. Only pieces that its last backup does not have are sent. */
+/**
+ * `hearth backup --store`: adds a backup to a store. Only pieces that the last backup in the store does not have are
+ * sent.
+ */
 export async function backupToStore(flags: ConfigFlags & StoreFlags): Promise<void> {
   const paths = configPaths(flags).map((path) => resolve(path));
   if (paths.length === 0) throw new CommandFailure('no configuration found: give one with -c');
@@ -41,7 +44,7 @@ export async function backupToStore(flags: ConfigFlags & StoreFlags): Promise<vo
   }
 }
 
-/** Makes sure that no other call uses the directory. @throws CommandFailure when one does */
+/** Makes sure that no other backup uses the directory. @throws CommandFailure when another backup does */
 function claimWork(work: string): () => void {
   makeForServer(dirname(work));
   try {
@@ -104,19 +107,19 @@ async function add(
     throw new CommandFailure(
       `the store ${store} is empty, although the last backup was written to it: is it mounted? Delete ${lastBackupFile(values)} to begin again`,
     );
-  const listed = last === undefined ? [] : (await readBackup(provider, last.name)).files;
-  const damaged = verify ? await damagedPieces(provider, listed) : new Set<string>();
-  const before = listed.filter(({ pieces }) => !pieces.some((piece) => damaged.has(piece)));
+  const lastFiles = last === undefined ? [] : (await readBackup(provider, last.name)).files;
+  const damaged = verify ? await damagedPieces(provider, lastFiles) : new Set<string>();
+  const intactFiles = lastFiles.filter(({ pieces }) => !pieces.some((piece) => damaged.has(piece)));
   const writer = new PieceWriter(
     provider,
-    new Set(listed.flatMap(({ pieces }) => pieces)).difference(damaged),
+    new Set(lastFiles.flatMap(({ pieces }) => pieces)).difference(damaged),
     join(work, 'pieces'),
   );
   // The database is copied first, so that the files of all media rows in it are complete.
   const { database, files: copied } = await copyDatabases(values, work, true);
   const files: StoredFile[] = [];
   for (const path of copied) files.push(await writer.add(path, join(work, path)));
-  files.push(...(await addMedia(writer, resolve(values.media.media_store_path), before)));
+  files.push(...(await addMedia(writer, resolve(values.media.media_store_path), intactFiles)));
   const configurationFiles = filesOfConfiguration(paths, values);
   for (const file of configurationFiles) files.push(await writer.add(configurationPath(file), file));
   await writer.settled();
@@ -152,14 +155,17 @@ async function damagedPieces(provider: StorageProvider, files: readonly StoredFi
   return damaged;
 }
 
-/** Adds the media of local users. Media files never change, so those that the last backup has are not read again. */
+/**
+ * Adds the media of local users. Media files never change, so files that the last backup has are not read again.
+ * @param lastFiles files of the last backup without damaged pieces
+ */
 async function addMedia(
   writer: PieceWriter,
   mediaDirectory: string,
-  before: readonly StoredFile[],
+  lastFiles: readonly StoredFile[],
 ): Promise<StoredFile[]> {
   const local = join(mediaDirectory, 'local');
-  const known = new Map(before.map((file) => [file.path, file]));
+  const known = new Map(lastFiles.map((file) => [file.path, file]));
   const files: StoredFile[] = [];
   for (const file of await filesBelow(local)) {
     const path = backupPaths.media + file;

@@ -36,7 +36,9 @@ export class PieceWriter {
     mkdirSync(work, { recursive: true, mode: 0o700 });
   }
 
-  /** Reads a file and stores its pieces. They may still be on their way when this resolves: see `settled`. */
+  /**
+   * Reads a file and stores its pieces. The pieces may still be on their way when the promise resolves: see `settled`.
+   */
   async add(path: string, source: string): Promise<StoredFile> {
     const file = await open(source);
     const whole = createHash('sha256');
@@ -57,7 +59,7 @@ export class PieceWriter {
     return { path, size, sha256: whole.digest('hex'), pieces };
   }
 
-  /** Resolves when all pieces are stored; rejects with the first error of storing one. */
+  /** Resolves when all pieces are stored; rejects with the first error of storing a piece. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#sending);
     this.#throwFailure();
@@ -98,7 +100,7 @@ export class PieceWriter {
   }
 }
 
-/** Reads a piece. @throws CommandFailure when it is missing or damaged */
+/** Reads a piece. @throws CommandFailure when the piece is missing or damaged */
 export async function readPiece(provider: StorageProvider, sha256: string): Promise<Buffer> {
   const stream = await provider.open(piecePath(sha256));
   if (stream === undefined) throw new CommandFailure(`the piece ${sha256} is missing in the store`);
@@ -108,5 +110,5 @@ export async function readPiece(provider: StorageProvider, sha256: string): Prom
   return piece;
 }
 
-/** Returns the file of a manifest that describes a stored one. */
+/** Returns the entry of a manifest for a stored file. */
 export const backupFileOf = ({ path, size, sha256 }: StoredFile): BackupFile => ({ path, size, sha256 });

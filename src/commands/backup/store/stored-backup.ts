@@ -69,10 +69,11 @@ export const writeBackup = (provider: StorageProvider, name: string, backup: Sto
   writeJson(provider, backupPath(name), backup);
 
 /**
- * Adds a backup to the list. Backups that another call has added to the list in the meantime stay. After another call has
- * deleted backups, the store may lack pieces that this call did not send because they were stored when it began.
- * @param indexAtStart the list when this call began
- * @throws CommandFailure when a backup of that list is not listed any more
+ * Adds a backup to the list. Backups that another process has added since `indexAtStart` stay. If another process has
+ * deleted backups since then, the store may lack pieces of this backup: pieces that were stored at the start were not
+ * sent again.
+ * @param indexAtStart the list when the backup began
+ * @throws CommandFailure when a backup of `indexAtStart` is not listed any more
  */
 export async function addToIndex(
   provider: StorageProvider,

@@ -48,13 +48,14 @@ export function checkCertificateFiles(examination: Examination): readonly Findin
     },
     clock.now(),
   );
-  return [...findings.map(ofFile), ...keyFindings(leaf!, keyPath)];
+  return [...findings.map(toFileFinding), ...keyFindings(leaf!, keyPath)];
 }
 
 /** Names of findings that do not matter behind a reverse proxy. */
 const irrelevantBehindProxy = new Set(['certificate-name', 'certificate-untrusted']);
 
-function ofFile(finding: Finding): Finding {
+/** Makes a finding a warning if it does not matter behind a reverse proxy. */
+function toFileFinding(finding: Finding): Finding {
   const { name, message, fix } = finding;
   if (!irrelevantBehindProxy.has(name)) return finding;
   return warning(

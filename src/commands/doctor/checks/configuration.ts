@@ -71,7 +71,10 @@ function readableByOthers(paths: readonly string[]): Finding[] {
     );
 }
 
-/** Whether an option that is named like a secret has a text; options whose names end in `_path` name files of secrets. */
+/**
+ * Whether an option with the name of a secret has a text. Options whose names end in `_path` do not count, because they
+ * name files.
+ */
 function hasSecret(node: SourceNode | undefined): boolean {
   if (node?.kind === 'list') return node.items.some(hasSecret);
   if (node?.kind !== 'map') return false;

@@ -8,7 +8,7 @@ import { describeAnswer, fixOf, jsonOf, requestEndpoint } from './public-request
 import { ownSigningKeys } from './signing-keys.ts';
 
 /**
- * Checks that other servers reach this one by its name.
+ * Checks that other servers reach this server by its name.
  * @param runs whether the server answers at its own listener; otherwise only names and certificates are checked
  */
 export async function checkFederation(examination: Examination, runs: boolean): Promise<readonly Finding[]> {
@@ -133,7 +133,7 @@ function* keyFindings(
   if (typeof validUntil === 'number' && validUntil < examination.clock.now()) {
     yield error(
       'federation-keys-expired',
-      `The keys published at ${where} are not valid any more: a cache between this server and others, or a wrong clock.`,
+      `The keys published at ${where} are not valid any more. The cause may be a cache between this server and others, or a wrong clock.`,
       'do not let the reverse proxy cache /_matrix; timedatectl set-ntp true',
     );
   }

@@ -1,7 +1,7 @@
 import { OutboundError, type OutboundResponse, type Target } from '../../../kernel/outbound/index.ts';
 import type { Examination } from '../examination.ts';
 
-/** Milliseconds until the public name must have answered a request. */
+/** Maximum milliseconds until a request is answered. */
 const timeout = 10_000;
 
 /** Maximum bytes of an answer. */
@@ -68,7 +68,9 @@ export function describeAnswer(answer: PublicAnswer): string {
   return answer.status === 200 ? 'something other than this server' : `status ${answer.status}`;
 }
 
-/** Whether the look-up of a name failed because no DNS server has answered, so that its records are not known. */
+/**
+ * Whether the look-up of a name failed because no DNS server has answered. The records of the name are then unknown.
+ */
 export function isUnanswered(error: unknown): boolean {
   const code = String((error as NodeJS.ErrnoException | undefined)?.code);
   return ['EAI_AGAIN', 'ETIMEOUT', 'ESERVFAIL', 'EREFUSED', 'ECONNREFUSED'].includes(code);

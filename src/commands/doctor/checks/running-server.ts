@@ -5,10 +5,10 @@ import { localServer } from '../../local-server.ts';
 import { type Examination, flagsOf } from '../examination.ts';
 import { error, type Finding, ok, warning } from '../finding.ts';
 
-/** The state of the server of the configuration, according to its answers at its own listener. */
+/** The state of the configured server, according to its answers at its own listener. */
 export interface RunningServer {
   readonly findings: readonly Finding[];
-  /** Whether it answers at all. */
+  /** Whether the server answers, healthy or not. */
   readonly runs: boolean;
 }
 
@@ -28,7 +28,7 @@ export async function checkRunningServer(
     const [health, ready] = [await api.send('GET', '/health'), await api.send('GET', '/health/ready')];
     return {
       runs: health.status === 200 || health.status === 503,
-      findings: [finding(address, health, ready)],
+      findings: [findingOf(address, health, ready)],
     };
   } catch (cause) {
     if (!(cause instanceof CommandFailure)) throw cause;
@@ -46,7 +46,7 @@ interface Answer {
   readonly text: string;
 }
 
-function finding(address: string, health: Answer, ready: Answer): Finding {
+function findingOf(address: string, health: Answer, ready: Answer): Finding {
   if (health.status === 503) {
     return error(
       'server-unhealthy',

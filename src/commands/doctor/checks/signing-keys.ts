@@ -3,7 +3,10 @@ import { readSigningKeys, type SigningKey } from '../../../protocol/index.ts';
 import type { Examination } from '../examination.ts';
 import { error, type Finding, note, ok, warning } from '../finding.ts';
 
-/** Returns the keys of the file `signing_key_path`; none when they cannot be read, which `checkSigningKeys` reports. */
+/**
+ * Returns the keys of the file `signing_key_path`. Returns none when they cannot be read; `checkSigningKeys` reports
+ * that.
+ */
 export function ownSigningKeys({ configuration }: Examination): readonly SigningKey[] {
   const { signing_key_path: path } = configuration.federationClient;
   try {
@@ -54,7 +57,7 @@ export function checkSigningKeys({ configuration, clock }: Examination): readonl
     );
   }
   for (const [keyId, { expired_ts: expired, key }] of Object.entries(old)) {
-    const current = keys.find((one) => one.keyId === keyId);
+    const current = keys.find((signingKey) => signingKey.keyId === keyId);
     if (current !== undefined) {
       findings.push(
         current.publicKey.base64 === key.replace(/=+$/, '')
