@@ -98,8 +98,8 @@ export class Throttle {
   }
 
   /**
-   * Returns the limits of a user's invites, for `invite`; `undefined`, without a promise, when all users have the
-   * same limits.
+   * Returns the limits of a user's invites, for the parameter `userLimits` of `invite`. Returns `undefined` without a
+   * promise when all users have the same limits.
    */
   inviteLimitsOf(requester: RequestingUser | undefined): Promise<InviteLimits | undefined> | undefined {
     const limits = this.#limitsFor(requester);

@@ -33,7 +33,7 @@ export interface Rooms extends ReadingRooms {
   readonly incoming: Incoming;
   /** Completes the state of rooms that were joined with partial state. */
   readonly completion: StateCompletion;
-  /** Continues the processing of received PDUs and the completion of partial states that were interrupted by a stop. */
+  /** Continues what a stop has interrupted: the processing of received PDUs, and the completion of partial states. */
   start(): Promise<void>;
   /** Stops the processing of received PDUs, and waits until every added event is written. */
   stop(): Promise<void>;

@@ -26,7 +26,7 @@ export interface MatchesRequest {
   readonly term: string;
   readonly keys: readonly SearchKey[];
   readonly filter: RoomEventFilter;
-  /** Start and group of the page. */
+  /** Where the page starts, and the group of results that it continues. */
   readonly place: SearchPlace;
   /** Maximum number of matches. */
   readonly limit: number;

@@ -3,7 +3,10 @@ import { eventColumns, type RoomTables, storedEventOf } from '../room-engine/ind
 import { eventTexts } from './search-index.ts';
 import { searchedText } from './searched-text.ts';
 
-/** The full-text index of events. An edit is an event of its own, so that the text of a document never changes. */
+/**
+ * The full-text index of events. A document is the text of one event. It never changes, because an edit is another
+ * event.
+ */
 export const eventTextIndex: TextIndex = { name: eventTexts, changes: false, documents };
 
 async function documents(database: Database, nids: readonly number[]): Promise<TextDocument[]> {

@@ -1,9 +1,9 @@
 import type { Rooms } from '../rooms/index.ts';
 
-/** The parts of rooms that closing one needs. */
+/** The parts of the slice `rooms` that `closeRoom` needs. */
 export type ClosingDeps = Pick<Rooms, 'engine' | 'memberships'>;
 
-/** Lets the creator of a notice room leave and forget it, since its user has left. */
+/** Lets the creator of a notice room leave and forget the room, because the recipient of its notices is deactivated. */
 export async function closeRoom({ engine, memberships }: ClosingDeps, roomId: string): Promise<void> {
   const head = await engine.heads.get(roomId);
   const creation = head?.entry('m.room.create', '');

@@ -5,7 +5,7 @@ import type { NoticeOptions } from './config.ts';
 export interface RoomTrait {
   readonly type: 'm.room.name' | 'm.room.topic' | 'm.room.avatar';
   readonly content: JsonObject;
-  /** Whether the event removes a value; it is not needed in a room without that value. */
+  /** Whether the event removes a value. Such an event is not needed in a room without that value. */
   readonly removes: boolean;
 }
 
@@ -34,9 +34,9 @@ function topicContent(topic: string): JsonObject {
  * are given, so that `default_power_level_content_override` cannot let users send.
  */
 export function noticePowerLevels(noticesUserId: string, roomVersion: string): JsonObject {
-  const isImplied = getRoomVersion(roomVersion)?.privilegedCreators === true;
+  const isPrivilegedCreator = getRoomVersion(roomVersion)?.privilegedCreators === true;
   return {
-    users: isImplied ? {} : { [noticesUserId]: 100 },
+    users: isPrivilegedCreator ? {} : { [noticesUserId]: 100 },
     users_default: -10,
     events: {},
     events_default: 0,

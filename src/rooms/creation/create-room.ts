@@ -61,7 +61,10 @@ export interface RoomCreationDeps {
 export interface RoomOverrides {
   /** The room is not encrypted, for any value of `encryption_enabled_by_default_for_room_type`. */
   readonly unencrypted?: boolean;
-  /** Stored with the create event, so that `TransactionIds` finds the room when its creation is repeated. */
+  /**
+   * The transaction of the client's request. It is stored with the create event: `TransactionIds` finds the room by it
+   * when the client repeats the request.
+   */
   readonly transaction?: SentTransaction | undefined;
 }
 
@@ -136,8 +139,8 @@ export class RoomCreation {
   }
 
   /**
-   * Invites users of other servers, whose servers must accept the invites, and the local users beyond the first
-   * `maxFirstInvites`. Refused invites do not fail the creation.
+   * Invites the users whose invites are not among the first events: users of other servers, which must accept the
+   * invites, and local users beyond the first `maxFirstInvites`. A refused invite does not fail the creation.
    */
   async #inviteOthers(
     creator: string,

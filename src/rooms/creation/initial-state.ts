@@ -10,7 +10,8 @@ export interface InitialState {
 }
 
 /**
- * Checks `initial_state` for content that the state endpoint would refuse and the authorization rules do not check.
+ * Checks the server ACL and the canonical alias in `initial_state`. The authorization rules do not check their content,
+ * but the endpoint that sends state events does.
  * @param alias the alias of the new room; no other alias can point to it yet
  * @throws MatrixError M_INVALID_ROOM_STATE
  */

@@ -67,7 +67,7 @@ export class DummyEvents {
 
   /**
    * Merges the forward extremities of a room, also below the threshold.
-   * @returns by how many the number of extremities fell
+   * @returns how many extremities fewer the room has afterwards
    */
   async merge(roomId: string): Promise<number> {
     const { engine } = this.#deps;

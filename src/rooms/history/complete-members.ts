@@ -1,7 +1,10 @@
 import { unknown } from '../../protocol/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 
-/** Waits until the partial states of rooms that were joined without their members are complete. */
+/**
+ * Waits until a partial state is complete. The state of a room is partial after a join through another server that did
+ * not send the members.
+ */
 export interface StateCompletion {
   /** Resolves when all members of the room are known, or when `signal` aborts. */
   whenComplete(roomId: string, options: { readonly signal: AbortSignal }): Promise<void>;
@@ -37,7 +40,7 @@ export class CompleteMembers {
 
   /**
    * Resolves when all members of the room are known, or when the user leaves; at once for a user who is not joined.
-   * @param request whose signal ends the wait; the signal is read only if the wait is needed
+   * @param request the client's request: its signal ends the wait, and is read only if the wait is needed
    * @throws MatrixError M_UNKNOWN (503) when the signal aborts first
    */
   async wait(userId: string, roomId: string, request: Signalled | undefined): Promise<void> {

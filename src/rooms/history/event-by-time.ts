@@ -37,7 +37,10 @@ export class EventByTime {
     return event ?? stored ?? throwNotFound();
   }
 
-  /** Returns an event of another server that is closer than the stored event. */
+  /**
+   * Requests from other servers an event that is closer to the time than the stored event. Returns `undefined` without
+   * a request where the stored history has no gap at the time.
+   */
   async #closer(
     head: RoomHead,
     ts: number,

@@ -10,13 +10,13 @@ import { SharedText } from './shared-text.ts';
 /** Characters that are rendered between two checks of the clock. */
 const charactersPerCheck = 65_536;
 
-/** Characters whose rendering takes as long as a step without any. */
+/** The fixed cost of rendering one event, in characters: to render this many characters takes the same time. */
 const charactersPerStep = 1_000;
 
 /** Returns the fields of `unsigned` that only the device which sent an event receives; `undefined` for other events. */
 export type SenderFields = (stored: StoredEvent) => JsonObject | undefined;
 
-/** Renders events for clients: `ClientEvents`. */
+/** Renders events for clients; implemented by `ClientEvents`. */
 export interface EventRenderer {
   readonly relations: EventRelations;
   render(

@@ -13,7 +13,7 @@ export class FollowedCompletion implements StateCompletion {
   constructor(engine: FollowedRooms) {
     this.#engine = engine;
     engine.stream.subscribe(({ roomId, end }) => {
-      // The fact of a completed state has no `end`.
+      // A change on the stream that completes a state has no `end`.
       if (!end) this.#resume(roomId);
     });
     engine.removals.subscribe((removal) => {

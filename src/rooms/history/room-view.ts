@@ -24,8 +24,8 @@ export interface VisibleEvent {
   readonly stored: StoredEvent;
   /**
    * The user's membership when the event was sent (`unsigned.membership`). `undefined` for administrators who see all
-   * events, and in results of `asState`: it would cost a look-up for each event, and clients only use it to explain
-   * undecryptable messages.
+   * events, and in results of `asState`: finding it would cost a look-up for each event, and clients use it only to
+   * explain messages that they cannot decrypt.
    */
   readonly membership: Membership | undefined;
   /**
@@ -170,7 +170,7 @@ export class RoomView {
     );
   }
 
-  /** Prepares for rendering the events of a state that the user may read. */
+  /** Returns the events of a state for rendering. The caller must have checked that the user may read the state. */
   async asState(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
     const erased = this.#seesAll ? new Set() : await this.#erasedOf(events);
     return events.map((stored) => ({
@@ -181,8 +181,8 @@ export class RoomView {
   }
 
   /**
-   * Returns the events of erased senders which the user did not see before the erasure: the user was not joined when
-   * they were sent, and did not join between then and the erasure.
+   * Returns the events of erased senders that the user did not see before the erasure: the user was not joined when the
+   * event was sent, and did not join between the event and the erasure.
    */
   async #erasedOf(events: readonly StoredEvent[]): Promise<Set<StoredEvent>> {
     const positions = erasedEvents(events, await this.#engine.erased.positions());

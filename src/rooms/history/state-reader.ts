@@ -209,7 +209,10 @@ export class StateReader {
   }
 }
 
-/** The text around a list of events, and which events it has; absent: all. */
+/**
+ * The text around a list of events, and the condition for an event to be listed; without a condition, all events are
+ * listed.
+ */
 interface ListOfEvents {
   readonly start: string;
   readonly end: string;
@@ -226,7 +229,10 @@ const membersAround = { start: '{"chunk":[', end: ']}' };
 
 type MembersFilter = Omit<MembersRequest, 'at'>;
 
-/** Returns the members that a filter selects; `undefined` where it names a membership that does not exist. */
+/**
+ * Returns the part of the state with the members that a filter selects; `undefined` where the filter names a membership
+ * that does not exist.
+ */
 function membersPart(filter: MembersFilter): StatePart | undefined {
   const { membership, notMembership } = filter;
   const isUnsetOrMembership = (value: string | undefined) => value === undefined || isMembership(value);

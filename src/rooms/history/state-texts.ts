@@ -52,7 +52,9 @@ const maxBytes = 12 * MiB;
 /** Maximum share of the cache that one text may have. */
 const maxShare = 0.5;
 
-/** Minimum bytes of the text of an event: a text of so many events that it is too long need not be tried. */
+/**
+ * Minimum bytes of the text of one event. A part with so many events that its text must be too long is not rendered.
+ */
 const minEventBytes = 300;
 
 /** Number of events that are in memory together while a long text is made. */
@@ -84,8 +86,9 @@ export class StateTexts {
   }
 
   /**
-   * Returns the events of a part of the current state as a joined user who has sent no delayed events sees them;
-   * `undefined` where members may see different events, because a sender was erased, and for a text that is too long.
+   * Returns the events of a part of the current state, as joined users who have sent no delayed events see them.
+   * Returns `undefined` for a text that is too long, and when a sender was erased: members may then see different
+   * events.
    */
   async events(head: RoomHead, part: StatePart): Promise<LongText | undefined> {
     const erased = await this.#engine.erased.positions();

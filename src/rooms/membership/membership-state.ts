@@ -6,7 +6,8 @@ import type { Memberships } from './memberships.ts';
 const knownMemberships: ReadonlySet<string> = new Set(['join', 'invite', 'leave', 'ban', 'knock']);
 
 /**
- * Changes a membership by a state event, with the effects of the membership endpoint.
+ * Changes a membership for a client that sends the membership event as a state event. The effects are the same as those
+ * of the endpoint for the membership, for instance `/join`.
  * Source: client-server API, "Room membership".
  */
 export async function setMembership(

@@ -187,7 +187,7 @@ export class Memberships {
     return sendMember(this.#deps.engine, userId, roomId, userId, content, originServerTs);
   }
 
-  /** Returns the leave event that ended an out-of-band invite. */
+  /** Returns the leave event that ended an invite which this server received while it was not in the room. */
   async #earlierLeave(userId: string, roomId: string): Promise<StoredEvent> {
     const { engine } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);
@@ -275,8 +275,8 @@ export class Memberships {
   }
 
   /**
-   * Sends the event of a kick, ban or unban, then forgets the room if configured: with the new event, a room that was
-   * forgotten earlier is no longer forgotten.
+   * Sends the event of a kick, ban or unban, and then forgets the room if configured. The order matters: the new event
+   * ends an earlier forgetting of the room.
    */
   async #removeUser(
     sender: string,

@@ -50,7 +50,7 @@ export function runMembershipJobs(deps: MembershipJobDeps): void {
   if (options.forget_rooms_on_leave) forgetOnRemoteRemoval(deps);
 }
 
-/** Schedules the removal of guests when the guest access of a room changes. */
+/** Schedules the removal of guests when the guest access of a room changes, also when its event is redacted. */
 function removeGuestsWhenForbidden({ database, jobs, clock, engine }: MembershipJobDeps): void {
   engine.stream.subscribe(({ roomId, stored, stateChanges }) => {
     const isRedaction = stored.event.type === 'm.room.redaction';

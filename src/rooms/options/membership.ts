@@ -4,7 +4,7 @@ import { boolean, number, object, option, string } from '../../kernel/config/ind
 export const membershipOptions = {
   block_non_admin_invites: option(boolean(), {
     description:
-      'Refuses invites to local users, also those that users of other servers send, and to mail addresses and phone numbers, except by administrators of this server.',
+      'Lets only administrators of this server invite local users, mail addresses and phone numbers. All other invites are refused, also from users of other servers.',
     default: false,
   }),
   include_profile_data_on_invite: option(boolean(), {

@@ -28,8 +28,8 @@ const searchInterval = 24 * 3_600_000;
 const roomsAtOnce = 200;
 
 /**
- * Deletes rooms that all local users have forgotten, after the retention period, which starts again whenever
- * a user forgets the room.
+ * Deletes rooms that all local users have forgotten, when the retention period has passed. The period starts again
+ * whenever a user forgets the room.
  */
 export class ForgottenRooms {
   readonly #deps: ForgottenRoomsDeps;

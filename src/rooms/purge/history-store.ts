@@ -6,7 +6,10 @@ export interface PlacedNid extends HistoryPlace {
   readonly nid: number;
 }
 
-/** Reads the timeline events of a room with a depth below `depth`, in the order of its history. */
+/**
+ * Reads timeline events whose depth is below `depth`, in the order of the room's history.
+ * @param after the place of the last event that was read; null at the beginning
+ */
 export async function placedBelow(
   database: Database,
   roomNid: number,
@@ -74,7 +77,9 @@ export async function storedExtremities(writer: Writer<RoomTables>, roomNid: num
   );
 }
 
-/** Returns the nid of the newest timeline event that its sender dated before `ts` (milliseconds since the epoch). */
+/**
+ * Returns the nid of the newest timeline event whose `origin_server_ts` is before `ts` (milliseconds since the epoch).
+ */
 export async function newestBefore(
   database: Database,
   roomNid: number,
@@ -104,7 +109,7 @@ export async function storedIds(database: Database, eventIds: readonly string[])
   return new Set(rows.map(({ event_id }) => event_id));
 }
 
-/** Deletes message events, without the rows of other slices. */
+/** Deletes message events, but not the rows that other slices store for them. */
 export async function deleteEvents(
   writer: Writer<RoomTables>,
   roomNid: number,
@@ -126,7 +131,10 @@ export async function deleteEvents(
     .execute();
 }
 
-/** Adds backward extremities, which are backfilled only when a client reads the history. */
+/**
+ * Adds backward extremities, which are backfilled only when a client reads the history.
+ * @param gaps ids of missing events, each with the nid of a stored event that refers to it
+ */
 export async function addGaps(
   writer: Writer<RoomTables>,
   roomNid: number,

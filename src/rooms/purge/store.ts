@@ -48,7 +48,7 @@ export async function countEvents(database: Database, { roomNid }: PurgedRoom): 
   return Number(count);
 }
 
-/** Reads the nids of some events of a room: first events with a stream position, then events without. */
+/** Reads the nids of some events of a room: first the events with a stream position, then the events without one. */
 export async function someEvents(
   database: Database,
   { roomNid }: PurgedRoom,

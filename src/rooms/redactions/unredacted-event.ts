@@ -13,8 +13,8 @@ import type { Viewer } from '../event-relations.ts';
 import type { HistoryReader } from '../history/history-reader.ts';
 
 /**
- * Returns an event with its content from before the redaction, for users who may redact in the room, as long as this
- * content is stored.
+ * Returns an event as clients see it, with its original content if it is redacted. Only users who may redact in the
+ * room receive the original content, and only as long as it is stored.
  * Source: MSC2815, "Proposal to allow room moderators to view redacted event content".
  * @throws MatrixError M_FORBIDDEN, 404 `FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED`, and the errors of
  * `HistoryReader.event`

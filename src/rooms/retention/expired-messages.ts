@@ -19,8 +19,8 @@ export interface ExpiredMessagesDeps {
 }
 
 /**
- * An entry of `retention.purge_jobs`: the range of `max_lifetime` whose rooms are searched, and the interval, in
- * milliseconds.
+ * An entry of `retention.purge_jobs`: how often rooms are searched for expired messages, and the range of
+ * `max_lifetime` of these rooms. All values are in milliseconds.
  */
 type PurgeJob = NonNullable<RoomsConfig['retention']['purge_jobs']>[number];
 
@@ -88,7 +88,7 @@ export class ExpiredMessages {
   }
 
   /**
-   * Searches all rooms once, and schedules the next search. A search that is not configured any more schedules no
+   * Searches all rooms once, and schedules the next search. Does neither if the configuration does not contain this
    * search.
    */
   async #search(

@@ -18,8 +18,8 @@ const maxInvites = 2_000;
 const maxInitialState = 200;
 
 /**
- * Maximum number of characters of a name or topic in a request. A shorter text may still make its event too large,
- * which is refused with 413 M_TOO_LARGE.
+ * Maximum number of characters of a name or topic in a request. A shorter text may still make its event too large: such
+ * a request is refused with 413 M_TOO_LARGE.
  */
 const maxTextLength = 1_000_000;
 

@@ -3,7 +3,7 @@ import type { RoomReader } from '../../room-engine/index.ts';
 import { RoomView } from '../history/room-view.ts';
 
 /**
- * Returns a check that refuses users who may not read the room of a path with `:roomId`.
+ * Returns the access check of a path with `:roomId`: it refuses users who may not read this room.
  * @throws MatrixError M_FORBIDDEN, as `RoomView.forReading`
  */
 export const readAccess =

@@ -204,5 +204,5 @@ function memberRoutes(
 const textReply = (text: TextOrStream): Reply =>
   text instanceof Readable ? new Reply(200, text, streamHeaders) : new Reply(200, text);
 
-/** The headers that a response with a text has anyway. */
+/** The headers of a streamed response: the same as those that `Reply` sets for a text. */
 const streamHeaders = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' };

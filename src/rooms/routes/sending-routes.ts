@@ -33,13 +33,15 @@ const sentOrDelayedResponse = Type.Union([sentResponse, Type.Object({ delay_id: 
 /** Query parameter for the delay of an event in milliseconds: the first form of MSC4140, which clients use. */
 const delayKey = 'org.matrix.msc4140.delay';
 /**
- * Query parameter for the id of a parent delayed event, in an earlier form of MSC4140. Requests with it are refused,
- * because their clients do not expect that the event is sent at once.
+ * Query parameter for the id of a parent delayed event, in an earlier form of MSC4140. A request with this parameter is
+ * refused: without support for parents, its event would be sent at once, and its client does not expect that.
  */
 const parentKey = 'org.matrix.msc4140.parent_delay_id';
 const delayQuery = { [delayKey]: Type.Optional(Type.Integer()), [parentKey]: Type.Optional(Type.String()) };
 
-/** Query parameter for the time of an event of an application service, in milliseconds since the epoch. */
+/**
+ * Query parameter for the `origin_server_ts` of an event, in milliseconds since the epoch; for application services.
+ */
 const timeQuery = { ts: Type.Optional(Type.Integer()) };
 
 /**

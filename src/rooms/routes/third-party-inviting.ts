@@ -17,10 +17,10 @@ export interface ThirdPartyInviting {
   /** Invites the user who owns the identifier, or will own it. @throws MatrixError */
   invite(requester: RequestingUser, roomId: string, invite: AddressInvite): Promise<void>;
   /**
-   * Looks up the identifiers to invite to a room that is being created. Throws the errors of invites that do not depend
-   * on the room, so that the room is not created.
-   * @returns user ids of the identifiers with a known owner, and a function that sends the other invites once
-   * the room exists
+   * Looks up the identifiers to invite to a room that is being created. Throws here, before the room is created, every
+   * error that does not depend on the room.
+   * @returns user ids of the identifiers with a known owner, and a function that sends the other invites once the room
+   * exists
    * @throws MatrixError
    */
   prepare(
@@ -28,7 +28,8 @@ export interface ThirdPartyInviting {
     invites: readonly AddressInvite[],
   ): Promise<{ userIds: readonly string[]; inviteOthers(roomId: string): Promise<void> }>;
   /**
-   * Creates the invite of a user who joins a room with an object that an identity server has signed.
+   * Creates the invite for a user who joins a room with `signed`. An identity server has signed this object: it proves
+   * that a third-party invite of the room is for this user.
    * @throws MatrixError M_FORBIDDEN when the object does not match a third-party invite of the room
    */
   redeem(userId: string, roomId: string, signed: JsonObject): Promise<void>;

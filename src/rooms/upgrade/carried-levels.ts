@@ -10,7 +10,7 @@ import {
   type RoomVersion,
 } from '../../protocol/index.ts';
 
-/** The power level that privileged creators of the old room have in room versions without privileged creators. */
+/** The power level of the old room's creators in a new room whose version has no privileged creators. */
 const formerCreatorLevel = 100;
 
 /** Level of `m.room.tombstone` in room versions with privileged creators, and in earlier room versions. */
@@ -63,8 +63,8 @@ export function carriedLevels(
 const knownKeys = new Set([...Object.keys(defaultLevels), 'users', 'events', 'notifications']);
 
 /**
- * Returns the levels with a higher level of the creator, which suffices for all first events; `undefined` when the
- * creator's level suffices already.
+ * Returns the levels with the creator's level raised until it suffices for all first events; `undefined` when it
+ * suffices already.
  */
 export function temporaryLevels(
   levels: JsonObject,
@@ -98,7 +98,9 @@ export function restrictedLevels({ create, levels }: OldLevels): JsonObject | un
   return { ...levels?.content, ...Object.fromEntries(changes.map((name) => [name, moderatorLevel])) };
 }
 
-/** Returns the levels of users, without invalid user ids, which would make the event invalid since room version 10. */
+/**
+ * Returns the levels of users. Leaves out invalid user ids: from room version 10 on, they would make the event invalid.
+ */
 const usersIn = (value: JsonValue | undefined) =>
   Object.fromEntries(Object.entries(levelsIn(value)).filter(([userId]) => isUserId(userId)));
 

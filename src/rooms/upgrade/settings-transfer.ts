@@ -25,10 +25,10 @@ export interface SettingsTransferDeps {
 const eventsAtOnce = 500;
 
 /**
- * When a local user joins a room that replaces another room, copies the user's settings from the old room, and moves
- * the local aliases and the directory entry of the old room, because a remote user may have upgraded the old room.
- * Tombstones of local users have the same effect, because the user who upgrades a room joins the new room before the
- * tombstone is sent.
+ * Copies a local user's settings from the old room when the user joins a room that replaces it. Also moves the local
+ * aliases and the directory entry of the old room: if a remote user has upgraded it, they have not been moved yet. The
+ * tombstone of a local user has the same effect as a join, because the user who upgrades a room joins the new room
+ * before the tombstone is sent.
  * Source: client-server API, "Room Upgrades", last sentence of "Server behaviour".
  */
 export class SettingsTransfer {
@@ -65,7 +65,7 @@ export class SettingsTransfer {
     for (const { stored } of buffered) await this.#handle(stored);
   }
 
-  /** Handles the events in `(after, upTo]` of the stream that are read from the database. */
+  /** Handles the events at the stream positions in `(after, upTo]`, which are read from the database. */
   async #followStored(after: number, upTo: number): Promise<void> {
     for (let from = after; from < upTo; ) {
       const candidates = await this.#deps.engine.events.between(from, upTo, eventsAtOnce);

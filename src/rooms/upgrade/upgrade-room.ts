@@ -57,7 +57,7 @@ const levelsKey = stateMapKey('m.room.power_levels', '');
 const canonicalAliasKey = stateMapKey('m.room.canonical_alias', '');
 
 /**
- * Maximum number of copied state events that are part of the first events of the new room, which are made without a
+ * Maximum number of copied state events among the first events of the new room, because first events are made without a
  * pause. Further bans and space children are sent after them.
  */
 const maxFirstEvents = 100;

@@ -7,11 +7,13 @@ import type { Logger } from '../../kernel/observability/index.ts';
 const retryDelay = 3_600_000;
 
 /**
- * Runs a task for each active user once. Tasks are idempotent: they run again for users whom the cache has dropped, and
- * after a failure with the first activity of the user after an hour.
+ * Runs a task for each active user once. Tasks must be idempotent: a task runs again for a user whom the cache has
+ * dropped. A failed task runs again at the user's first activity after an hour.
  */
 export class OncePerUser {
-  /** Reading of the monotonic clock before which the task of a user does not run again: `Infinity` when it is done. */
+  /**
+   * Until when the task of a user does not run again, as a reading of the monotonic clock; `Infinity` when it is done.
+   */
   readonly #skipUntil: Cache<string, number>;
   readonly #running = new LoadOnce<string, void>();
   /** Number of calls of `runAgain`: a task that began before the last one does not count as done. */
@@ -19,7 +21,7 @@ export class OncePerUser {
   readonly #log: Logger;
   readonly #clock: Clock;
 
-  /** @param name of the cache of users whose task has run */
+  /** @param name the name of the cache of the users whose task has run */
   constructor(
     name: string,
     { caches, clock, log }: { readonly caches: CacheRegistry; readonly clock: Clock; readonly log: Logger },

@@ -22,14 +22,14 @@ export function browserOf(request: Pick<BrowserRequest, 'isSecure' | 'cookies'>)
   return value !== undefined && valueForm.test(value) ? value : undefined;
 }
 
-/** Returns the cookie value of the browser, which all its tabs share, or a new one. */
+/** Returns the cookie value of the browser, or a new value. All tabs of a browser share the value. */
 export const browserOrNew = (request: BrowserRequest, randomness: Randomness): string =>
   browserOf(request) ?? randomString(randomness, 32);
 
 /**
  * Returns the `Set-Cookie` header that binds logins to a browser.
- * @param fromOtherSites whether browsers send the cookie with requests from other sites, for providers that
- * respond with a form
+ * @param fromOtherSites whether browsers send the cookie with requests from other sites; needed for a provider that
+ * responds with a form
  */
 export const browserCookie = (request: BrowserRequest, value: string, fromOtherSites: boolean): string =>
   setCookie(request, nameOf(request), value, { maxAge, sameSite: fromOtherSites ? 'none' : 'lax' });

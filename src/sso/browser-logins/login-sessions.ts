@@ -6,11 +6,12 @@ import { addressKey } from '../../kernel/rate-limits/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { RemoteUser } from './identity-provider.ts';
 
-/** A login through a browser that has begun. */
+/** A browser login that has begun. */
 export interface LoginSession {
   readonly provider: string;
-  /** Kind of the continuation. */
+  /** Kind of the `LoginContinuation` that ends the login. */
   readonly kind: string;
+  /** Data of the continuation. */
   readonly data: JsonObject;
   /** Whether the provider had to authenticate the user again. */
   readonly isForced?: boolean;

@@ -17,7 +17,7 @@ const invalid = (cause?: unknown) =>
   new LoginFailure('invalid_response', 'The CAS server sent an invalid response', { cause });
 
 /**
- * Reads the response to a validation of protocol version 1: `yes` and the user name, or `no`.
+ * Reads the response to the validation of a ticket in protocol version 1: `yes` and the user name, or `no`.
  * @throws LoginFailure
  */
 export function readTextResponse(text: string): CasUser {
@@ -27,7 +27,7 @@ export function readTextResponse(text: string): CasUser {
 }
 
 /**
- * Reads the response to a validation of protocol versions 2 and 3, an XML document.
+ * Reads the response to the validation of a ticket in protocol versions 2 and 3: an XML document.
  * @throws LoginFailure
  */
 export async function readXmlResponse(text: string): Promise<CasUser> {

@@ -11,7 +11,7 @@ export interface ClientContinuationDeps {
   readonly profiles: Pick<Profiles, 'read'>;
   readonly pages: Pages;
   readonly serverName: string;
-  /** The option `client_whitelist`, and the login page of this server. */
+  /** URL prefixes of trusted clients: the option `client_whitelist`, and the login page of this server. */
   readonly trustedClients: readonly string[];
 }
 

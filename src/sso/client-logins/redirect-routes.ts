@@ -22,7 +22,8 @@ const target = { redirectUrl: Type.String() };
 const movedParameter = 'hearth_moved';
 
 /**
- * Begins logins of clients: at the only provider, at one that the client names, or at one that the user chooses.
+ * Begins logins of clients. The provider is the only one, the one that the client names, or the one that the user
+ * chooses.
  * Source: client-server API, "SSO client login/authentication".
  */
 export function redirectRoutes(deps: RedirectRoutesDeps): Route[] {

@@ -71,7 +71,7 @@ export async function deleteExternalId(
     .execute();
 }
 
-/** Stores the identity provider that has authenticated a user, where none is known. */
+/** Stores which identity provider has authenticated the user of an external id, unless one is stored already. */
 export async function setIssuerOf(
   writer: Writer<SsoTables>,
   { provider, externalId }: ExternalId,

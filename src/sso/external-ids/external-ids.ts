@@ -45,7 +45,7 @@ export class ExternalIds {
 
   /**
    * Adds an external id to an account that has none at the provider.
-   * @returns false when the account or the id is linked already
+   * @returns false when the account has an external id at the provider, or the external id belongs to an account
    */
   link(userId: string, id: ExternalId): Promise<boolean> {
     return this.#database.transaction<SsoTables, boolean>(async (writer) => {
@@ -55,7 +55,7 @@ export class ExternalIds {
     });
   }
 
-  /** Stores the identity provider that has authenticated the user of an external id, where none is known. */
+  /** Stores which identity provider has authenticated the user of an external id, unless one is stored already. */
   setIssuer(id: ExternalId, issuer: string): Promise<void> {
     return this.#database.transaction<SsoTables, void>((writer) => setIssuerOf(writer, id, issuer));
   }

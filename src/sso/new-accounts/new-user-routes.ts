@@ -93,7 +93,7 @@ interface Details {
 }
 
 /**
- * Returns the new user of a login who may choose a user name.
+ * Returns the new user of a login, if the user may choose a user name.
  * @throws LoginFailure for an unknown login, and when the provider decides the name
  */
 function newUserWithChoice(logins: BrowserLogins, request: BrowserRequest, session: string) {

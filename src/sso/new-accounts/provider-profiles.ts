@@ -61,8 +61,8 @@ export class ProviderProfiles {
   }
 
   /**
-   * Downloads the picture of a user and sets it as the avatar, unless the avatar has the same content. A failure is logged, and
-   * the login continues.
+   * Downloads the picture of a user, and sets it as the avatar unless the avatar has the same content. A failure is
+   * logged, and the login continues.
    */
   async setPicture(userId: string, { picture }: RemoteUser): Promise<void> {
     const { guardedHttp, log, pictures, profiles, maxPicture } = this.#deps;

@@ -34,7 +34,7 @@ export class BackchannelLogout {
     }
   }
 
-  /** Returns the provider that a token, which is not verified yet, claims to be from. */
+  /** Returns the provider that a token claims to be from. The token is not verified yet. */
   async #providerOf(token: string): Promise<OidcProvider> {
     const { decodeJwt } = await import('jose');
     const { iss, aud } = decodeJwt(token);

@@ -91,8 +91,8 @@ export class OidcProvider implements IdentityProvider {
   }
 
   /**
-   * Returns the user of an authorization response.
-   * @param response the parameters that the provider has sent with the browser
+   * Returns the user whom an authorization response is about.
+   * @param response the parameters that the provider has sent through the browser
    * @throws LoginFailure
    */
   async authenticate(response: URLSearchParams, secrets: JsonObject): Promise<RemoteUser> {
@@ -148,8 +148,8 @@ export class OidcProvider implements IdentityProvider {
   }
 
   /**
-   * Exchanges the code for tokens. A response that names another issuer is refused, so that the code is sent
-   * to its own provider only (RFC 9207).
+   * Exchanges the code for tokens. Refuses a response that names another issuer, so that a code is sent only to the
+   * provider that has issued it (RFC 9207).
    */
   async #exchange(metadata: ProviderMetadata, response: URLSearchParams, { nonce, verifier }: JsonObject) {
     const client = await import('openid-client');
@@ -167,7 +167,7 @@ export class OidcProvider implements IdentityProvider {
     }
   }
 
-  /** Returns the claims of the id token, whose signature is verified; `undefined` without one. */
+  /** Verifies the id token and returns its claims; `undefined` without an id token, or without the scope `openid`. */
   async #idClaims(
     { issuer, jwks_uri: uri, id_token_signing_alg_values_supported }: ProviderMetadata,
     token: string | undefined,

@@ -36,6 +36,7 @@ export function mappingModules({ oidc_providers, saml2_config }: Values): Map<st
   return modules;
 }
 
+/** Adds the module of an option, unless the option names the built-in mapping or no module. */
 function add(
   found: Map<string, MappingModule>,
   provider: string,
@@ -45,7 +46,7 @@ function add(
   if (module !== null && !builtInName.test(module)) found.set(provider, { module, config: { ...config } });
 }
 
-/** Refuses the names of mappings in Python. */
+/** Refuses modules that are Python classes. */
 export function mappingRule(options: Values, view: RuleView): void {
   const paths = [
     ...options.oidc_providers.map(

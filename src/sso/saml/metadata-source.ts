@@ -15,7 +15,7 @@ export interface SamlMetadataDeps extends OperatorRequests {
 /** The identity providers of the metadata. */
 export interface SamlIdentityProviders {
   readonly list: readonly SamlIdentityProvider[];
-  /** Whether users of several providers may log in: users of two providers may have the same id. */
+  /** Whether the list contains several providers. Users of different providers may have the same id. */
   readonly areSeveral: boolean;
 }
 
@@ -46,6 +46,7 @@ export class SamlMetadataSource {
   #cached: { readonly providers: SamlIdentityProviders; readonly readAt: number } | undefined;
   /** The last failure to read, while there is no usable metadata. */
   #failure: { readonly error: unknown } | undefined;
+  /** When the metadata is read again, in milliseconds since the epoch. */
   #nextAt = 0;
 
   /** @param only entity id of the only identity provider that may be used; null allows all of the metadata */
