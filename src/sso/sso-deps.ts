@@ -31,7 +31,7 @@ export interface SsoDeps {
   readonly pictures: PictureStore | undefined;
   /** Modules that map users to accounts, by the id of the provider; absent where none is configured. */
   readonly mappers?: ReadonlyMap<string, UserMapper> | undefined;
-  /** Returns the accounts, which are opened later because they take the login types. */
+  /** Returns the slice `accounts`. It is opened later than single sign-on, because it needs the login types. */
   readonly accounts: () => AccountsSlice;
   readonly limits: {
     /** Limits created accounts by the address of the client. */

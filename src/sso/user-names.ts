@@ -4,8 +4,8 @@
 const plain = /^[a-z0-9._\-/+]$/;
 
 /**
- * Returns a local part for any name: the name in lowercase, with each byte of other characters as `=` and two
- * hexadecimal digits.
+ * Returns a local part for any name: the name in lowercase, with `=` and two hexadecimal digits in place of each byte
+ * of a character that is not `plain`, and of an underscore at the beginning.
  */
 export function hexEncodedName(name: string): string {
   const bytes = [...Buffer.from(name.toLowerCase())];
@@ -17,8 +17,8 @@ export function hexEncodedName(name: string): string {
 }
 
 /**
- * Returns a local part for any name: the name in lowercase, with a dot in place of each character that user
- * ids cannot contain.
+ * Returns a local part for any name: the name in lowercase, with a dot in place of each character that user ids cannot
+ * contain, and without an underscore at the beginning.
  */
 export const dotReplacedName = (name: string): string =>
   name

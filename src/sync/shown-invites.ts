@@ -3,7 +3,7 @@ import type { InvitePolicy } from '../rooms/index.ts';
 
 /**
  * Decides whether users see their invites. Invites by ignored users and by users whom the invitee does not allow are
- * hidden, also when the invites are older than that setting. Source: client-server API, "Ignoring Users" and "Invite
+ * hidden, also when they are older than the invitee's settings. Source: client-server API, "Ignoring Users" and "Invite
  * permission".
  */
 export class ShownInvites {

@@ -104,7 +104,8 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
   }
 
   /**
-   * Stores an invite for an address without user: the identity server reports the user who binds it later.
+   * Stores an invite for an address that no user has bound. The identity server reports the user who binds the address
+   * later.
    */
   async #inviteLater(sender: string, roomId: string, address: ThirdPartyId): Promise<void> {
     const { engine, memberships, identityServers, options, checkInvite } = this.#deps;

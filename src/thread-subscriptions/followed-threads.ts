@@ -5,7 +5,7 @@ import { whenReady } from '../kernel/when-ready.ts';
 /** Maximum number of users whose threads are cached. */
 const maxUsers = 40_000;
 
-/** Maximum number of cached threads of one user; push rules see only the newest. */
+/** Maximum number of cached threads of one user. When a user follows more, push rules know only the newest. */
 const maxThreads = 10_000;
 
 type Threads = ReadonlyMap<string, ReadonlySet<string>>;
@@ -62,7 +62,7 @@ export class FollowedThreads {
   }
 }
 
-/** Estimated bytes of a room with a set. */
+/** Estimated bytes of a room with its set of threads. */
 const roomBytes = 200;
 
 /** Estimated bytes of a thread. */

@@ -69,8 +69,9 @@ export const isContentWithinLimit = (content: JsonObject) =>
   Buffer.byteLength(JSON.stringify(content)) <= maxContentBytes;
 
 /**
- * @param label names the value in the error
- * @throws MatrixError M_INVALID_PARAM for an empty or too long message type or transaction id
+ * Checks the length of a message type or of a transaction id.
+ * @param label the name of the value in the error
+ * @throws MatrixError M_INVALID_PARAM for an empty or too long name
  */
 export function checkNameLength(name: string, label: string): void {
   if (name === '' || name.length > maxNameLength) {

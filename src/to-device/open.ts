@@ -12,7 +12,7 @@ export function openToDevice(deps: Omit<ToDeviceDeps, 'queues'> & { readonly dat
   return { ...reading, toDevice, routes: toDeviceRoutes(toDevice) };
 }
 
-/** Opens what syncs use, also in a process that does not write. */
+/** Opens the parts that syncs use: also in a process that only reads. */
 export function openToDeviceReading({
   database,
   caches,

@@ -30,7 +30,7 @@ export async function insertMessages(
   }
 }
 
-/** Returns the oldest messages of a device in `(after, upTo]`. */
+/** Returns the oldest messages of a device at the positions in `(after, upTo]`. */
 export async function readMessages(
   reader: Reader<ToDeviceTables>,
   userId: string,
@@ -49,7 +49,7 @@ export async function readMessages(
     .execute();
 }
 
-/** Returns the devices of all messages in `(after, upTo]`. */
+/** Returns the devices of all messages at the positions in `(after, upTo]`. */
 export async function readAddresses(
   reader: Reader<ToDeviceTables>,
   after: number,
@@ -143,7 +143,10 @@ export async function deleteTransactionsBefore(
   await writer.deleteFrom('to_device_transactions').where('sent_at', '<', sentBefore).execute();
 }
 
-/** Deletes the oldest transactions of a server beyond a limit. */
+/**
+ * Deletes old transactions of an origin. The newest `limit + 1` remain, and those that were sent at the same time as
+ * the oldest of them.
+ */
 export async function deleteAllButNewestTransactions(
   writer: Writer<ToDeviceTables>,
   origin: string,

@@ -19,7 +19,7 @@ export function typingSyncSource(
   caches: CacheRegistry,
 ): SyncSource {
   const textOf = (userIds: readonly string[]) => JSON.stringify({ type, content: { user_ids: userIds } });
-  /** Room id to the event, which is the same for all members who ignore no user. */
+  /** The typing event as text, by room id. It is the same for all members who ignore no user. */
   const texts = caches.create<string, string>('typing_events', {
     size: maxTexts,
     maxBytes: 2 * MiB,

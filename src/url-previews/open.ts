@@ -42,7 +42,10 @@ export interface UrlPreviewsSlice {
 
 const hour = 3_600_000;
 
-/** Limit of the previews that are made for one user, without stored ones: a client may show many links at once. */
+/**
+ * Limit of the previews that are made for one user; stored previews do not count. The burst is large, because a client
+ * may show many links at once.
+ */
 const previewLimit = { per_second: 1, burst_count: 100 };
 
 /** @throws Error for a file of `oembed.additional_providers` that cannot be used */

@@ -69,7 +69,8 @@ export class PreviewMaker {
     }
     const bytes = await web.read(response, maxParsed);
     const page = await reader.read('html', { body: bytes, contentType, url: response.url });
-    // Properties of the page take precedence: some sites send incomplete oEmbed responses, which scripts complete.
+    // Properties of the page take precedence: the oEmbed responses of some sites are incomplete without the scripts
+    // that they embed.
     const linked = page.oEmbedUrl ? await this.#readOEmbed(new URL(page.oEmbedUrl)) : undefined;
     return this.#compose(userId, page, linked);
   }

@@ -18,8 +18,7 @@ export async function textOrStream(pieces: AsyncGenerator<string>): Promise<Text
   for (let next = await pieces.next(); !next.done; next = await pieces.next()) {
     beginning.push(next.value);
     characters += next.value.length;
-    if (characters > maxCharacters)
-      return Readable.from(allPieces(beginning, pieces), { objectMode: false });
+    if (characters > maxCharacters) return Readable.from(allPieces(beginning, pieces), { objectMode: false });
   }
   const text = new TextBuilder();
   for (const piece of beginning) text.add(piece);

@@ -50,10 +50,7 @@ export class SamlProvider implements IdentityProvider {
     this.#metadata = new SamlMetadataSource(deps, config, options.idp_entityid);
   }
 
-  /**
-   * Begins a login. The parameter `saml_idp` is the entity id of an identity provider, when users of several may log
-   * in.
-   */
+  /** Begins a login. The query parameter `saml_idp` chooses one of several identity providers by its entity id. */
   async begin(
     state: string,
     parameters: URLSearchParams,
@@ -89,7 +86,8 @@ export class SamlProvider implements IdentityProvider {
   }
 
   /**
-   * Returns the user of a response that begins a login at the identity provider which the response names as its issuer.
+   * Returns the user of an unsolicited response: the login begins at the identity provider, without a request of this
+   * server. The response names this identity provider as its issuer.
    * @throws LoginFailure
    */
   async authenticateUnsolicited(response: string): Promise<RemoteUser> {

@@ -26,7 +26,7 @@ export class SamlUserMapping {
 
   /**
    * Returns the user of a verified response.
-   * @param areSeveral whether users of several identity providers log in
+   * @param areSeveral whether users of several identity providers may log in
    * @throws LoginFailure
    */
   async user(profile: Profile, areSeveral: boolean): Promise<RemoteUser> {
@@ -67,8 +67,9 @@ function required(attributes: Attributes, name: string): string {
 }
 
 /**
- * Returns the external id of a user. With several identity providers it names the provider, since two may send the same
- * `uid`. An account that was linked by the other form stays linked.
+ * Returns the external id of a user. With several identity providers it contains the entity id, because two providers
+ * may send the same `uid`. The id in the other form (with or without the entity id) is returned as well: an account
+ * that was linked by it stays linked.
  */
 function externalIdOf(
   uid: string,

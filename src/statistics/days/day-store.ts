@@ -18,9 +18,9 @@ const setActiveUsers = `INSERT INTO statistics_days (day, active_users, messages
   ON CONFLICT (day) DO UPDATE SET active_users = excluded.active_users`;
 
 /**
- * Writes the count of a day and the active users of this and earlier days, and deletes older rows.
- * @param oldest the oldest rows that stay: the first day of figures, the first day of visits, the first hour,
- * and the first time of active rooms in milliseconds since the epoch
+ * Writes the counts of a day, and the number of active users of this and earlier days. Deletes rows that are too old.
+ * @param oldest the oldest rows that stay: the first day of figures, the first day of visits, the first hour, and the
+ * first time of active rooms in milliseconds since the epoch
  */
 export function writeDay(
   database: Database,

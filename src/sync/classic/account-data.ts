@@ -3,7 +3,7 @@ import type { Changes } from '../feeds/feed.ts';
 import type { SourceList } from '../sources/source-list.ts';
 import type { AnswerRange, Recipient } from './recipient.ts';
 
-/** Returns the account data of an answer, global and of rooms; without a promise when nothing has changed. */
+/** Returns the account data of an answer, both global and of rooms. Returns no promise when nothing has changed. */
 export function accountDataSince(
   sources: Pick<SourceList, 'accountData' | 'accountDataBits'>,
   userId: string,

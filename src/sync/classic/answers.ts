@@ -77,8 +77,8 @@ export class Answers {
   ): readonly JsonObject[] | Promise<readonly JsonObject[]> {
     const { presence, presenceBits } = this.#deps.sources;
     const after = fullState ? undefined : since;
-    const isNew = rooms.some(({ membership, stream }) => membership === 'join' && stream > (after ?? 0));
-    const bits = changes && !isNew ? changes.user : presenceBits;
+    const hasNewRoom = rooms.some(({ membership, stream }) => membership === 'join' && stream > (after ?? 0));
+    const bits = changes && !hasNewRoom ? changes.user : presenceBits;
     if (!(bits & presenceBits)) return noEvents;
     const changedSources = presence.filter(({ bit }) => (bits & bit) !== 0);
     const request = { userId, after, upTo, filter: filter.presence };

@@ -32,7 +32,7 @@ export interface RoomRange {
   readonly rejoinedAfter: number | undefined;
   /** Combined bits of the timeline and of the sources (`SourceList`) that may have changed. */
   readonly changedBits: number;
-  /** Changed account data of the user, of all rooms. */
+  /** The user's changed account data, of all rooms. */
   readonly accountData: readonly AccountDataItem[];
   /** Ephemeral events of a room that is new to the client, as JSON texts by event type. */
   readonly initialEphemeral: ReadonlyMap<string, readonly string[]>;
@@ -40,7 +40,7 @@ export interface RoomRange {
   readonly fullState: boolean;
 }
 
-/** The part of the history of a room that one answer covers after the user has left the room. */
+/** The part of a left room's history that one answer covers. */
 export interface LeftRange extends Pick<RoomRange, 'after' | 'fullState'> {
   /** Account data events of the room as JSON texts. */
   readonly accountData: readonly string[];
@@ -51,7 +51,7 @@ export interface AnswerRange {
   /** `undefined` for a first sync. */
   readonly since: number | undefined;
   readonly upTo: number;
-  /** The changes that the feed knows; `undefined` when it does not reach back that far. */
+  /** The changes in the range, from the user's feed; `undefined` when the feed does not reach back to `since`. */
   readonly changes: Changes | undefined;
   /** Whether to return the whole state of all rooms although the client knows them. */
   readonly fullState: boolean;

@@ -61,7 +61,10 @@ export class Sync {
     return text === undefined ? undefined : quietAnswerText(upTo, text);
   }
 
-  /** Returns the answer, after waiting for new data. @throws MatrixError M_INVALID_PARAM for an unknown token */
+  /**
+   * Returns the answer. Waits while there is no new data, at most for `timeout`.
+   * @throws MatrixError M_INVALID_PARAM for an unknown token
+   */
   async sync(request: SyncRequest): Promise<SyncAnswer> {
     const { feeds, clock, streams, deviceFields } = this.#deps;
     const since = request.since === undefined ? undefined : decodeSyncPosition(request.since);

@@ -20,7 +20,10 @@ export interface InitialSyncDeps {
   readonly excludedRooms: ReadonlySet<string>;
 }
 
-/** Number of rooms between two turns of the event loop: everything about a room may be in memory. */
+/**
+ * Number of rooms that are read before other requests are processed. Reading rooms may take no turn of the event loop,
+ * because everything about them may be in memory.
+ */
 const roomsPerTurn = 8;
 
 /** A room that the user is invited to. */
@@ -54,7 +57,7 @@ export class InitialSync {
   /**
    * Returns the state of the user.
    * @param archived whether to include rooms that the user has left
-   * @param request the end of the request ends the wait for the members of rooms that were joined without them
+   * @param request the client's request: its end ends the wait for rooms whose members are not known yet
    */
   async all(
     viewer: Viewer,

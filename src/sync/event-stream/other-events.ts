@@ -6,8 +6,8 @@ import type { Changes } from '../feeds/feed.ts';
 import type { SourceList } from '../sources/source-list.ts';
 
 /**
- * Events of the older endpoints that are on no timeline: receipts, typing, presence, tags and account data, with the id
- * of their room.
+ * The events on no timeline that the older endpoints return: receipts, typing, presence, tags and account data, with
+ * the id of their room.
  */
 export class OtherEvents {
   readonly #engine: RoomReader;
@@ -61,6 +61,7 @@ export class OtherEvents {
     return events;
   }
 
+  /** Returns the ids of joined rooms in which the ephemeral events of a section may have changed. */
   async #roomsWith(
     userId: string,
     section: EphemeralSection,

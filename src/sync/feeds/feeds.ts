@@ -19,7 +19,8 @@ export interface FeedsDeps {
 }
 
 /**
- * The feeds of users who sync. Adds each change that the streams deliver to the feeds of the users whom it concerns.
+ * The feeds of users who sync. A feed lists the recent changes that concern its user. Adds each change that the streams
+ * deliver to the feeds of the users whom it concerns.
  */
 export class Feeds {
   readonly #engine: RoomReader;
@@ -52,7 +53,7 @@ export class Feeds {
     streams.onAdvance((current) => this.#wake(current));
   }
 
-  /** Adds the changes of a source to feeds, with the bit of the source. */
+  /** Adds the changes of a source to feeds. The bit stands for the source there. */
   follow({ bit, source }: { readonly bit: number; readonly source: SyncSource }): void {
     source.follow({
       followRooms: (stream, roomOf) =>

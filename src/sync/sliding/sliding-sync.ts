@@ -42,7 +42,7 @@ export class SlidingSync {
   }
 
   /**
-   * Answers a request, after waiting for new data.
+   * Answers a request. Waits while there is no new data, at most for `timeout`.
    * @returns the answer as JSON text
    * @throws MatrixError M_UNKNOWN_POS when the client must start a new connection
    */
@@ -152,7 +152,7 @@ export class SlidingSync {
     };
   }
 
-  /** Whether sliding sync returns none of the changes, because all of them are changes of presence. */
+  /** Whether there are no changes other than changes of presence, which sliding sync does not return. */
   #arePresenceOnly({ rooms, user }: Changes): boolean {
     return rooms.size === 0 && (user & ~this.#deps.sources.presenceBits) === 0;
   }

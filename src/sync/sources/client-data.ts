@@ -1,7 +1,7 @@
 import type { AccountDataItem } from '../../sync-contract/index.ts';
 import type { SourceList } from './source-list.ts';
 
-/** Returns all account data that clients have set for a user, global and of rooms. */
+/** Returns all account data that clients have set for a user, both global and of rooms. */
 export async function clientDataOf(
   { accountData }: Pick<SourceList, 'accountData'>,
   userId: string,

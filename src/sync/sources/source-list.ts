@@ -41,7 +41,7 @@ export class SourceList {
   /** Bits of account data that clients set. */
   readonly clientDataBits: number;
   readonly presenceBits: number;
-  /** Bits of the data of rooms that an extension of sliding sync returns, by the name of the extension. */
+  /** Bits of the room data that an extension of sliding sync returns, by the name of the extension. */
   readonly extensionBits: ReadonlyMap<string, number>;
 
   /** @throws Error when there are too many sources, two queues, or two sources with the same name */

@@ -20,7 +20,7 @@ const phoneBody = Type.Object({
   phone_number: Type.String({ maxLength: 50 }),
 });
 
-/** Maximum bytes of a request, which needs no authentication. */
+/** Maximum bytes of a request; small, because requests need no authentication. */
 const bodyLimit = 16_384;
 
 const paths = [
@@ -92,5 +92,5 @@ export function requestTokenRoutes(requests: TokenRequests, baseUrl: string, can
   });
 }
 
-/** The option `enable_3pid_changes` is off. */
+/** Returns the error of a request when the option `enable_3pid_changes` is off. */
 export const changesDisabled = () => forbidden('Addresses cannot be changed on this server');

@@ -38,7 +38,11 @@ export class PhoneDelegate {
     this.#base = `${base.replace(/\/+$/, '')}/_matrix/identity/api/v1`;
   }
 
-  /** Sends the service a request to send a token. @returns the service's session id @throws MatrixError */
+  /**
+   * Requests that the service sends a text message with a token.
+   * @returns the service's session id
+   * @throws MatrixError
+   */
   async sendToken(message: TextMessage, nextLink: string | undefined): Promise<string> {
     const { sid } = await this.#post('/validate/msisdn/requestToken', {
       ...message,

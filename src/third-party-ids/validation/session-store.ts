@@ -92,7 +92,7 @@ export async function deleteExpired(
   return rows.length;
 }
 
-/** Deletes the sessions that expire first, until at most `max` remain; at most `limit` in one call. */
+/** Deletes sessions other than the `max` sessions that expire last; at most `limit` in one call. */
 export async function deleteSurplus(
   writer: Writer<ThirdPartyIdTables>,
   max: number,

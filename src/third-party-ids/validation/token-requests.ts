@@ -30,7 +30,7 @@ export interface TokenRequestsDeps {
   readonly mails: ValidationMails | undefined;
   /** Absent on a server without a service for phone numbers. */
   readonly phones: TextMessages | undefined;
-  /** `rc_3pid_validation`, by client address and by validated address. */
+  /** `rc_3pid_validation`, by the IP address of the client and by the address to validate. */
   readonly limiter: Limiter;
   readonly options: ThirdPartyIdOptions;
 }
@@ -96,7 +96,7 @@ export class TokenRequests {
 
   /**
    * Checks whether a token may be requested for an address, within the rate limits.
-   * @returns whether the address can be validated: whether it belongs to no account, or for a password reset, to one
+   * @returns whether the address can be validated: it must belong to no account, or for a password reset, to an account
    */
   async #admit({ purpose, medium, address }: ValidationRequest, ip: string): Promise<boolean> {
     const { addresses, limiter, options } = this.#deps;
@@ -104,7 +104,7 @@ export class TokenRequests {
     if (isNew && !addresses.isAllowed(medium, address)) throw addressDenied();
     limiter.take(`client ${ip}`);
     limiter.take(`${medium} ${address}`);
-    // After the rate limits, so that they also limit how often modules are called.
+    // This check comes after the rate limits, so that they also limit how often modules are called.
     if (isNew) await addresses.checkUse?.(medium, address, purpose === 'registration');
     const isAddressInUse = (await addresses.findUser(medium, address)) !== undefined;
     const canBeValidated = isAddressInUse === (purpose === 'password_reset');

@@ -26,7 +26,11 @@ export class ValidatedSessions {
     return this.#sessions.confirm(session, found.validatedAt);
   }
 
-  /** Sends the token of a text message to the service for phone numbers. @returns whether it is right @throws MatrixError */
+  /**
+   * Sends the token of a text message to the service for phone numbers.
+   * @returns whether the token is right
+   * @throws MatrixError
+   */
   async submitPhoneToken(credentials: SessionCredentials, token: string): Promise<boolean> {
     const { remote_sid: remote } = await this.#sessions.find('msisdn', credentials);
     if (remote === null || this.#phones === undefined) return false;

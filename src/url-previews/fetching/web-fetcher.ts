@@ -31,7 +31,10 @@ const fetchTimeout = 20_000;
 /** Maximum number of concurrent requests. */
 const maxFetches = 50;
 
-/** Fetches web pages and images for previews, with limits of size, time and number, and not from blocked URLs. */
+/**
+ * Fetches web pages and images for previews. Limits their size, their time and the number of requests, and refuses
+ * blocked URLs.
+ */
 export class WebFetcher {
   readonly #deps: WebFetcherDeps;
   readonly #stopping = new AbortController();

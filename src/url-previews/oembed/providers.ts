@@ -40,7 +40,10 @@ export class OEmbedProviders {
     );
   }
 
-  /** Reads the lists of providers that the options name. @throws Error that names a file that is not a list of providers */
+  /**
+   * Reads the lists of providers that the options name.
+   * @throws Error, with the name of the file, when a file is not a list of providers
+   */
   static open({ disable_default_providers, additional_providers }: OEmbedOptions): OEmbedProviders {
     const additional = additional_providers.flatMap(readList);
     return new OEmbedProviders([...additional, ...(disable_default_providers ? [] : builtInProviders)]);
@@ -69,7 +72,9 @@ function readList(path: string): readonly OEmbedProvider[] {
   return list;
 }
 
-/** Compiles a scheme, which matches `http` and `https` alike. In the host, `*` stands for one or more labels. */
+/**
+ * Compiles a scheme to a pattern that matches `http` and `https` alike. In the host, `*` stands for one or more labels.
+ */
 function pagePattern(scheme: string): RE2JS {
   const [, , host = '', rest = ''] = /^(https?):\/\/([^/]*)(.*)$/.exec(scheme) ?? [];
   const hostPattern = host.split('*').map(RE2JS.quote).join('[A-Za-z0-9_.-]+');

@@ -16,7 +16,10 @@ const limits = {
   growAfter: 500,
 };
 
-/** Default of the maximum bytes of pages that wait for the process or are read by it. A single page may be larger. */
+/**
+ * Default of the maximum bytes of all pages that wait for the process or that it is reading. A single page may be
+ * larger.
+ */
 const defaultMaxWaitingBytes = 16 * 1024 * 1024;
 
 const emptyResult: PageResult = { properties: {}, images: [] };
@@ -30,7 +33,7 @@ const maxName = 50;
 /** Maximum number of characters of the value of a property; the reference server leaves out properties with longer values. */
 const maxValue = 1_000;
 
-/** Maximum number of images that are taken from a result of the process, which returns fewer. */
+/** Maximum number of images that are taken from a result of the process. An intact process returns fewer. */
 const maxImages = 5;
 
 interface PageReaderDeps {

@@ -60,7 +60,7 @@ export async function addNeeded(
 
 /**
  * Adds the memberships of needed members that the partial state of a room lacks, except memberships that the client
- * has.
+ * has. Finds them among the auth events of the timeline.
  */
 export async function addFromAuthEvents(
   engine: RoomReader,

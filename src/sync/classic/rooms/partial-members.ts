@@ -1,15 +1,15 @@
 import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
 import type { Timeline } from './timeline.ts';
 
-/** Whether the state of a room was partial at a stream position, which may be before the newest event of the room. */
+/** Whether the state of a room was partial (members were missing) at a stream position, which may be in the past. */
 export const isPartialAt = ({ isPartial, completedAt }: RoomHead, position: number): boolean =>
   isPartial || completedAt > position;
 
 /**
- * Finds memberships that the partial state of a room lacks: a sender's membership is among the auth events of
- * the sender's events.
+ * Finds memberships that the partial state of a room lacks: a sender's membership is among the auth events of the
+ * sender's events.
  * @param users the timeline senders to find memberships of
- * @returns membership events by user id, as they were at the first event of the user
+ * @returns membership events by user id, as they were at the user's first event in the timeline
  */
 export async function membersFromAuthEvents(
   engine: RoomReader,

@@ -34,8 +34,8 @@ export interface MemberSummary {
 }
 
 /**
- * Returns the member summary of a room at a stream position. The head may be ahead of that position, so it is not used:
- * a client whose member list does not match the counts may encrypt for too few members.
+ * Returns the member summary of a room at a stream position. Changes after the position are undone where the head
+ * contains them: a client whose member list does not match the counts may encrypt for too few members.
  */
 export async function memberSummaryAt(
   engine: RoomReader,

@@ -178,7 +178,10 @@ export class UnjoinedRooms {
     return state;
   }
 
-  /** Adds the memberships of timeline senders to the membership changes, which the client receives anyway. */
+  /**
+   * Adds the memberships of timeline senders, unless `state` contains a change of the membership or the timeline shows
+   * it.
+   */
   async #addSenders(
     head: RoomHead,
     state: StateNids,

@@ -22,7 +22,8 @@ export interface OutdatedRows {
 
 /**
  * The sent state of a connection: the data that the client has received up to the position that it has confirmed, and
- * the data of the answer after that position, which the client may not have received. Source: MSC4186, "Connections".
+ * the data of the answer after that position, which the client may not have received. A generation is the number of an
+ * answer, in the position that the client receives with it. Source: MSC4186, "Connections".
  */
 export class Connection {
   readonly id: number;
@@ -34,7 +35,7 @@ export class Connection {
   /** The generation of the last answer, which the client may not have received. */
   #newest: number;
   #unconfirmed: SentChanges | undefined;
-  /** Rooms whose newest row on disk is of an answer that the client has not received. */
+  /** Rooms whose newest row on disk belongs to an answer that the client has not received. */
   #unreceived: Set<number>;
   #outdated: OutdatedRows[] = [];
   /**
@@ -66,7 +67,7 @@ export class Connection {
     return this.#rooms;
   }
 
-  /** Maximum number of rooms after the client has confirmed the last answer. */
+  /** Upper bound of the number of rooms in the sent state after the client confirms the last answer. */
   get maxRooms(): number {
     return this.#rooms.size + (this.#unconfirmed?.size ?? 0);
   }

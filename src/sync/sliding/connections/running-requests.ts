@@ -6,7 +6,10 @@ export interface RunningRequest {
   end(): void;
 }
 
-/** The newest request of each connection: only the newest request is answered with data, which then counts as sent. */
+/**
+ * The newest request of each connection. Only this request is answered with data, because data in an answer counts as
+ * sent.
+ */
 export class RunningRequests {
   readonly #newest = new Map<string, AbortController>();
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../protocol/index.ts';
 
-/** The fields of a room that the client was sent last, without its events. */
+/** The fields of a room, besides its events, as they were last sent to the client. */
 export interface RoomDetails {
   readonly isDirect: boolean;
   /** Unread counts. */

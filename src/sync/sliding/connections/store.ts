@@ -30,7 +30,11 @@ export async function readConnection(
   return row && { ...row, states: JSON.parse(row.states) as string[] };
 }
 
-/** Returns the sent state of a connection at a generation, by room nid. */
+/**
+ * Returns the sent state of a connection at a generation.
+ * @returns `rooms`: the sent state by room nid; `unreceived`: nids of rooms with rows of later generations; `newest`:
+ * the latest stored generation, at least `generation`
+ */
 export async function readRooms(
   reader: Reader<SlidingSyncTables>,
   { id, states }: StoredConnection,

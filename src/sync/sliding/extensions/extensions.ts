@@ -42,8 +42,8 @@ export class Extensions {
   }
 
   /**
-   * Returns the answers of the extensions about one device, which are in every answer: to-device messages,
-   * which have a position of their own, and the fields that every classic answer has.
+   * Returns the answers of the extensions about one device: to-device messages, which have a position of their own, and
+   * the fields that every classic answer has. Every answer to a request contains them.
    */
   async ofDevice(context: DeviceContext, requests: ExtensionRequests): Promise<ExtensionAnswer[]> {
     if (context.deviceId === '') return [];

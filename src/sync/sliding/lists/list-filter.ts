@@ -117,12 +117,12 @@ function markConditions(
 function traitConditions(filters: FiltersJson): Condition[] {
   const { is_encrypted, room_name_like } = filters;
   const types = filters.room_types && new Set(filters.room_types);
-  const otherTypes = filters.not_room_types && new Set(filters.not_room_types);
+  const unwantedTypes = filters.not_room_types && new Set(filters.not_room_types);
   const conditions: Condition[] = [];
   if (typeof is_encrypted === 'boolean')
     conditions.push((_, { isEncrypted }) => isEncrypted === is_encrypted);
   if (types) conditions.push((_, { type }) => types.has(type ?? null));
-  if (otherTypes) conditions.push((_, { type }) => !otherTypes.has(type ?? null));
+  if (unwantedTypes) conditions.push((_, { type }) => !unwantedTypes.has(type ?? null));
   if (room_name_like) {
     const part = room_name_like.toLowerCase();
     conditions.push((_, { name }) => name?.toLowerCase().includes(part) ?? false);

@@ -2,7 +2,7 @@ import type { RequiredState } from './required-state.ts';
 
 /** The events and the state that a client requests of a room. */
 export interface RoomConfig {
-  /** Maximum number of events of its timeline. */
+  /** Maximum number of events in the room's timeline. */
   readonly timelineLimit: number;
   readonly state: RequiredState;
 }

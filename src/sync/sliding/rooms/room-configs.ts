@@ -3,16 +3,16 @@ import type { ListRequest } from '../request.ts';
 import { RequiredState } from './required-state.ts';
 import { combine, type RoomConfig } from './room-config.ts';
 
-/** Maximum length of the required state of one room as text; clients use some 2,000 characters. */
+/** Maximum characters of the required state of one room as text; clients use some 2,000. */
 const maxStateLength = 32 * 1024;
 
 /**
- * Maximum length of all combined required states of one request. Bounds CPU time and memory, because the
- * rooms may be in any combination of 100 lists.
+ * Maximum characters of all combined required states of one request. Bounds CPU time and memory, because the rooms may
+ * be in any combination of 100 lists.
  */
 const maxCombinedLength = 1024 * 1024;
 
-/** Length that each combined required state counts besides its text. */
+/** Characters that are counted for each combined required state in addition to its text. */
 const combinationLength = 100;
 
 /** The room configurations of one request. Equal configurations are one object, and each pair is combined once. */

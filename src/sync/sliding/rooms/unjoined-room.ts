@@ -23,7 +23,7 @@ export class UnjoinedRoom {
     this.#deps = deps;
   }
 
-  /** Returns the entry of a room, without text when the client has received the end of the membership. */
+  /** Returns the entry of a room, without text when the client has received the user's current membership. */
   async render(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
     const { room, after } = request;
     // After a user's membership has ended, later events of the room are not for the user.
@@ -97,7 +97,8 @@ export class UnjoinedRoom {
   }
 
   /**
-   * Returns the state at the end of the user's last membership, or its changes, and the user's own membership event.
+   * Returns the user's own membership event, and the state at the end of the user's last membership: the whole state,
+   * or only the changes if the user was joined at the client's position.
    */
   async #state(head: RoomHead, { room, recipient, after }: RoomRequest, view: RoomView): Promise<StateNids> {
     const { engine } = this.#deps;
