@@ -2,7 +2,9 @@ import type { OidcProviderConfig } from './options/oidc.ts';
 
 type Requirement = OidcProviderConfig['attribute_requirements'][number];
 
-/** Whether the attributes of a user meet all requirements. Where an attribute has several values, one needs to match. */
+/**
+ * Whether the attributes of a user meet all requirements. Where an attribute has several values, one needs to match.
+ */
 export function meetsRequirements(
   attributes: Readonly<Record<string, unknown>>,
   requirements: readonly Requirement[],

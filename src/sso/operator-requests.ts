@@ -14,8 +14,8 @@ export interface OperatorRequests {
 }
 
 /**
- * Fetches a URL of the configuration, which may be at a private address. Redirects from a public address must not lead to
- * private addresses; redirects from a private address must stay on the same host.
+ * Fetches a URL of the configuration, which may be at a private address. Redirects from a public address must not lead
+ * to private addresses; redirects from a private address must stay on the same host.
  * @param onPrivate is called when the address is private
  * @throws OutboundError
  */

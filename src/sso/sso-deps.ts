@@ -20,8 +20,8 @@ export interface SsoDeps {
   /** For URLs of identity providers that the configuration names: also reaches private addresses. */
   readonly http: Pick<OutboundHttp, 'fetch'>;
   /**
-   * For URLs that users or identity providers choose, for instance of pictures and of endpoints in a discovery document:
-   * refuses private addresses.
+   * For URLs that users or identity providers choose, for instance of pictures and of endpoints in a discovery
+   * document: refuses private addresses.
    */
   readonly guardedHttp: Pick<OutboundHttp, 'fetch'>;
   readonly pages: Pages;

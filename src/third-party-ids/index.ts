@@ -1,4 +1,6 @@
-/** Mail addresses and phone numbers of accounts: their validation, their use, and their publication at identity servers. */
+/**
+ * Mail addresses and phone numbers of accounts: their validation, their use, and their publication at identity servers.
+ */
 import { fileURLToPath } from 'node:url';
 
 export type { AccountAddresses, AddressExtensions } from './addresses/account-addresses.ts';

@@ -16,12 +16,14 @@ export const allDevices = '*';
 /** Maximum number of UTF-8 bytes of a message content: the size limit of events. */
 export const maxContentBytes = 65_536;
 
-/** Maximum number of devices in a request: a body of 4 MiB has encrypted room keys for fewer devices. `*` counts as one. */
+/**
+ * Maximum number of devices in a request: a body of 4 MiB has encrypted room keys for fewer devices. `*` counts as one.
+ */
 const maxDevices = 5_000;
 
 /**
- * Maximum number of servers in a request: each is looked up and connected to, whether it exists or not. Clients send to some
- * hundred devices at once.
+ * Maximum number of servers in a request: each is looked up and connected to, whether it exists or not. Clients send to
+ * some hundred devices at once.
  */
 const maxServers = 1_000;
 

@@ -21,8 +21,8 @@ export class BlockedUrls {
   }
 
   /**
-   * Reports whether a URL matches all patterns of at least one entry. A URL without a user name matches no pattern for user names;
-   * the same holds for passwords and ports.
+   * Reports whether a URL matches all patterns of at least one entry. A URL without a user name matches no pattern for
+   * user names; the same holds for passwords and ports.
    */
   has(url: URL): boolean {
     const parts = partsOf(url);

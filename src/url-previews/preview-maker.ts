@@ -21,7 +21,9 @@ export interface PreviewMakerDeps {
   readonly web: WebFetcher;
   readonly reader: PageReader;
   readonly providers: OEmbedProviders;
-  /** Stores an image for some days, for the preview of a user; `undefined` when it is not an image or cannot be stored. */
+  /**
+   * Stores an image for some days, for the preview of a user; `undefined` when it is not an image or cannot be stored.
+   */
   readonly storeImage: (
     userId: string,
     fileName: string | undefined,
@@ -132,7 +134,10 @@ export class PreviewMaker {
     }
   }
 
-  /** Logs why an image or oEmbed response is left out of a preview. @throws the error again unless the fetch has failed */
+  /**
+   * Logs why an image or oEmbed response is left out of a preview.
+   * @throws the error again unless the fetch has failed
+   */
   #logOmission(error: unknown, url: URL): undefined {
     if (!(error instanceof MatrixError) || error.status === 429) throw error;
     this.#deps.log.debug(

@@ -4,7 +4,10 @@ import type { UrlPreviewTables as Tables } from './tables.ts';
 
 const hashOf = (url: string) => createHash('sha256').update(url).digest('base64url');
 
-/** Returns the newest preview of a URL that was made in `hour` or earlier; `undefined` when there is none. @param hour hours since the epoch */
+/**
+ * Returns the newest preview of a URL that was made in `hour` or earlier; `undefined` when there is none.
+ * @param hour hours since the epoch
+ */
 export async function readPreview(
   reader: Reader<Tables>,
   url: string,

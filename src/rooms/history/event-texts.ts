@@ -154,7 +154,10 @@ export class EventTexts {
     });
   }
 
-  /** Calls `step` for each item, with pauses where due. @param step returns the number of characters that it has made */
+  /**
+   * Calls `step` for each item, with pauses where due.
+   * @param step returns the number of characters that it has made
+   */
   async #inSlices<T>(items: Iterable<T>, step: (item: T) => number): Promise<void> {
     let unchecked = 0;
     for (const item of items) {

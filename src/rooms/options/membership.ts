@@ -4,7 +4,7 @@ import { boolean, number, object, option, string } from '../../kernel/config/ind
 export const membershipOptions = {
   block_non_admin_invites: option(boolean(), {
     description:
-      'Lets only administrators of this server invite local users, mail addresses and phone numbers. All other invites are refused, also from users of other servers.',
+      'Lets only administrators of this server invite local users, mail addresses and phone numbers. Users of other servers cannot invite local users either.',
     default: false,
   }),
   include_profile_data_on_invite: option(boolean(), {

@@ -41,7 +41,8 @@ export function eventRoutes(rooms: Pick<Rooms, 'engine' | 'historyReader' | 'eve
         checkAccess: readAccess(rooms.engine),
         query: Type.Object({
           ts: Type.Integer({ minimum: 0 }),
-          // The specification requires `dir`, but some clients leave it out: they receive the first event at or after `ts`.
+          // The specification requires `dir`, but some clients leave it out: they receive the first event at or after
+          // `ts`.
           dir: Type.Optional(Type.Union([Type.Literal('f'), Type.Literal('b')])),
         }),
         response: Type.Object({ event_id: Type.String(), origin_server_ts: Type.Integer() }),

@@ -46,7 +46,9 @@ export class OncePerUser {
       });
   }
 
-  /** Runs the tasks of all users again. A task that is running is first completed, so that two never run for one user. */
+  /**
+   * Runs the tasks of all users again. A task that is running is first completed, so that two never run for one user.
+   */
   runAgain(): void {
     this.#round += 1;
     this.#skipUntil.clear();

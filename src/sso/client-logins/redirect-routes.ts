@@ -107,8 +107,8 @@ async function pickProvider(
 
 /**
  * Redirects a browser that uses another host name of this server to the public host name. The provider sends the
- * browser back to the public host name, and the browser then sends the cookie of the login only if that host has set it.
- * The query parameter `movedParameter` prevents a loop of redirects behind a proxy that changes the host name.
+ * browser back to the public host name, and the browser then sends the cookie of the login only if that host has set
+ * it. The query parameter `movedParameter` prevents a loop of redirects behind a proxy that changes the host name.
  */
 function onPublicHost(
   { publicUrl }: RedirectRoutesDeps,

@@ -9,8 +9,8 @@ import type { OidcProviderConfig } from '../options/oidc.ts';
 const validity = 3600;
 
 /**
- * Returns how this server authenticates at the token endpoint: not at all, by the secret, or by a new signed token, which
- * Apple requires.
+ * Returns how this server authenticates at the token endpoint: not at all, by the secret, or by a new signed token,
+ * which Apple requires.
  * @throws Error when the key cannot be used
  */
 export async function clientAuthentication(config: OidcProviderConfig, clock: Clock): Promise<ClientAuth> {

@@ -48,7 +48,10 @@ const descendants = (element: XmlElement, name: string): XmlElement[] =>
 const pemOf = (base64: string) =>
   `-----BEGIN CERTIFICATE-----\n${base64.replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----\n`;
 
-/** Returns the name for users, in English if there is one. Source: SAML metadata extensions for login and discovery UI, 2.1.2 */
+/**
+ * Returns the name for users, in English if there is one. Source: SAML metadata extensions for login and discovery UI,
+ * 2.1.2
+ */
 function nameOf(entity: XmlElement, descriptor: XmlElement): string | undefined {
   const names = [
     ...childrenOf(descriptor, 'Extensions')

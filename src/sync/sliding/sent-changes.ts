@@ -26,7 +26,10 @@ export interface AnswerParts {
   readonly extensions: readonly ExtensionAnswer[];
 }
 
-/** Returns what an answer changes in the sent state of a connection, by room nid; `undefined` for rooms that left the list. */
+/**
+ * Returns what an answer changes in the sent state of a connection, by room nid; `undefined` for rooms that left the
+ * list.
+ */
 export function sentAfter(
   connection: Connection,
   { listed, relevantRooms, extensions }: AnswerParts,
@@ -70,8 +73,8 @@ export function sentAfter(
 }
 
 /**
- * Returns the sent state of a room after an answer that contains nothing of it: the parts that may have changed were sent
- * only up to `since`.
+ * Returns the sent state of a room after an answer that contains nothing of it: the parts that may have changed were
+ * sent only up to `since`.
  * @param changedBits combined bits of the parts that may have changed
  */
 function missedParts(

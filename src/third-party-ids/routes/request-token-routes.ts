@@ -4,7 +4,10 @@ import { forbidden } from '../../protocol/index.ts';
 import type { Purpose } from '../validation/purpose.ts';
 import type { TokenRequests } from '../validation/token-requests.ts';
 
-/** Members of all requests. `id_server` and `id_access_token` have no effect, because this server validates addresses itself. */
+/**
+ * Members of all requests. `id_server` and `id_access_token` have no effect, because this server validates addresses
+ * itself.
+ */
 const shared = {
   client_secret: Type.String({ maxLength: 255 }),
   send_attempt: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),

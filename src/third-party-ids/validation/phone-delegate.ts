@@ -59,7 +59,8 @@ export class PhoneDelegate {
   }
 
   /**
-   * Returns the number that a session has validated, and when; `undefined` unless the service reports a validated number.
+   * Returns the number that a session has validated, and when; `undefined` unless the service reports a validated
+   * number.
    * @throws MatrixError 502 when the service cannot be reached
    */
   async validated(

@@ -47,8 +47,8 @@ export class WebFetcher {
   /**
    * Requests a URL.
    * @param accept value of the `Accept` header
-   * @throws MatrixError M_FORBIDDEN for blocked URLs and addresses, M_TOO_LARGE (502), M_LIMIT_EXCEEDED, M_UNKNOWN (502; 504 after
-   * the timeout)
+   * @throws MatrixError M_FORBIDDEN for blocked URLs and addresses, M_TOO_LARGE (502), M_LIMIT_EXCEEDED, M_UNKNOWN
+   * (502; 504 after the timeout)
    */
   async open(url: URL, accept: string): Promise<WebResponse> {
     const { http, blocked, options } = this.#deps;

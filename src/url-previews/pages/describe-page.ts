@@ -51,7 +51,10 @@ export function describePage(page: PageElements, url: string): PageResult {
   };
 }
 
-/** Reports whether a property describes the image. These properties are set from this server's copy of the image instead. Source: https://ogp.me */
+/**
+ * Reports whether a property describes the image. These properties are set from this server's copy of the image
+ * instead. Source: https://ogp.me
+ */
 const describesImage = (name: string) =>
   name === 'og:image' || /^og:image:(url|secure_url|type|width|height)$/.test(name);
 
@@ -77,7 +80,9 @@ function withoutEmpty(values: Readonly<Record<string, string | undefined>>): Rec
   );
 }
 
-/** Returns the largest image of a page; where none has a size, the first one. Decorations and `data:` URLs are left out. */
+/**
+ * Returns the largest image of a page; where none has a size, the first one. Decorations and `data:` URLs are left out.
+ */
 function pictureOf({ images }: PageElements, base: string): string | undefined {
   const onWeb = images.filter(({ src }) => webUrl(src, base) !== undefined);
   const sized = onWeb.flatMap(({ src, area = 0 }) => (area >= minImageArea ? [{ src, area }] : []));

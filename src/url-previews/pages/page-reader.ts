@@ -27,10 +27,15 @@ const emptyResult: PageResult = { properties: {}, images: [] };
 /** Maximum number of properties of a preview. */
 const maxProperties = 50;
 
-/** Maximum number of characters of the name of a property; the reference server leaves out properties with longer names. */
+/**
+ * Maximum number of characters of the name of a property; the reference server leaves out properties with longer names.
+ */
 const maxName = 50;
 
-/** Maximum number of characters of the value of a property; the reference server leaves out properties with longer values. */
+/**
+ * Maximum number of characters of the value of a property; the reference server leaves out properties with longer
+ * values.
+ */
 const maxValue = 1_000;
 
 /** Maximum number of images that are taken from a result of the process. An intact process returns fewer. */
