@@ -9,9 +9,9 @@ const memberType = 'm.room.member';
 const memberPrefix = stateMapKey(memberType, '');
 
 /**
- * Returns the membership events that a lazy-loading client needs for a timeline: those of the senders, and of the users
- * whose membership events the timeline contains, unless the client was sent them. Adds all membership changes after the
- * client's position if the timeline is not limited. Source: MSC4186, "Lazy loaded memberships".
+ * Returns the membership events that a lazy-loading client needs for a timeline: the memberships of its senders, and of
+ * the users that its membership events are about, unless the client was sent them. Adds all membership changes after
+ * the client's position if the timeline is not limited. Source: MSC4186, "Lazy loaded memberships".
  * @param changes changed entries of the room's state
  * @returns the nids of the membership events by user id
  */
