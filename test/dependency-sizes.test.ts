@@ -1,6 +1,7 @@
 /**
- * Bounds the numbers of members of the types of dependencies (docs/ARCHITECTURE.md). The compiler counts them, so
- * members of the types that an interface extends, and of each part of an intersection, count too.
+ * Bounds the number of members of each type with the dependencies of a class or slice, such as `AccountDataDeps`
+ * (docs/ARCHITECTURE.md). The compiler counts the members, so members of the types that an interface extends, and of each
+ * part of an intersection, count too.
  */
 import assert from 'node:assert/strict';
 import { join, relative } from 'node:path';
@@ -23,8 +24,9 @@ const composition = /^src\/(composition|commands)\/|^src\/[^/]+\.ts$/;
 
 const root = join(import.meta.dirname, '..');
 
-/** A type of dependencies in the code, by its name or by the parameter that has it. */
+/** A type with the dependencies of a class or slice. */
 interface DependencyType {
+  /** Its name, or the parameter that has it. */
   readonly name: string;
   readonly file: string;
   readonly members: number;
@@ -63,8 +65,8 @@ function takesDependencies({ name, parent }: ParameterDeclaration, file: string)
   return opens && !composition.test(file);
 }
 
-describe('dependencies', () => {
-  it(`have at most ${maxMembers} members for each class and slice`, () => {
+describe('types with the dependencies of a class or slice', () => {
+  it(`have at most ${maxMembers} members`, () => {
     const api = new API({ cwd: root });
     try {
       const snapshot = api.updateSnapshot({ openProjects: [join(root, 'tsconfig.json')] });

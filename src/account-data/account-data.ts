@@ -30,7 +30,7 @@ export interface AccountDataDeps {
 /** Types that clients cannot set. */
 const serverControlled: ReadonlySet<string> = new Set(['m.fully_read', 'm.push_rules']);
 
-/** Prefixes of the types with the notification settings of a device, before its id. */
+/** Prefixes of the types with the notification settings of a device. The device id follows the prefix. */
 const notificationSettings = [
   'm.local_notification_settings.',
   'org.matrix.msc3890.local_notification_settings.',

@@ -1,4 +1,4 @@
-import { beginActivity, type Devices } from '../devices/index.ts';
+import { type Devices, storeNoActivity } from '../devices/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
 import { jsonFacts, type Publish, Stream } from '../kernel/streams/index.ts';
@@ -108,7 +108,7 @@ export class Accounts extends AccountReader {
     const users = writerFor<AccountTables>(writer);
     if (await isTaken(users, userId)) throw userInUse();
     if (!(await insertUser(users, { ...row, createdAt: this.#deps.clock.now() }))) throw userInUse();
-    await beginActivity(writer, userId);
+    await storeNoActivity(writer, userId);
     const account = { userId, isGuest, displayName, appservice };
     for (const hooks of this.#lifecycleHooks) await hooks.registered?.(writer, publish, account);
     publish(this.accountStream, { kind: 'registered', userId, isGuest });

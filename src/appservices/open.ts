@@ -32,7 +32,7 @@ export interface FollowedSlices {
 }
 
 /** The services of other slices that provide the data of transactions. */
-export type TransactionParts = Pick<ComposeDeps, 'clientEvents' | 'keyCounts' | 'prejoinKeys'>;
+export type TransactionParts = Pick<ComposeDeps, 'clientEvents' | 'keyCounts' | 'prejoinStateKeys'>;
 
 export interface AppservicesDeps {
   readonly registry: AppserviceRegistry;

@@ -19,7 +19,7 @@ import type { Encryption } from './encryption.ts';
 import { openHttpToConfiguredServers } from './http-to-configured-servers.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
-import { prejoinKeys } from './rooms.ts';
+import { prejoinStateKeys } from './rooms.ts';
 import type { Users } from './users.ts';
 
 /** The parts of application services that accounts and rooms use before the services are started. */
@@ -85,7 +85,7 @@ export async function openRegisteredAppservices(
         transactionParts: {
           clientEvents: rooms.clientEvents,
           keyCounts: encryption.e2ee.counts,
-          prejoinKeys: prejoinKeys(kernel),
+          prejoinStateKeys: prejoinStateKeys(kernel),
         },
         aliasesOf: (roomId) => rooms.aliases.of(roomId),
         userExists: (userId) => accounts.accounts.userExists(userId),

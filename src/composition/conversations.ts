@@ -16,7 +16,7 @@ import { openThreadSubscriptions, type ThreadSubscriptions } from '../thread-sub
 import { openTyping, type Typing } from '../typing/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
-import { prejoinKeys } from './rooms.ts';
+import { prejoinStateKeys } from './rooms.ts';
 import type { Users } from './users.ts';
 
 /** Receipts, typing, presence, threads and notifications, and sync, which delivers them and events to clients. */
@@ -85,7 +85,7 @@ export async function startConversations(
     rooms,
     accountData: users.accountData,
     sources: opened.syncSources,
-    prejoinKeys: prejoinKeys(kernel),
+    prejoinStateKeys: prejoinStateKeys(kernel),
     excludedRooms: new Set(configuration.sync.exclude_rooms_from_sync),
     invitePolicy: users.invitePermissions,
     maxTimelineEvents: maxEventsPerPage(kernel),

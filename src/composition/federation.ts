@@ -3,7 +3,7 @@ import { type FederationClientSlice, openFederationClient } from '../federation-
 import {
   type OutboundConfig,
   OutboundHttp,
-  outboundOfFederation,
+  outboundConfigOfFederation,
   systemResolver,
   TlsSettings,
 } from '../kernel/outbound/index.ts';
@@ -31,7 +31,7 @@ export async function startFederation(kernel: MainKernel, opened: OpenedSlices):
   const open = (config: OutboundConfig, name: string) =>
     new OutboundHttp({ config, clock, caches, name, resolver, tls });
   const http = open(configuration.outbound, 'connection_pools');
-  const federationOutbound = outboundOfFederation(configuration.outbound);
+  const federationOutbound = outboundConfigOfFederation(configuration.outbound);
   const federationHttp =
     federationOutbound === configuration.outbound
       ? http

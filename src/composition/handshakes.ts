@@ -13,7 +13,7 @@ import {
 import type { OpenRemoteMemberships, Rooms } from '../rooms/index.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
-import { prejoinKeys } from './rooms.ts';
+import { prejoinStateKeys } from './rooms.ts';
 import { loadSigningKey } from './signing-key.ts';
 import type { ThirdPartyServices } from './third-party-invites.ts';
 import type { Users } from './users.ts';
@@ -46,7 +46,7 @@ export async function remoteMemberships(
       roomMutex,
       keys: federation.keys,
       signer,
-      prejoinKeys: prejoinKeys(kernel),
+      prejoinStateKeys: prejoinStateKeys(kernel),
       strippedState: (roomId, userId) => storedStrippedState(database, roomId, userId),
       complexity: new ComplexityLimit(
         configuration.rooms.limit_remote_rooms,
@@ -70,8 +70,8 @@ export async function handshakeRoutes(
     state: openServing(rooms.engine, database).state,
     serverName,
     signer: { serverName, key: await loadSigningKey(kernel) },
-    prejoinKeys: prejoinKeys(kernel),
+    prejoinStateKeys: prejoinStateKeys(kernel),
     checkInvite,
-    redeem: (roomId, sender, signed) => redemption.invite(roomId, sender, signed),
+    redeemThirdPartyInvite: (roomId, sender, signed) => redemption.invite(roomId, sender, signed),
   });
 }

@@ -2,7 +2,7 @@ import { directoryRules } from '../directory/index.ts';
 import { administratorRight } from '../kernel/http/index.ts';
 import { stateMapKey } from '../protocol/index.ts';
 import { type RelationIndex, Relations } from '../relations/index.ts';
-import { keysWithEmptyStateKey, PrejoinKeys } from '../room-engine/index.ts';
+import { keysWithEmptyStateKey, PrejoinStateKeys } from '../room-engine/index.ts';
 import {
   type DirectoryRules,
   type InviteLimits,
@@ -137,11 +137,11 @@ const defaultPrejoinTypes = [
 ];
 
 /** Returns the types and state keys of the state events that users receive with invites and knocks. */
-export function prejoinKeys({ configuration }: Kernel): PrejoinKeys {
+export function prejoinStateKeys({ configuration }: Kernel): PrejoinStateKeys {
   const { disable_default_event_types, additional_event_types } = configuration.rooms.room_prejoin_state;
   const types = disable_default_event_types ? [] : defaultPrejoinTypes;
   const pairs = additional_event_types.filter((entry) => typeof entry !== 'string');
   const wholeTypes = additional_event_types.filter((entry) => typeof entry === 'string');
   const single = pairs.map(([type = '', stateKey = '']) => stateMapKey(type, stateKey));
-  return new PrejoinKeys([...keysWithEmptyStateKey(types), ...single], wholeTypes);
+  return new PrejoinStateKeys([...keysWithEmptyStateKey(types), ...single], wholeTypes);
 }

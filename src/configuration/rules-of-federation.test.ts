@@ -22,7 +22,7 @@ const cases: RuleCase[] = [
     valid: 'federation_verify_certificates: false\ntrusted_key_servers: []',
   },
   {
-    rule: 'reports the use of the public key server as a notice',
+    rule: 'reports the use of matrix.org as a key server as a notice',
     invalid: 'pid_file: null',
     kind: 'notice',
     path: 'trusted_key_servers',
@@ -59,7 +59,7 @@ const cases: RuleCase[] = [
 describe('configuration rules of federation', () => {
   testRules(cases);
 
-  it('reports no notice about the public key server when suppress_key_server_warning is set [option: suppress_key_server_warning]', () => {
+  it('reports no notice about the key server matrix.org when suppress_key_server_warning is set [option: suppress_key_server_warning]', () => {
     const remarks = (document: string) =>
       problemsOf(document, 'notice').filter(({ path }) => path === 'trusted_key_servers');
     assert.equal(remarks('pid_file: null').length, 1);

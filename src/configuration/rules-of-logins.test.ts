@@ -76,7 +76,7 @@ const cases: RuleCase[] = [
       invalid: `oidc_providers: [{${provider}, client_secret: s, user_mapping_provider: {config: {${name}_claim: c}}}]`,
       kind: 'warning',
       path: `oidc_providers[0].user_mapping_provider.config.${name}_claim`,
-      message: new RegExp(`deprecated since 1.75.0; use ${name}_template`),
+      message: new RegExp(`is deprecated; use ${name}_template`),
       valid: `oidc_providers: [{${provider}, client_secret: s, user_mapping_provider: {config: {${name}_template: c}}}]`,
     }),
   ),

@@ -1,5 +1,5 @@
 /** Devices of local users: their names, their last activity, and changes of device lists. */
-export { beginActivity } from './begin-activity.ts';
+
 export { countActiveUsers, countDevices } from './count-devices.ts';
 export {
   type ChangedDevices,
@@ -14,6 +14,7 @@ export { deviceMigrations } from './migrations.ts';
 export type { Confirmation, Reauthentication } from './reauthentication.ts';
 export { deviceRoutes } from './routes.ts';
 export type { Connection, Device, DeviceNames } from './store.ts';
+export { storeNoActivity } from './store-no-activity.ts';
 export type { DeviceTables } from './tables.ts';
 export { crossSigningKeys, type UnannouncedChange } from './unannounced-changes.ts';
 export { connectionsByDevice } from './whois.ts';

@@ -3,9 +3,9 @@ import { describe, it } from 'node:test';
 import { manualClock } from '../../test/support/clocks/manual-clock.ts';
 import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
-import { beginActivity } from './begin-activity.ts';
 import { LastSeen } from './last-seen.ts';
 import { deviceMigrations } from './migrations.ts';
+import { storeNoActivity } from './store-no-activity.ts';
 import type { DeviceTables } from './tables.ts';
 
 const day = 86_400_000;
@@ -13,7 +13,7 @@ const day = 86_400_000;
 forSelectedDatabases(import.meta.url, (open) => {
   const start = async (user_ips_max_age: number | null) => {
     const database = await open(deviceMigrations);
-    await database.transaction((writer) => beginActivity(writer, '@alice:test'));
+    await database.transaction((writer) => storeNoActivity(writer, '@alice:test'));
     const clock = manualClock();
     const lastSeen = new LastSeen({ database, clock, log: silentLogger }, { user_ips_max_age });
     const see = (deviceId: string | undefined, ip: string) =>

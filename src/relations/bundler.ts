@@ -30,7 +30,7 @@ const maxEdits = 20;
 /** Maximum number of references to an event that are listed. */
 const maxReferences = 500;
 
-/** The aggregations of an event; its child events are not rendered for the client yet. */
+/** The aggregations of an event. The edit and the latest reply are not rendered for the client yet. */
 interface UnrenderedAggregations {
   readonly parent: StoredEvent;
   readonly replacement: VisibleEvent | undefined;
@@ -110,10 +110,10 @@ export class Bundler {
       const view = views.get(roomId) ?? (await ChildrenInView.open(engine, head, userId));
       views.set(roomId, view);
       const allChildren = children.get(eventId) ?? [];
-      const countedChildren = allChildren.filter(
+      const relevantChildren = allChildren.filter(
         (child) => isInSameRoom(child, stored) && !ignoredUsers.has(child.sender),
       );
-      const ofType = (relType: string) => countedChildren.filter((child) => child.relType === relType);
+      const ofType = (relType: string) => relevantChildren.filter((child) => child.relType === relType);
       aggregations.push({
         parent: stored,
         replacement: await replacementOf(view, stored, ofType('m.replace')),
@@ -144,9 +144,10 @@ export class Bundler {
     const thread = summariseThread(root.event, visible, userId);
     const [latestEvent] = thread ? await view.events([thread.latestEvent]) : [];
     if (!thread || !latestEvent) return undefined;
-    const areAllVisible = visible === replies;
+    // The same array means that the user may see all history. Only then may replies be counted that were not read.
+    const mayCountUnread = visible === replies;
     return {
-      ...(areAllVisible && hasMore ? await this.#withTotalCount(thread, root, userId) : thread),
+      ...(mayCountUnread && hasMore ? await this.#withTotalCount(thread, root, userId) : thread),
       latestEvent,
     };
   }

@@ -16,7 +16,7 @@ export type { EventIndex, IndexBatch } from './event-index.ts';
 export { type EventToSend, isStorableText } from './event-to-send.ts';
 export { type IgnoredUserLists, isHiddenFromUser } from './ignored-user-lists.ts';
 export { knownServers } from './membership/known-servers.ts';
-export { keysWithEmptyStateKey, PrejoinKeys } from './membership/prejoin-keys.ts';
+export { keysWithEmptyStateKey, PrejoinStateKeys } from './membership/prejoin-state-keys.ts';
 export { isResident, isResidentForUser } from './membership/resident-server.ts';
 export { allowedRoomIds, checkRestrictedJoin } from './membership/restricted-join.ts';
 export type { UserRoom } from './membership/user-room.ts';

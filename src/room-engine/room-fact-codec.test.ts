@@ -24,19 +24,20 @@ const record = <T extends object>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }
 const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
 const nid = fc.integer({ min: 1, max: 2 ** 50 });
 
+/** Contents as JSON. Some have a number that is only kept as written if it is not parsed into a JavaScript number. */
 const content = fc
   .tuple(
     fc.dictionary(fc.string(), fc.jsonValue()),
-    fc.constantFrom('', '"exact":1.0', '"exact":12345678901234567890'),
+    fc.constantFrom('', '"number":1.0', '"number":12345678901234567890'),
   )
-  .map(([fields, exact]) => {
+  .map(([fields, numberField]) => {
     const text = JSON.stringify(fields);
-    return exact === ''
+    return numberField === ''
       ? text
-      : text.replace('{', Object.keys(fields).length > 0 ? `{${exact},` : `{${exact}`);
+      : text.replace('{', Object.keys(fields).length > 0 ? `{${numberField},` : `{${numberField}`);
   });
 
-/** Events of all room versions, with numbers in forms that remote servers may write where the version allows it. */
+/** Events of all room versions. Those of versions without strict canonical JSON keep numbers as they are written. */
 const storedEvent: fc.Arbitrary<StoredEvent> = record({
   version: fc.constantFrom(...roomVersions.values()),
   content,
@@ -129,7 +130,7 @@ describe('encoding and decoding facts of rooms (RoomFactCodec)', () => {
     );
   });
 
-  it('rejects a fact whose events are not in the database', async () => {
+  it('rejects a fact if the database lacks an event that is encoded as its nid only', async () => {
     const emptyStore: EventsByNid = { getMany: async () => new Map() };
     const [original] = fc.sample(fact, 1) as [RoomFact];
     const [stored] = fc.sample(storedEvent, 1) as [StoredEvent];
@@ -140,6 +141,7 @@ describe('encoding and decoding facts of rooms (RoomFactCodec)', () => {
       previousNid: undefined,
       keyNid: undefined,
     });
+    // Of so many events, some are encoded as their nids only.
     const stateChanges = Array.from({ length: 60 }, (_, index) => changeOfEvent(index + 1));
     const codec = new RoomFactCodec(emptyStore);
     await assert.rejects(
@@ -156,7 +158,7 @@ function entryOf<K, V>(map: ReadonlyMap<K, V>, key: K): [K, V][] {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('RoomFactCodec with the facts of a running server', () => {
-    it('decodes equal facts in another process over the same database', async () => {
+    it('decodes facts that were encoded before a restart into equal facts', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const facts: RoomFact[] = [];
       const sent: string[] = [];

@@ -139,7 +139,7 @@ export class EventProcessor {
     }
     let failures = 0;
     const gap = await gaps.fetchGap(query, event.event);
-    const expired = await placement.expiredInGaps(head, gap);
+    const expired = await placement.missingExpiredMessages(head, gap);
     for (const earlier of gap) {
       if (expired.has(earlier.event.eventId)) continue;
       try {

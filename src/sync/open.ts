@@ -4,7 +4,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { StreamReader } from '../kernel/streams/index.ts';
-import type { PrejoinKeys } from '../room-engine/index.ts';
+import type { PrejoinStateKeys } from '../room-engine/index.ts';
 import type { InvitePolicy, ReadingRooms } from '../rooms/index.ts';
 import type { SyncSource } from '../sync-contract/index.ts';
 import { Answers } from './classic/answers.ts';
@@ -43,7 +43,7 @@ export interface SyncServicesDeps {
   /** Contains the user's direct chats, room tags and ignored users. */
   readonly accountData: AccountData;
   /** The state that users see of a room before they join it. */
-  readonly prejoinKeys: PrejoinKeys;
+  readonly prejoinStateKeys: PrejoinStateKeys;
   /** Rooms that are left out of every sync. */
   readonly excludedRooms: ReadonlySet<string>;
   /** Decides which invites users see. */
@@ -75,7 +75,7 @@ export function openSync(deps: SyncServicesDeps): SyncServices {
   const plainTimelines = new PlainTimelines({ engine, clock, sharedTimelines, sentMembers });
   const joinedRooms = new JoinedRooms({ engine, text, sources, sentMembers, plainTimelines });
   const shownInvites = new ShownInvites(engine, deps.invitePolicy);
-  const unjoinedRooms = new UnjoinedRooms(engine, text, deps.prejoinKeys);
+  const unjoinedRooms = new UnjoinedRooms(engine, text, deps.prejoinStateKeys);
   const removals = new Removals(engine, deps.caches);
   const deviceFields = new DeviceFields(sources);
   const { excludedRooms } = deps;

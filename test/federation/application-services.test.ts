@@ -62,7 +62,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       irc.respond = () => undefined;
     });
 
-    it('lets users of a service join public and restricted rooms of another server, whose events the service receives', async () => {
+    it('lets users of a service join public and restricted rooms of another server, and sends the events of these rooms to the service', async () => {
       const user = await register('vic');
       const publicRoom = await anna.createRoom({ preset: 'public_chat' });
       const restrictedRoom = await anna.createRoom({
@@ -81,7 +81,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('lets users of a service join a room whose members are not known yet, and sends its events to the service before and after', async () => {
+    it('lets users of a service join a room whose members are not known yet, and sends the events of the room to the service before and after its members are known', async () => {
       const resident = new ScriptedResident(await several.scripted('resident.test'), 'bridged.test');
       const { roomId, creator } = resident.room;
       const charlie = '@charlie:resident.test';

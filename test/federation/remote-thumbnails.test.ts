@@ -215,7 +215,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.equal(
           (await requestAsServer('once')).code,
           '404 M_NOT_FOUND',
-          'only the media of its own users',
+          'a file that this server has downloaded from far.test',
         );
       });
 

@@ -39,8 +39,7 @@ const verifiedRegistration: Rule<Registration> = (values, view) => {
 
 const noEmailDelegate: Rule<Registration> = (_values, view) => {
   if (view.isGiven('account_threepid_delegates.email')) {
-    const message =
-      'was removed in 1.66.0: this server validates mail addresses itself, see the option email';
+    const message = 'is not supported: this server validates mail addresses itself, see the option email';
     view.error('account_threepid_delegates.email', message);
   }
 };

@@ -45,7 +45,13 @@ export function passwordResetRoutes(deps: PasswordResetPageDeps, options: Option
     const all = { server_name: options.server_name, password_rules: rules, ...values };
     return pages.page('password_reset_form.html', all, { status });
   };
-  const stageOf = (session: string, ip: string, url = 'continue') => ({ type: mailStage, session, ip, url });
+  /** @param target the URL to which the form on the stage's page is sent, relative to that page */
+  const stageOf = (session: string, ip: string, target = 'continue') => ({
+    type: mailStage,
+    session,
+    ip,
+    url: target,
+  });
   return [
     route({ ...contract, method: 'GET', path }, () => {
       checkOffered();
@@ -109,7 +115,10 @@ export function passwordResetRoutes(deps: PasswordResetPageDeps, options: Option
   ];
 }
 
-/** Returns the URL of the page that completes a reset. @param folder the page's folder, relative to the shown page */
+/**
+ * Returns the relative URL of the page that completes a reset.
+ * @param folder begins the URL in a redirect by a page outside of the folder `password_reset/`
+ */
 const continuation = (session: string, folder = '') =>
   `${folder}continue?session=${encodeURIComponent(session)}`;
 
@@ -128,7 +137,7 @@ async function startReset(
   throw new Error('A password was set without a proof of the address');
 }
 
-/** Sets the password of a session whose address is validated. @returns the challenge if a stage remains */
+/** Sets the new password of a session if its mail address is validated. @returns the challenge if it is not */
 async function completeReset(
   passwordChange: PasswordChange,
   session: string,

@@ -87,6 +87,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('POST /register refuses taken, invalid and reserved user names, and malformed parameters', async () => {
+      // An application service has reserved this user id.
       const reservations = { isReservedFrom: (userId: string) => userId === '@bridge:test' };
       await server.start({ extensions: () => ({ reservations }) });
       await server.accounts.register('alice');
@@ -114,7 +115,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('reports a taken user name only on completion with inhibit_user_in_use_error', async () => {
+    it('reports a taken user name only when the registration is completed, if inhibit_user_in_use_error is set', async () => {
       await server.start({ options: { inhibit_user_in_use_error: true } });
       await server.accounts.register('alice');
       const available = await server.accounts.call('GET', '/register/available?username=alice');
@@ -124,7 +125,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await server.refuses(400, 'M_USER_IN_USE', { ...parameters, auth: dummy });
     });
 
-    it('POST /register responds 403 M_FORBIDDEN when registration is off, or when it requires no verification without enable_registration_without_verification', async () => {
+    it('POST /register responds 403 M_FORBIDDEN when registration is off, and when nothing verifies users and enable_registration_without_verification is off', async () => {
       await server.start({ options: { enable_registration: false } });
       await server.refuses(403, 'M_FORBIDDEN', { username: 'alice' });
       assert.equal((await server.accounts.call('GET', '/register/available?username=a')).status, 403);

@@ -3,8 +3,8 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import { ownSoftware } from '../../kernel/outbound/index.ts';
 
 /**
- * Serves the version of this software. Needs no access token, because tools show the version before a login; other
- * servers can request it as well (`GET /federation/v1/version`).
+ * Serves the version of this software. Needs no access token, because tools show the version before a login. The version
+ * is no secret: `GET /federation/v1/version` needs no access token either.
  */
 export const versionRoute: Route = route(
   {

@@ -1,10 +1,10 @@
 import { type JsonObject, stateMapKey, strippedState } from '../../protocol/index.ts';
-import type { PrejoinKeys, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import type { PrejoinStateKeys, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
 export interface PrejoinStateDeps {
   readonly engine: Pick<RoomReader, 'events' | 'heads' | 'userRooms' | 'strippedState'>;
   /** The state that users see before they join (`room_prejoin_state`). */
-  readonly prejoinKeys: PrejoinKeys;
+  readonly prejoinStateKeys: PrejoinStateKeys;
 }
 
 /** Members of `unsigned` by membership, as the reference server names them. */
@@ -28,7 +28,7 @@ export function prejoinMemberOf({ event: { type, stateKey, content } }: StoredEv
  * event.
  */
 export async function prejoinStateOf(
-  { engine, prejoinKeys }: PrejoinStateDeps,
+  { engine, prejoinStateKeys }: PrejoinStateDeps,
   { nid, event: { roomId, sender, stateKey = '' } }: StoredEvent,
 ): Promise<readonly JsonObject[]> {
   const room = (await engine.userRooms.of(stateKey)).get(roomId);
@@ -37,7 +37,7 @@ export async function prejoinStateOf(
   if (received !== undefined) return received as unknown as readonly JsonObject[];
   const head = await engine.heads.get(roomId);
   if (!head) return [];
-  const keys = new Set([...prejoinKeys.select(head.state), stateMapKey('m.room.member', sender)]);
+  const keys = new Set([...prejoinStateKeys.select(head.state), stateMapKey('m.room.member', sender)]);
   const nids = [...keys].flatMap((key) => head.state.get(key)?.nid ?? []);
   const events = await engine.events.getMany(nids);
   return nids.flatMap((nid) => {

@@ -19,7 +19,10 @@ export interface ConfiguredDatabases {
   readonly state: DatabaseOptions | undefined;
 }
 
-/** @throws CommandFailure when a SQLite database does not exist */
+/**
+ * Returns the options of the databases of the configuration that the flags name.
+ * @throws CommandFailure when there is no configuration, or when the main database is a SQLite file that does not exist
+ */
 export function configuredDatabases(flags: ConfigFlags): ConfiguredDatabases {
   const paths = configPaths(flags);
   if (paths.length === 0) throw new CommandFailure('no configuration found: give one with -c');
@@ -41,7 +44,7 @@ export interface OpenStores {
 /**
  * Opens the databases.
  * @param exclusively true: no server can use them until they are closed
- * @throws StartFailure when the two databases belong to different servers
+ * @throws StartFailure when the two databases belong to different servers, or when one of two databases is given alone
  */
 export async function openStores(
   { main, state }: ConfiguredDatabases,

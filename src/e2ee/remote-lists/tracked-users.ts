@@ -18,25 +18,28 @@ export interface TrackedUsersDeps {
   readonly engine: RoomReader;
   readonly serverName: string;
   readonly sharedRooms: SharedRooms;
-  /** Schedules the fetch of missing lists. */
+  /** Schedules the fetch of missing device lists. */
   readonly fetchMissing: (userIds: readonly string[]) => Promise<void>;
 }
 
 const kind = 'e2ee/drop-device-lists';
 
-/** Milliseconds between two checks of all lists. */
+/** Milliseconds between two checks of all device lists. */
 const checkInterval = 86_400_000;
 
-/** Number of lists that are checked together. */
+/** Number of users whose device lists are checked together. */
 const pageSize = 200;
 
-/** Maximum number of simultaneous joins whose lists are fetched before a client queries them. */
+/**
+ * Maximum number of users that may join an encrypted room together for their device lists to be fetched at once. When
+ * more users join together, each list is fetched when a client queries it.
+ */
 const maxPrefetched = 20;
 
 /**
- * Deletes the lists of users who share no room with a local user any more, because their servers stop sending updates,
- * and fetches the lists of users who join an encrypted room. Checks all lists at the start, because a crash may have
- * prevented the processing of membership changes.
+ * Deletes the device lists of remote users who share no room with a local user any more, because their servers stop
+ * sending updates. Fetches the device lists of remote users who join an encrypted room. Checks all device lists at the
+ * start and daily, because a crash may have prevented the processing of membership changes.
  */
 export class TrackedUsers {
   readonly #deps: TrackedUsersDeps;
@@ -123,7 +126,7 @@ export class TrackedUsers {
     });
   }
 
-  /** Checks all users with a list or a device list change. */
+  /** Checks all remote users with a stored device list or a recorded change of their device list. */
   async #dropAllUnshared(): Promise<void> {
     const { database, devices, serverName, sharedRooms } = this.#deps;
     const usersSharing = await sharedRooms.snapshot();

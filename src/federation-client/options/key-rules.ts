@@ -5,7 +5,7 @@ import type { requestOptions } from './requests.ts';
 
 type Values = Static<TObject<typeof keyOptions & typeof requestOptions>>;
 
-const publicKeyServer = 'matrix.org';
+const defaultKeyServer = 'matrix.org';
 
 const requireVerifiableKeys: Rule<Values> = (values, view) => {
   if (values.federation_verify_certificates) return;
@@ -18,11 +18,11 @@ const requireVerifiableKeys: Rule<Values> = (values, view) => {
 };
 
 const mentionDefaultKeyServer: Rule<Values> = (values, view) => {
-  const usesPublicKeyServer = values.trusted_key_servers.some(
-    ({ server_name }) => server_name === publicKeyServer,
+  const usesDefaultKeyServer = values.trusted_key_servers.some(
+    ({ server_name }) => server_name === defaultKeyServer,
   );
-  if (usesPublicKeyServer && !values.suppress_key_server_warning) {
-    const message = `the keys of other servers are requested from ${publicKeyServer}; if this is intended, set suppress_key_server_warning: true`;
+  if (usesDefaultKeyServer && !values.suppress_key_server_warning) {
+    const message = `the keys of other servers are requested from ${defaultKeyServer}; if this is intended, set suppress_key_server_warning: true`;
     view.notice('trusted_key_servers', message);
   }
 };

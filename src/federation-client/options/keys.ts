@@ -64,7 +64,7 @@ export const keyOptions = {
     changed: ['Replaces `perspectives`.'],
   }),
   suppress_key_server_warning: option(boolean(), {
-    description: 'Suppresses the notice at start that the public key server is used.',
+    description: 'Suppresses the notice at start that keys are requested from matrix.org.',
     default: false,
   }),
   key_server_signing_keys_path: option(nullable(string({ minLength: 1 })), {

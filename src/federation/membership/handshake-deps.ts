@@ -1,5 +1,10 @@
 import type { EventSigner, JsonObject } from '../../protocol/index.ts';
-import type { CheckReceivedInvite, PrejoinKeys, RoomWriter, ServerAcls } from '../../room-engine/index.ts';
+import type {
+  CheckReceivedInvite,
+  PrejoinStateKeys,
+  RoomWriter,
+  ServerAcls,
+} from '../../room-engine/index.ts';
 import type { Incoming, ServedState } from '../../room-federation/index.ts';
 import type { Memberships, Throttle } from '../../rooms/index.ts';
 import type { RoomAccess } from '../room-access.ts';
@@ -16,9 +21,9 @@ export interface HandshakeDeps {
   readonly serverName: string;
   readonly signer: EventSigner;
   /** State event types that knocking users see. */
-  readonly prejoinKeys: PrejoinKeys;
+  readonly prejoinStateKeys: PrejoinStateKeys;
   /** Invites the user who owns an address that `sender` has invited, if the signed object is valid. */
-  readonly redeem: (roomId: string, sender: string, signed: JsonObject) => Promise<void>;
+  readonly redeemThirdPartyInvite: (roomId: string, sender: string, signed: JsonObject) => Promise<void>;
   /** Checks an invite of a local user by a remote user; absent: there are no further rules. @throws MatrixError */
   readonly checkInvite?: CheckReceivedInvite | undefined;
 }

@@ -90,7 +90,7 @@ export class SubmittedEvents {
    * @returns the stripped state of the room
    */
   async knock(origin: string, submitted: SubmittedEvent): Promise<readonly JsonObject[]> {
-    const { access, engine, prejoinKeys } = this.#deps;
+    const { access, engine, prejoinStateKeys } = this.#deps;
     const head = await roomForHandshake(access, origin, submitted.roomId);
     const { event } = this.#read(origin, head, submitted, 'knock');
     await this.#place(head, await this.#verified(head, event));
@@ -98,7 +98,7 @@ export class SubmittedEvents {
     const membership = head.membership(event.sender);
     if (membership === 'leave' || membership === 'ban')
       throw forbidden('The knock has been rejected or withdrawn');
-    return prejoinPdus(engine, head, prejoinKeys);
+    return prejoinPdus(engine, head, prejoinStateKeys);
   }
 
   #read(

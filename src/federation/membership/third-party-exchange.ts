@@ -14,7 +14,7 @@ import type { HandshakeDeps } from './handshake-deps.ts';
  * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN, M_NOT_FOUND
  */
 export async function exchangeThirdPartyInvite(
-  { access, serverName, redeem }: HandshakeDeps,
+  { access, serverName, redeemThirdPartyInvite }: HandshakeDeps,
   origin: string,
   roomId: string,
   partial: JsonObject,
@@ -35,5 +35,5 @@ export async function exchangeThirdPartyInvite(
   const signed = isJsonObject(invite) ? invite['signed'] : undefined;
   if (!isJsonObject(signed)) throw invalidParam('third_party_invite is missing');
   if (signed['mxid'] !== userId) throw forbidden('The signed object is for another user');
-  await redeem(roomId, sender, signed);
+  await redeemThirdPartyInvite(roomId, sender, signed);
 }

@@ -65,7 +65,7 @@ export class Transactions {
    * Processes a transaction; a repeated transaction is answered with the same response. Source: server-server API, `PUT
    * /_matrix/federation/v1/send/{txnId}`.
    * @returns the response as JSON
-   * @throws MatrixError M_BAD_JSON, M_INVALID_PARAM, and M_FORBIDDEN when `origin` names another server
+   * @throws MatrixError M_BAD_JSON, M_INVALID_PARAM, and M_FORBIDDEN when `origin` in the body is another server
    */
   async receive(origin: string, txnId: string, body: JsonObject): Promise<string> {
     const transaction = readTransaction(origin, txnId, body);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createMetrics, silentLogger } from '../observability/index.ts';
 import { openDatabase } from './index.ts';
 
-test('reportStatistics exposes statements, batches and flushes as metrics', async () => {
+test('an open database exposes its numbers of statements, batches and flushes as metrics', async () => {
   const metrics = await createMetrics();
   const database = await openDatabase({ kind: 'sqlite', path: ':memory:' }, { log: silentLogger, metrics });
   try {

@@ -82,7 +82,7 @@ export const outboundSection = section({
 export type OutboundConfig = SectionType<typeof outboundSection>;
 
 /** Returns the options for requests of the federation, with the list of refused addresses for the federation if it is given. */
-export function outboundOfFederation(config: OutboundConfig): OutboundConfig {
+export function outboundConfigOfFederation(config: OutboundConfig): OutboundConfig {
   const { federation_ip_range_blacklist: refused } = config;
   return refused === null ? config : { ...config, ip_range_blacklist: refused, ip_range_whitelist: [] };
 }

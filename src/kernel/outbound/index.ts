@@ -1,5 +1,5 @@
 /** Requests to other servers. All outbound HTTP requests are sent by this code. */
-export { type OutboundConfig, outboundOfFederation, outboundSection, privateRanges } from './config.ts';
+export { type OutboundConfig, outboundConfigOfFederation, outboundSection, privateRanges } from './config.ts';
 export { OutboundError, type OutboundFailure, requestAborted } from './errors.ts';
 export {
   type FetchedResponse,

@@ -15,7 +15,7 @@ const noNamespaces =
 
 describe('StallWatch', () => {
   it('reports the code that blocks the process', async () => {
-    const watch = new StallWatch({ beat: 10, stalled: 60, stuck: 60_000, hopeless: 90_000 });
+    const watch = new StallWatch({ beatInterval: 10, reportAfter: 60, writeAfter: 60_000, endAfter: 90_000 });
     const stalls: Stall[] = [];
     watch.start((stall) => stalls.push(stall));
     try {
@@ -30,7 +30,7 @@ describe('StallWatch', () => {
   });
 
   it('ends a process that is stuck in the code of a module and logs that code, but no process that is stuck in other code or has a debugger', async () => {
-    const ended = await endOf('data:text/javascript', 100_000);
+    const ended = await runStuckProgram({ moduleUrl: 'data:text/javascript', stuckFor: 100_000 });
     assert.equal(ended.signal, 'SIGKILL', ended.written);
     const [line] = ended.written
       .split('\n')
@@ -38,36 +38,52 @@ describe('StallWatch', () => {
     const { level, time, frames } = JSON.parse(line!);
     assert.deepEqual([level, new Date(time).toISOString()], ['error', time], 'as other lines of the log');
     assert.match(frames[0], /^data:/);
-    const other = await endOf('file:///modules/', 250);
+    const other = await runStuckProgram({ moduleUrl: 'file:///modules/', stuckFor: 250 });
     assert.equal(other.code, 5, other.written);
-    const debugged = await endOf('data:text/javascript', 250, { options: ['--inspect=127.0.0.1:0'] });
+    const debugged = await runStuckProgram({
+      moduleUrl: 'data:text/javascript',
+      stuckFor: 250,
+      options: ['--inspect=127.0.0.1:0'],
+    });
     assert.equal(debugged.code, 5, debugged.written);
   });
 
   it('ends the first process of a container, which SIGKILL does not end', {
     skip: noNamespaces,
   }, async () => {
-    const { code, written } = await endOf('data:text/javascript', 100_000, { within: namespace });
+    const { code, written } = await runStuckProgram({
+      moduleUrl: 'data:text/javascript',
+      stuckFor: 100_000,
+      within: namespace,
+    });
     assert.equal(code, 137, written);
     assert.match(written, /"The process ends, since it is stuck in the code of a module"/);
   });
 });
 
 /**
- * Runs a program that is stuck for a time in code of a `data:` URL, and exits with code 5 afterwards.
- * @param moduleUrl the beginning of the URLs of modules
+ * Runs a program that is stuck in code of a `data:` URL, and exits with code 5 afterwards. Resolves when it has ended.
+ * @param moduleUrl the beginning of the URLs that count as modules
+ * @param stuckFor milliseconds for which the program is stuck
+ * @param options options of Node
  * @param within a command that runs the program
  */
-async function endOf(
-  moduleUrl: string,
-  milliseconds: number,
-  { options = [], within = [] }: { options?: readonly string[]; within?: readonly string[] } = {},
-) {
-  const times = { beat: 5, stalled: 20, stuck: 40, hopeless: 80 };
+async function runStuckProgram({
+  moduleUrl,
+  stuckFor,
+  options = [],
+  within = [],
+}: {
+  moduleUrl: string;
+  stuckFor: number;
+  options?: readonly string[];
+  within?: readonly string[];
+}) {
+  const times = { beatInterval: 5, reportAfter: 20, writeAfter: 40, endAfter: 80 };
   const program = `
     import { StallWatch } from ${JSON.stringify(import.meta.resolve('./stall-watch.ts'))};
     new StallWatch(${JSON.stringify(times)}).start(() => {}, [${JSON.stringify(moduleUrl)}]);
-    await import('data:text/javascript,await 0; const end = Date.now() + ${milliseconds}; while (Date.now() < end);');
+    await import('data:text/javascript,await 0; const end = Date.now() + ${stuckFor}; while (Date.now() < end);');
     process.exit(5);`;
   const [command = '', ...args] = [
     ...within,

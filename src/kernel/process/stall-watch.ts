@@ -10,13 +10,13 @@ export interface Stall {
 /** Times in milliseconds. A heartbeat is a number that the main thread raises. */
 const defaultTimes = {
   /** Interval of the heartbeats. */
-  beat: 250,
+  beatInterval: 250,
   /** Time without a heartbeat after which the watcher looks up the running code. */
-  stalled: 2_000,
+  reportAfter: 2_000,
   /** Time without a heartbeat after which the watcher writes that code to stderr, since the log cannot be written. */
-  stuck: 10_000,
+  writeAfter: 10_000,
   /** Time without a heartbeat after which the watcher ends the process if it runs code of modules. */
-  hopeless: 60_000,
+  endAfter: 60_000,
 };
 
 /**
@@ -25,7 +25,7 @@ const defaultTimes = {
  * that a process that was suspended as a whole does not count as stuck.
  */
 const watcher = `
-const { parentPort, workerData: { beats, beat, stalled, stuck, hopeless, moduleFiles } } = require('node:worker_threads');
+const { parentPort, workerData: { beats, beatInterval, reportAfter, writeAfter, endAfter, moduleFiles } } = require('node:worker_threads');
 const { writeSync } = require('node:fs');
 const { Session } = require('node:inspector');
 let last = -1;
@@ -34,7 +34,7 @@ let milliseconds = 0;
 let frames = undefined;
 let isWritten = false;
 setInterval(() => {
-  const passed = Math.min(performance.now() - turn, 2 * beat);
+  const passed = Math.min(performance.now() - turn, 2 * beatInterval);
   turn = performance.now();
   const now = Atomics.load(beats, 0);
   if (now !== last) {
@@ -45,17 +45,17 @@ setInterval(() => {
     return;
   }
   milliseconds += passed;
-  if (milliseconds >= stalled && frames === undefined) lookUp(report);
-  if (milliseconds >= stuck && frames?.length > 0 && !isWritten) {
+  if (milliseconds >= reportAfter && frames === undefined) lookUp(report);
+  if (milliseconds >= writeAfter && frames?.length > 0 && !isWritten) {
     isWritten = true;
     write('The process is stuck in this code');
   }
-  if (milliseconds >= hopeless) {
+  if (milliseconds >= endAfter) {
     // Looks again after a while: a pause that is requested while the process is already paused is lost.
-    milliseconds = stuck;
+    milliseconds = writeAfter;
     lookUp(endIfInModule);
   }
-}, beat);
+}, beatInterval);
 function report(session, callFrameId, resume) {
   resume();
   parentPort.postMessage({ frames });
@@ -112,7 +112,7 @@ export class StallWatch {
       Atomics.add(beats, 0, 1);
     };
     beat();
-    this.#timer = setInterval(beat, this.#times.beat).unref();
+    this.#timer = setInterval(beat, this.#times.beatInterval).unref();
     this.#worker = new Worker(watcher, {
       eval: true,
       execArgv: [],

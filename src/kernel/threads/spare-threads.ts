@@ -12,7 +12,7 @@ interface Spare {
   readonly ending: Timer;
 }
 
-/** Limits the memory of a thread for short-lived objects. By default V8 reserves as much for each thread as for the main thread. */
+/** Bounds the memory that each thread reserves for short-lived objects. By default V8 reserves as much as for the main thread. */
 const resourceLimits = { maxYoungGenerationSizeMb: 6 };
 
 /**

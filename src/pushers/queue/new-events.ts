@@ -20,7 +20,10 @@ export class NewEvents {
   readonly #users: ReadonlySet<string>;
   readonly #buffer: FactBuffer<NewEvent>;
 
-  /** @param users local users whose invites by remote servers are included */
+  /**
+   * @param users the users with pushers, kept up to date by the caller. Of the invites by remote servers, only those of
+   * these users are included. While there are no such users, no events are buffered.
+   */
   constructor(engine: RoomReader, streams: Pick<StreamReader, 'current'>, users: ReadonlySet<string>) {
     this.#engine = engine;
     this.#users = users;
@@ -39,9 +42,10 @@ export class NewEvents {
   }
 
   #add({ onTimeline, stored, membershipChanges }: RoomFact, position: number): void {
-    const invites = () =>
+    if (this.#users.size === 0) return;
+    const invitesUser = () =>
       membershipChanges.some(({ userId, to }) => to === 'invite' && this.#users.has(userId));
-    if (this.#users.size === 0 || !(onTimeline || (stored.outOfBand && invites()))) return;
+    if (!onTimeline && !(stored.outOfBand && invitesUser())) return;
     this.#buffer.add({ stored, position });
   }
 

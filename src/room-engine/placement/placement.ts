@@ -78,7 +78,7 @@ export interface Placement {
    * Returns the ids of the messages that have expired by the retention policy of the room and that its timeline lacks.
    * They stay missing, so that they can be backfilled when the policy changes.
    */
-  expiredInGaps(
+  missingExpiredMessages(
     head: RoomHead,
     events: readonly { readonly event: RoomEvent }[],
   ): Promise<ReadonlySet<string>>;

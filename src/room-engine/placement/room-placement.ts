@@ -9,14 +9,17 @@ import { CompleteState } from './entering/complete-state.ts';
 import { EnterRoom } from './entering/enter-room.ts';
 import { OutOfBandMemberships } from './entering/out-of-band.ts';
 import { Backfill } from './events/backfill.ts';
-import { expiredInGaps } from './events/expired-in-gaps.ts';
+import { missingExpiredMessages } from './events/missing-expired-messages.ts';
 import { Outliers } from './events/outliers.ts';
 import { EventPlacer, type PlacedEvent } from './events/place-event.ts';
 import type { Placement, PlaceOptions } from './placement.ts';
 import type { PlacementDeps } from './placement-deps.ts';
 import { BeforeStates } from './states/before-state.ts';
 
-/** Places the events of remote servers, one at a time in each room, so that each event finds the events before it. */
+/**
+ * Places events one at a time in each room, so that each event finds the events before it: the events of remote servers,
+ * and those of local users that cannot be appended synchronously.
+ */
 export class RoomPlacement implements Placement {
   readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
@@ -43,8 +46,12 @@ export class RoomPlacement implements Placement {
 
   find: Placement['find'] = (eventIds) => this.#deps.events.getManyById(eventIds);
 
-  expiredInGaps: Placement['expiredInGaps'] = (head, events) =>
-    expiredInGaps({ database: this.#deps.database, retention: this.#deps.checks.retention }, head, events);
+  missingExpiredMessages: Placement['missingExpiredMessages'] = (head, events) =>
+    missingExpiredMessages(
+      { database: this.#deps.database, retention: this.#deps.checks.retention },
+      head,
+      events,
+    );
 
   addOutliers: Placement['addOutliers'] = (room, events) =>
     this.#run(room.roomId, () => this.#outliers.add(room, events));
@@ -86,9 +93,9 @@ export class RoomPlacement implements Placement {
     options: AppendOptions,
     build: () => Promise<VerifiedEvent>,
   ): Promise<StoredEvent> {
-    const refuse = { ...options, refuse: true };
-    const signed = await this.#withPolicySignature(roomId, await build(), refuse);
-    return this.#placeInQueue(roomId, () => this.#placing.place(roomId, signed, refuse));
+    const placeOptions = { ...options, refuse: true };
+    const signed = await this.#withPolicySignature(roomId, await build(), placeOptions);
+    return this.#placeInQueue(roomId, () => this.#placing.place(roomId, signed, placeOptions));
   }
 
   /**
@@ -109,7 +116,8 @@ export class RoomPlacement implements Placement {
   }
 
   /**
-   * Places an event in the room's queue. The queue moves on once the event is placed; the caller waits for the disk.
+   * Places an event in the room's queue, and resolves once the event is on disk. The queue moves on as soon as the event
+   * is placed in memory, unless the next event must read rows that this event writes.
    */
   async #placeInQueue(roomId: string, place: () => Promise<PlacedEvent>): Promise<StoredEvent> {
     const { stored, durable } = await this.#run(roomId, async () => {
@@ -121,7 +129,10 @@ export class RoomPlacement implements Placement {
     return stored;
   }
 
-  /** Runs a task in the room's queue; afterwards forgets the state keys that the task prepared but did not write. */
+  /**
+   * Runs a task in the room's queue. State keys that get a nid during the task but are not written are forgotten
+   * afterwards.
+   */
   #run<T>(roomId: string, task: () => Promise<T>): Promise<T> {
     const { stateKeys } = this.#deps.states;
     return this.#mutex.run(roomId, () => stateKeys.attempt(task));

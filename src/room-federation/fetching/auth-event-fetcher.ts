@@ -7,13 +7,13 @@ import type { RemoteEvents } from '../remote-servers.ts';
 import { sortByAuthEvents } from './auth-order.ts';
 import type { EventFetcher } from './event-fetcher.ts';
 
-/** Maximum number of events of an auth chain that are accepted from one server. */
+/** Maximum number of events in a response to `GET /event_auth`. Longer responses are ignored. */
 const maxChainLength = 10_000;
 
-/** Maximum number of missing auth events that are fetched one by one before the whole chain is requested. */
+/** Maximum number of missing auth events of an event that are fetched one by one before the whole chain is requested. */
 const maxSinglesFirst = 20;
 
-/** Maximum number of events that are fetched one by one, before the request for the whole chain and again after it. */
+/** Maximum number of events that one call of `#fetchSingly` fetches, the missing auth events of fetched events included. */
 const maxSingles = 100;
 
 /** Maximum number of levels of the auth chain whose events are fetched one by one. */
@@ -40,8 +40,9 @@ export class AuthEventFetcher {
   }
 
   /**
-   * Fetches the missing events of an event's auth chain: first one by one, because usually only one
-   * membership event is missing, then as a whole with `GET /event_auth`.
+   * Fetches the missing events of an event's auth chain in up to three steps. Fetches them one by one if at most
+   * `maxSinglesFirst` auth events are missing, because usually only one membership event is. Then requests the whole
+   * chain with `GET /event_auth`, and last fetches one by one what is still missing.
    * @param aboutToBeStored event ids that are about to be stored
    * @throws FetchFailed when an auth event is still missing
    */

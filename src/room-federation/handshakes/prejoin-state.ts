@@ -11,7 +11,13 @@ import {
   stateMapKey,
   strippedState,
 } from '../../protocol/index.ts';
-import type { PrejoinKeys, RoomHead, RoomReader, RoomTables, StoredEvent } from '../../room-engine/index.ts';
+import type {
+  PrejoinStateKeys,
+  RoomHead,
+  RoomReader,
+  RoomTables,
+  StoredEvent,
+} from '../../room-engine/index.ts';
 import type { Incoming } from '../incoming.ts';
 
 /** Maximum number of entries of received stripped state that are read. */
@@ -30,7 +36,7 @@ const createKey = stateMapKey('m.room.create', '');
 export async function prejoinPdus(
   engine: RoomReader,
   head: RoomHead,
-  keys: PrejoinKeys,
+  keys: PrejoinStateKeys,
   inviter?: string,
 ): Promise<JsonObject[]> {
   const keysToSend = new Set([createKey, ...keys.select(head.state)]);

@@ -10,7 +10,7 @@ import {
 import type {
   EventToSend,
   Placement,
-  PrejoinKeys,
+  PrejoinStateKeys,
   RoomHead,
   StoredEvent,
   VerifiedEvent,
@@ -24,7 +24,7 @@ import { handshakeErrorForClient, isServerFailure } from './try-servers.ts';
 export interface RemoteInviteDeps extends HandshakeDeps {
   readonly placement: Placement;
   /** The keys of the state events that describe the room to the remote server. */
-  readonly prejoinKeys: PrejoinKeys;
+  readonly prejoinStateKeys: PrejoinStateKeys;
 }
 
 /** Milliseconds within which the remote server must respond, because a client waits. */
@@ -48,7 +48,7 @@ export class RemoteInvite {
    * rejects the invite; M_UNKNOWN with 502 when that server is unreachable
    */
   async invite(head: RoomHead, draft: EventToSend & { readonly stateKey: string }): Promise<StoredEvent> {
-    const { placement, engine, peers, prejoinKeys } = this.#deps;
+    const { placement, engine, peers, prejoinStateKeys } = this.#deps;
     const { roomId, version } = head;
     const server = serverOfUser(draft.stateKey);
     await this.#checkFederated(head);
@@ -63,7 +63,7 @@ export class RemoteInvite {
     // The remote server must not receive content that the room's policy server refuses.
     const sent = await engine.policies.sign(head, built);
     const { eventId, pdu } = sent.event;
-    const inviteRoomState = await prejoinPdus(engine, head, prejoinKeys, draft.sender);
+    const inviteRoomState = await prejoinPdus(engine, head, prejoinStateKeys, draft.sender);
     try {
       const returned = await peers.invite(
         server,

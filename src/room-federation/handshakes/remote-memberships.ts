@@ -4,7 +4,7 @@ import { type JsonObject, MatrixError, notFound } from '../../protocol/index.ts'
 import type {
   EventToSend,
   Placement,
-  PrejoinKeys,
+  PrejoinStateKeys,
   RoomHead,
   StoredEvent,
   UserRoom,
@@ -24,7 +24,7 @@ export interface RemoteMembershipsDeps extends HandshakeDeps, CandidateDeps {
   readonly engine: RoomWriter;
   readonly placement: Placement;
   /** The keys of the state events that describe a room to an invited user. */
-  readonly prejoinKeys: PrejoinKeys;
+  readonly prejoinStateKeys: PrejoinStateKeys;
   readonly complexity: ComplexityLimit;
   readonly completion: Pick<StateCompletion, 'begin'>;
   readonly pendingLeaves: Pick<PendingLeaves, 'begin'>;

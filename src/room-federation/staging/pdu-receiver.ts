@@ -210,7 +210,7 @@ export class PduReceiver {
   ): Promise<(eventId: string) => boolean> {
     const { placement, staging } = this.#deps;
     const known = await placement.find(received.map(({ event }) => event.eventId));
-    const expired = await placement.expiredInGaps(head, received);
+    const expired = await placement.missingExpiredMessages(head, received);
     return (eventId) => {
       const stored = known.get(eventId);
       return (stored !== undefined && hasState(stored)) || staging.has(eventId) || expired.has(eventId);

@@ -13,7 +13,7 @@ export interface PurgeMetrics {
 
 /**
  * Opens the counters of purges.
- * @param metrics absent unless the configuration enables metrics: nothing is counted then
+ * @param metrics absent when the configuration does not enable metrics; then nothing is counted
  */
 export function openPurgeMetrics(metrics: Metrics | undefined): PurgeMetrics {
   if (!metrics) return { deleted: () => undefined, groupsDeleted: () => undefined };

@@ -14,8 +14,8 @@ export const choosesName = ({ localpart, confirmsLocalpart }: RemoteUser): boole
  * @param terms the version of the terms that new users must accept
  */
 export const newUserSteps = (terms: string | undefined): NewUserPages => ({
-  next({ remote, localpart, accepted }) {
-    if (choosesName(remote) && localpart === undefined) return accountDetailsPath;
+  next({ remote, localpart: chosenName, accepted }) {
+    if (choosesName(remote) && chosenName === undefined) return accountDetailsPath;
     return terms !== undefined && accepted !== terms ? consentPath : undefined;
   },
 });

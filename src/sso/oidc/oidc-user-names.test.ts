@@ -44,7 +44,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await browser.post(form.url, { username: 'karl2' })).status, 400, 'the page is used up');
     });
 
-    it('refuses a chosen user name with 403 when the identity provider decides the name, also while the user reads the terms', async () => {
+    it('refuses a chosen user name with 403 while the user reads the terms, if the identity provider decides the name', async () => {
       const consenting = await SsoServer.start(open.kind, {
         accounts: { user_consent: { version: '1', require_at_registration: true } },
         sso: ssoOptions({

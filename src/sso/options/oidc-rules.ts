@@ -53,6 +53,6 @@ function deprecatedClaims(provider: OidcProviderConfig, path: string, view: Rule
   for (const kind of ['subject', 'picture'] as const) {
     if (config[`${kind}_claim`] === null) continue;
     const place = `${path}.user_mapping_provider.config.${kind}_claim`;
-    view.warn(place, `is deprecated since 1.75.0; use ${kind}_template`);
+    view.warn(place, `is deprecated; use ${kind}_template`);
   }
 }

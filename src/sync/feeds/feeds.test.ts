@@ -25,7 +25,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     new Feeds({ engine, streams, clock, caches }, max);
 
   describe('Feeds.wait waits for changes of a feed', () => {
-    it('wakes once for two messages that are written one after the other, after both are published', async () => {
+    it('wakes once for two messages that are written one after the other: when both are published', async () => {
       const { fixture, disk } = await openRooms();
       const roomId = await fixture.room(alice, bob);
       const feeds = feedsOf(fixture);
@@ -68,7 +68,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       proceed();
       await Promise.all([first, second]);
       await turn();
-      assert.equal(isWoken, false, 'it waits for the message that is being written');
+      assert.equal(
+        isWoken,
+        false,
+        'it wakes only after a delay, because the second message might have followed',
+      );
       fixture.clock.advance(50);
       await waiting;
       assert.equal(feed.changes(before, fixture.streams.current)?.rooms.get(roomId), timelineBit);
@@ -83,7 +87,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const waiting = feeds.wait(feed, 1e6, signal);
       await feeds.open(alice);
       await waiting;
-      // A request that has read the feed before it was dropped starts to wait.
+      // The request that waits here opened the feed before it was dropped.
       await feeds.wait(feed, 1e6, signal);
       const reopened = await feeds.open(bob);
       assert.notEqual(reopened, feed);

@@ -7,7 +7,7 @@ import { AccountData, accountDataMigrations } from '../../account-data/index.ts'
 import { noFilter } from '../../filters/index.ts';
 import { systemRandomness } from '../../kernel/randomness.ts';
 import { jsonFacts, Stream, type StreamWriter } from '../../kernel/streams/index.ts';
-import { PrejoinKeys } from '../../room-engine/index.ts';
+import { PrejoinStateKeys } from '../../room-engine/index.ts';
 import { defineExtension, type SyncSource } from '../../sync-contract/index.ts';
 import { openSync, slidingSyncMigrations, slidingSyncRoutes, syncRoutes } from '../index.ts';
 
@@ -101,7 +101,7 @@ async function openMoods(open: OpenDatabase) {
     randomness: systemRandomness,
     sources: [moods],
     accountData: new AccountData({ database, streams }),
-    prejoinKeys: new PrejoinKeys([]),
+    prejoinStateKeys: new PrejoinStateKeys([]),
     excludedRooms: new Set(),
     invitePolicy: { decide: async () => 'allow' },
     maxTimelineEvents: 100,

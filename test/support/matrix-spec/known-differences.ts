@@ -2,8 +2,8 @@ const withoutNulls = (body: object) =>
   Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 
 /**
- * Functions by `operationId` that change bodies of responses where this server deliberately differs from the
- * specification's schema (docs/interoperability.md), so that they fit the schema.
+ * Functions that change the body of a response so that it fits the specification's schema, by `operationId`. Covers the
+ * responses that deliberately differ from the schema (docs/interoperability.md).
  */
 const asSpecified: Readonly<Record<string, (body: Record<string, unknown>) => unknown>> = {
   // Unset profile fields are null.
@@ -16,7 +16,7 @@ const asSpecified: Readonly<Record<string, (body: Record<string, unknown>) => un
   // Unknown fields of devices are null.
   getDevices: ({ devices, ...rest }) => ({ ...rest, devices: (devices as object[]).map(withoutNulls) }),
   getDevice: withoutNulls,
-  // Events that are on no timeline have neither sender nor id.
+  // Receipts, typing, presence and account data have no event id.
   getEvents: onlyTimelineEvents,
   peekEvents: onlyTimelineEvents,
   // Avatars may be any URL.

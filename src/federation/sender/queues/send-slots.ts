@@ -30,8 +30,8 @@ export class HeldSlot {
     this.#slots = slots;
   }
 
-  /** Releases the slot during `pause`, and takes one of `slots` afterwards. */
-  async during(pause: () => Promise<void>, slots: SendSlots): Promise<void> {
+  /** Releases the slot, waits for `pause`, and then takes a slot of `slots`, which may be other slots than before. */
+  async releaseDuring(pause: () => Promise<void>, slots: SendSlots): Promise<void> {
     this.release();
     await pause();
     const slot = await slots.take();

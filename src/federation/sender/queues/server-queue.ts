@@ -183,7 +183,7 @@ export class ServerQueue {
     try {
       const refusedPdus = await api.send(this.destination, transaction.id, text, {
         signal,
-        duringRetryDelay: (pause) => slot.during(pause, slots.unproven),
+        duringRetryDelay: (pause) => slot.releaseDuring(pause, slots.unproven),
       });
       if (refusedPdus.size > 0) {
         log.debug(

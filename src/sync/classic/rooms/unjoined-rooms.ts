@@ -1,6 +1,6 @@
 import { type StrippedState, stateMapKey, strippedState } from '../../../protocol/index.ts';
 import {
-  type PrejoinKeys,
+  type PrejoinStateKeys,
   type RoomHead,
   type RoomReader,
   type StoredEvent,
@@ -20,12 +20,12 @@ export class UnjoinedRooms {
   readonly #engine: RoomReader;
   readonly #text: EventText;
   /** The state that users see before they join (`room_prejoin_state`). */
-  readonly #prejoinKeys: PrejoinKeys;
+  readonly #prejoinStateKeys: PrejoinStateKeys;
 
-  constructor(engine: RoomReader, text: EventText, prejoinKeys: PrejoinKeys) {
+  constructor(engine: RoomReader, text: EventText, prejoinStateKeys: PrejoinStateKeys) {
     this.#engine = engine;
     this.#text = text;
-    this.#prejoinKeys = prejoinKeys;
+    this.#prejoinStateKeys = prejoinStateKeys;
   }
 
   /** Returns the entry of a room that the user is invited to or knocks on: stripped state. */
@@ -64,7 +64,10 @@ export class UnjoinedRooms {
    * Returns the nids of the current prejoin state, and of the inviter's membership with the inviter's name and avatar.
    */
   #stateNow(head: RoomHead, inviter = ''): number[] {
-    const keys = new Set([...this.#prejoinKeys.select(head.state), stateMapKey('m.room.member', inviter)]);
+    const keys = new Set([
+      ...this.#prejoinStateKeys.select(head.state),
+      stateMapKey('m.room.member', inviter),
+    ]);
     return [...keys].map((key) => head.state.get(key)?.nid).filter((nid) => nid !== undefined);
   }
 
@@ -75,11 +78,11 @@ export class UnjoinedRooms {
     const { events, groups, stateKeys } = this.#engine;
     const group = (await events.get(eventNid))?.stateBefore;
     if (group === undefined) return [];
-    if (!this.#prejoinKeys.hasOnlySingleEntries) {
+    if (!this.#prejoinStateKeys.hasOnlySingleEntries) {
       const wholeState = await stateOfGroup(this.#engine, group);
-      return this.#prejoinKeys.select(wholeState).map((key) => wholeState.get(key) ?? 0);
+      return this.#prejoinStateKeys.select(wholeState).map((key) => wholeState.get(key) ?? 0);
     }
-    const keys = await Promise.all(this.#prejoinKeys.single.map((key) => stateKeys.find(key)));
+    const keys = await Promise.all(this.#prejoinStateKeys.single.map((key) => stateKeys.find(key)));
     const storedKeys = keys.filter((key) => key !== undefined);
     const state = (await groups.entries([group], storedKeys)).get(group);
     return [...(state?.values() ?? [])];

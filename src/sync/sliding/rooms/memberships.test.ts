@@ -71,7 +71,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await new SlidingClient(ben!, 'other').sync(body)).lists['all']?.count, 0);
     });
 
-    it('returns a room once to a user who was kicked from it, even on a new connection', async () => {
+    it('returns a room once to a user who was kicked from it, even on a new connection, and not to a user who was banned without having joined it', async () => {
       const [anna, ben, cleo] = await registerUsers('anna', 'ben', 'cleo');
       const roomId = await anna!.createRoom({ preset: 'public_chat', name: 'Hall' });
       await ben!.join(roomId);

@@ -12,7 +12,7 @@ type State = Pick<ReadonlyMap<string, unknown>, 'has' | 'keys'>;
  * Selects the stripped state that invited and knocking users receive: single entries, and all entries of some types.
  * Source: the option `room_prejoin_state`.
  */
-export class PrejoinKeys {
+export class PrejoinStateKeys {
   /** The single entries, as `stateMapKey`. */
   readonly single: readonly string[];
   readonly #types: ReadonlySet<string>;

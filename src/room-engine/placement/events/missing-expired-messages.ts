@@ -8,7 +8,7 @@ import { readBackwardExtremities } from '../store.ts';
  * Returns the ids of the events that have expired by the retention policy of the room and that the timeline lacks: they
  * are backward extremities. Reads the backward extremities only when an event has expired.
  */
-export async function expiredInGaps(
+export async function missingExpiredMessages(
   { database, retention }: { readonly database: Database; readonly retention: MessageRetention },
   head: RoomHead,
   events: readonly { readonly event: RoomEvent }[],
