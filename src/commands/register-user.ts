@@ -17,7 +17,10 @@ export interface RegisterUserOptions extends ConfigFlags {
   readonly secretFile?: string;
 }
 
-/** `hearth register-user`: registers an account using the shared secret, which itself is never sent. */
+/**
+ * `hearth register-user`: registers an account. The secret `registration_shared_secret` proves the right to register,
+ * and is never sent.
+ */
 export async function registerUser(url: string | undefined, options: RegisterUserOptions): Promise<void> {
   const configuration =
     options.secretFile === undefined || url === undefined ? readLocalConfiguration(options) : undefined;
@@ -36,9 +39,9 @@ export async function registerUser(url: string | undefined, options: RegisterUse
 }
 
 /**
- * Checks the name before the password is asked for. Where registration by clients is closed, the server does not say
- * whether a name is available: then the rules of the configuration decide whether the name is valid, and a profile of
- * the user shows that it is taken.
+ * Checks the name before the password is asked for. When registration by clients is closed, the server does not say
+ * whether a name is available. In that case the rules of the configuration decide whether the name is valid, and a
+ * profile of the user shows that the name is taken. Without a configuration, the name is not checked in that case.
  * @throws CommandFailure when the name is taken or not valid
  */
 async function checkName(
@@ -129,7 +132,7 @@ interface CredentialPrompts {
   readonly requirements: string | undefined;
 }
 
-/** Number of times that a password is asked for when its repetition differs. */
+/** Maximum number of times that a user is asked for a password, because its repetition may differ. */
 const maxAttempts = 3;
 
 async function askForCredentials(

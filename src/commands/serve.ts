@@ -93,7 +93,7 @@ function withFlags(values: HearthConfiguration, { manhole }: ServeOptions): Hear
 
 type Stop = (exitCode: number) => Promise<void>;
 
-/** Returns a function that stops the server and ends the process; a second call ends it at once. */
+/** Returns a function that stops the server and ends the process; a second call ends the process at once. */
 function createStop(homeserver: Homeserver, pidFile: string | null, serviceManager: ServiceManager): Stop {
   let stopping = false;
   return async (exitCode) => {
@@ -105,7 +105,10 @@ function createStop(homeserver: Homeserver, pidFile: string | null, serviceManag
   };
 }
 
-/** Stops the server at SIGTERM or SIGINT, at once when a second signal arrives, and reads the configuration again at SIGHUP. */
+/**
+ * Stops the server at SIGTERM or SIGINT; a second of these signals ends the process at once. SIGHUP reads the
+ * configuration again.
+ */
 function watchSignals(stop: Stop, log: Logger, reload: () => Promise<void>): void {
   const stopBy = (signal: string) => {
     log.info({ signal }, 'Stopping');
@@ -118,7 +121,7 @@ function watchSignals(stop: Stop, log: Logger, reload: () => Promise<void>): voi
 
 /** Ends the process after an uncaught exception or rejection, except for exceptions and rejections of modules. */
 function watchErrors(log: Logger, uncaughtErrors: UncaughtErrors): void {
-  // The memory may be wrong after this; all acknowledged writes are on disk.
+  // The state in memory may be wrong after an uncaught exception; all acknowledged writes are on disk.
   process.on('uncaughtException', (error) => {
     if (uncaughtErrors.isClaimed(error)) return;
     log.fatal({ err: error, exits: true }, 'Uncaught exception, the process exits');
@@ -128,13 +131,13 @@ function watchErrors(log: Logger, uncaughtErrors: UncaughtErrors): void {
 
 interface ReadConfiguration {
   readonly values: HearthConfiguration;
-  /** Files and lines of the given options. */
+  /** The file and the line at which the configuration sets an option, by the option's path. */
   readonly origins: OptionPlaces;
 }
 
 /**
- * Returns a function that applies the options that may change at run time, and logs those that need a
- * restart.
+ * Returns a function that reads the configuration again. It applies the changed options that can change at run time,
+ * and logs the changed options that need a restart.
  */
 function createReload(
   homeserver: Homeserver,

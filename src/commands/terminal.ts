@@ -3,8 +3,8 @@ import { Writable } from 'node:stream';
 import { CommandFailure } from './failure.ts';
 
 /**
- * Prompts at the terminal, or reads the answers from a pipe, one line for each question. One reader serves
- * all questions, because input that one reader has read ahead would be lost to the next.
+ * Prompts at the terminal, or reads the answers from a pipe, one line for each question. One reader serves all
+ * questions, because a reader may read more lines than the one it returns, and a second reader would miss them.
  */
 export class TerminalPrompt {
   readonly #advice: string;

@@ -12,7 +12,8 @@ import { databaseOptionsOf, type Kernel } from './kernel.ts';
 const reportInterval = 500;
 
 /**
- * Opens the socket for commands of the same machine. PostgreSQL needs none: its own tools make backups.
+ * Opens the socket for commands on the same machine. A server with PostgreSQL needs no socket, because PostgreSQL's own
+ * tools make backups.
  * @returns `undefined` unless the database is a SQLite file that only this server opens
  */
 export async function openControl(kernel: Kernel): Promise<ControlSocket | undefined> {

@@ -19,7 +19,10 @@ import type { OpenedSlices } from './opened-slices.ts';
 import { prejoinStateKeys } from './rooms.ts';
 import type { Users } from './users.ts';
 
-/** Receipts, typing, presence, threads and notifications, and sync, which delivers them and events to clients. */
+/**
+ * Receipts, typing, presence, thread subscriptions and notifications, and the sync that delivers all these and events
+ * to clients.
+ */
 export interface Conversations {
   readonly receipts: Receipts;
   readonly typing: Typing;
@@ -30,7 +33,9 @@ export interface Conversations {
   readonly sync: SyncServices;
 }
 
-/** Maximum number of events in a page when `filter_timeline_limit` sets no limit, because memory is limited. */
+/**
+ * Maximum number of events in a page when `filter_timeline_limit` sets no limit. It bounds the memory for a response.
+ */
 const maxEventsWithoutLimit = 1_000;
 
 /** Returns the maximum number of events in a page of a timeline. */

@@ -9,8 +9,9 @@ import type { SliceManifest } from '../kernel/slices/index.ts';
 import { slices } from '../slices.ts';
 
 /**
- * Returns all checks of the database: those that slices declare, and checks for damage of the SQLite file, for rows of
- * rooms and devices that do not exist, and for numbers that the server would assign a second time (`numberChecks`).
+ * Returns all checks of the database: the checks that slices declare, and checks for damage of the SQLite file, for
+ * rows of deleted rooms and deleted devices, and for numbers that the server would assign a second time
+ * (`numberChecks`).
  */
 export const databaseChecks = (kind: DatabaseKind): DatabaseCheck[] => [
   ...(kind === 'sqlite' ? [sqliteFileCheck] : []),
@@ -23,7 +24,9 @@ export const databaseChecks = (kind: DatabaseKind): DatabaseCheck[] => [
   ]),
 ];
 
-/** Checks for rows of deleted rooms. An interrupted deletion of a room leaves such rows until it continues. */
+/**
+ * Checks for rows of deleted rooms. An interrupted deletion of a room leaves such rows until the deletion continues.
+ */
 const rowsOfRooms = ({ roomRows }: SliceManifest): DatabaseCheck[] =>
   (roomRows?.tables ?? [])
     .filter(({ holds }) => holds === 'room nid')

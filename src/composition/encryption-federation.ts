@@ -25,7 +25,7 @@ interface Deps {
   readonly toDevice: ToDevice;
 }
 
-/** Maximum number of devices of remote users that are cached as known. */
+/** Maximum number of remote users' devices that are cached as known. */
 const devicesInMemory = 10_000;
 
 /** Connects end-to-end encryption with remote servers. */
@@ -69,14 +69,14 @@ function deviceListHandlers(lists: NonNullable<E2ee['remoteLists']>): EduHandler
   return {
     'm.device_list_update': (origin, content) => lists.receiveUpdate(origin, content),
     'm.signing_key_update': receiveSigningKeys,
-    // The type of this EDU before it was part of the specification; some servers send only this one.
+    // The unstable type of `m.signing_key_update`; some servers send only this type.
     'org.matrix.signing_key_update': receiveSigningKeys,
   };
 }
 
 /**
- * Requests the device list of a sender who encrypts on a device that is not known: the cached list is
- * outdated.
+ * Requests the device list of a remote sender when an encrypted event names a device that is not known: the cached list
+ * is outdated.
  */
 function followSenders(
   { kernel, rooms }: Deps,

@@ -6,8 +6,8 @@ import type { Kernel } from './kernel.ts';
 import type { Users } from './users.ts';
 
 /**
- * Adds the checks of limits and consent to the routes that they concern, where the options enable them. Routes that receive
- * or send events refuse users beyond the limit of monthly active users; routes that send events refuse users who have not
+ * Adds the checks of limits and consent to routes, as far as the options enable them. Routes that receive or send
+ * events refuse users beyond the limit of monthly active users; routes that send events refuse users who have not
  * agreed to the policy.
  */
 export function gatedRoutes(
@@ -22,8 +22,8 @@ export function gatedRoutes(
 }
 
 /**
- * Returns the checks of limits and consent for events that the server sends later for a user; each throws a
- * MatrixError.
+ * Returns the check of a user for whom the server sends an event later (a delayed event). The check throws a
+ * MatrixError for a user beyond the limit, or without consent.
  */
 export function senderCheck(
   kernel: Kernel,

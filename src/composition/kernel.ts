@@ -33,7 +33,7 @@ import { migrations, stateMigrations } from '../slices.ts';
 import type { Shutdown } from './shutdown.ts';
 import { startTracing } from './tracing.ts';
 
-/** Sources of the errors of the process, and of stalls of its event loop. */
+/** Services that find errors of the process and stalls of its event loop. */
 export interface ProcessErrors {
   /** The errors that are logged; absent unless they are reported to a service. */
   readonly loggedErrors?: LoggedErrors;
@@ -53,7 +53,7 @@ export interface Environment extends ProcessErrors {
   readonly namedLog?: (name: string) => Logger;
   /** Replaces the DNS resolver of the machine. */
   readonly resolver?: Resolver;
-  /** PEM certificates of trusted authorities, which replace the trusted authorities of the machine. */
+  /** PEM certificates of trusted authorities. They replace the trusted authorities of the machine. */
   readonly authorities?: readonly string[];
   /** Replaces the database of the configuration. */
   readonly databaseOptions?: DatabaseOptions;
@@ -72,7 +72,7 @@ export type Role = 'main' | 'reader';
 /** The databases of a server. */
 export interface Databases {
   readonly database: Database;
-  /** The database of the state groups: a separate one where the option `databases` names one, else `database`. */
+  /** The database of the state groups: a separate database if the option `databases` names one, else `database`. */
   readonly stateDatabase: Database;
 }
 

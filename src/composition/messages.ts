@@ -25,7 +25,7 @@ export interface MessageDeps {
   readonly opened: OpenedSlices;
 }
 
-/** The services of the slices about messages that other slices use. */
+/** The services that the slices about messages offer to other slices. */
 export interface Messages {
   readonly delayedEvents: DelayedEvents;
   readonly openIdTokens: OpenIdTokens;

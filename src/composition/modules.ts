@@ -10,7 +10,7 @@ import type { Users } from './users.ts';
 
 /**
  * Loads the modules of the configuration, before the slices that call them.
- * @returns `undefined` where none is configured: then the code for modules is not loaded either
+ * @returns `undefined` when no module is configured: the code for modules is not loaded in that case
  */
 export async function startModules(
   kernel: Kernel,

@@ -36,11 +36,13 @@ export interface OAuthBeforeUsers {
   readonly externalConfirmation: ExternalConfirmation;
   /** Absent while no authorization server is in use. */
   readonly authMetadata?: AuthMetadata;
-  /** Whether a session can confirm operations by interactive authentication; users of OAuth 2.0 do it on a page. */
+  /**
+   * Whether a session can confirm operations by interactive authentication; users of OAuth 2.0 confirm them on a page.
+   */
   readonly canConfirm?: (requester: Pick<Requester, 'userId' | 'deviceId'>) => Promise<boolean>;
   /** Refuses to refresh sessions of OAuth 2.0 by `POST /refresh`. */
   readonly checkRefresh?: RefreshCheck;
-  /** Forgets the session of OAuth 2.0 of a device that logs in again. */
+  /** Forgets the OAuth 2.0 session of a device when the device logs in again. */
   readonly beforeReopening?: BeforeReopening;
   /** The separate service that authenticates users in place of this server. */
   readonly service?: AuthenticationService;
@@ -115,8 +117,8 @@ export interface AuthorizationServerParts {
 }
 
 /**
- * Opens the authorization server, or delegated authentication when a separate service authenticates users;
- * nothing when both are off. Must be called before jobs are started.
+ * Opens the authorization server. When a separate service authenticates users, opens delegated authentication instead.
+ * Opens nothing when both are off. Must be called before jobs are started.
  */
 export function startAuthorizationServer(
   kernel: Kernel,

@@ -75,8 +75,8 @@ function mailingOf(
 }
 
 /**
- * Returns whether a push gateway at a host may be reached without TLS: only at an address that `ip_range_whitelist`
- * contains. The specification demands https, but a gateway on the same machine needs no TLS.
+ * Returns the check of whether a push gateway at a host may be reached without TLS. It may if `ip_range_whitelist`
+ * contains its address. The specification demands https, but a gateway on the same machine needs no TLS.
  */
 function plainHttpCheck(whitelist: readonly string[]): (host: string) => boolean {
   const allowed = new IpRangeSet(whitelist);

@@ -7,8 +7,9 @@ import { Shutdown } from './shutdown.ts';
 const retryInterval = 1_000;
 
 /**
- * A reader process that closes its reader and opens a new one, with empty caches, when facts were lost or another main
- * process has taken over. Until the new one is open, the old one answers requests with the data up to the last fact
+ * A reader process: it answers requests that only read, and follows the facts (changes) that the main process
+ * publishes. When facts were lost, or when another main process has taken over, it opens a new reader with empty caches
+ * and closes the old one. Until the new reader is open, the old one answers requests with the data up to the last fact
  * that it received.
  */
 export class RestartingReader {

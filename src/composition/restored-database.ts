@@ -4,8 +4,8 @@ import { stateGroupIds } from '../room-engine/index.ts';
 import { migrations, slices } from '../slices.ts';
 
 /**
- * Prepares a database that was restored from a backup: clients and other servers know numbers that were assigned after
- * the backup. Their sync tokens are accepted, and no number is assigned twice.
+ * Prepares a database that was restored from a backup. Clients and other servers know numbers that the server assigned
+ * after the backup: sync tokens with such numbers are accepted, and no number is assigned a second time.
  * @throws NewerDatabase when the backup is of a newer version of Hearth
  */
 export async function finishRestore(database: Database, now: () => number): Promise<void> {
@@ -21,8 +21,9 @@ export async function finishRestore(database: Database, now: () => number): Prom
 }
 
 /**
- * Prepares the separate database of state groups, where there is one. It may have been restored from an older backup
- * than the main database, whose events may refer to newer state groups: the ids of these must not be assigned again.
+ * Prepares the separate database of state groups, where there is one. Its backup may be older than that of the main
+ * database. Then events in the main database refer to state groups that are missing here, and the ids of the missing
+ * groups must not be assigned a second time.
  */
 export async function finishRestoreOfState(database: Database): Promise<void> {
   await database.transaction((writer) => skipAssignedNumbers(writer, [stateGroupIds]));

@@ -8,8 +8,8 @@ import {
 import type { Users } from './users.ts';
 
 /**
- * Copies a user's push rules from the room `from` to the room `to`, and the tags unless `to` has tags already, and marks
- * `to` as direct chat if `from` is one. When one of these changes is refused, for instance because there are too many
+ * Copies a user's push rules from the room `from` to the room `to`. Copies the tags unless `to` has tags already. Marks
+ * `to` as a direct chat if `from` is one. When one of these changes is refused, for instance because there are too many
  * rules, the other changes are still made.
  * @throws MatrixError the first refusal
  */
@@ -46,13 +46,12 @@ export async function transferSettings(
   if (refusal) throw refusal;
 }
 
-/** Returns `m.direct` with the room `to` beside the room `from`; `undefined` when nothing changes. */
+/** Returns the content of `m.direct` with `to` added to each list that has `from`; `undefined` when nothing changes. */
 function withDirectRoom(content: JsonObject, from: string, to: string): JsonObject | undefined {
   const lacksRoom = (rooms: JsonValue | undefined): rooms is JsonValue[] =>
     Array.isArray(rooms) && rooms.includes(from) && !rooms.includes(to);
   if (!Object.values(content).some(lacksRoom)) return undefined;
-  const entries = Object.entries(content).map(([other, rooms]) => [
-    other,
+  const entries = Object.entries(content).map(([partner, rooms]) => [ partner,
     lacksRoom(rooms) ? [...rooms, to] : rooms,
   ]);
   return Object.fromEntries(entries);

@@ -61,7 +61,7 @@ export interface RoomSources
 }
 
 /**
- * Opens rooms, which use accounts and profiles.
+ * Opens rooms. They use accounts and profiles.
  * @param opened the slices that were opened before; their checks of events are used
  */
 export async function startRooms(

@@ -14,14 +14,14 @@ interface Deps {
   readonly rooms: Rooms;
   readonly sender: FederationSender;
   readonly dailyFigures: DailyFigures;
-  /** Files and lines of the given options. */
+  /** The file and the line at which the configuration sets an option, by the option's path. */
   readonly origins: OptionPlaces;
 }
 
 export interface ServerViews {
   /** Counts the requests that the server answers. */
   readonly requests: RequestCounts;
-  /** Replaces the options that are shown, and their places, after a reload. */
+  /** Replaces the options that are shown, and their files and lines, after a reload. */
   show(configuration: HearthConfiguration, origins: OptionPlaces): void;
 }
 

@@ -4,15 +4,14 @@ import { readSigningKeys, type SigningKey } from '../protocol/index.ts';
 import type { Kernel } from './kernel.ts';
 
 /**
- * Loads the key that signs events and requests to remote servers: the first one of the file
- * `signing_key_path`.
+ * Loads the key that signs events and requests to remote servers. It is the first key in the file `signing_key_path`.
  */
 export async function loadSigningKey(kernel: Kernel): Promise<SigningKey> {
   const [key] = await loadSigningKeys(kernel);
   return key;
 }
 
-/** Loads the keys that are published as valid: all of the file `signing_key_path`. */
+/** Loads the keys that are published as valid: all keys in the file `signing_key_path`. */
 export async function loadSigningKeys({
   configuration,
 }: Kernel): Promise<readonly [SigningKey, ...SigningKey[]]> {
@@ -21,7 +20,7 @@ export async function loadSigningKeys({
   return readKeys(path);
 }
 
-/** Loads the keys that sign responses about the keys of remote servers, as a notary server. */
+/** Loads the keys that sign the responses of this server as a notary: responses with the keys of remote servers. */
 export async function loadNotaryKeys(kernel: Kernel): Promise<readonly SigningKey[]> {
   const { key_server_signing_keys_path: path } = kernel.configuration.federationClient;
   return path === null ? [await loadSigningKey(kernel)] : readKeys(path);

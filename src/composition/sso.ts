@@ -1,7 +1,9 @@
 import { beginRate, openSso, type SsoDeps, type SsoSlice } from '../sso/index.ts';
 import type { Kernel } from './kernel.ts';
 
-/** Opens single sign-on. It is opened before accounts, which offer its login types and stages. */
+/**
+ * Opens single sign-on. Must be called before accounts are opened, because accounts offer its login types and stages.
+ */
 export function startSso(
   kernel: Kernel,
   deps: Pick<

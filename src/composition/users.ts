@@ -44,7 +44,7 @@ import { startSso } from './sso.ts';
 import type { OpenedThirdPartyIds } from './third-party-ids.ts';
 import { tokenKeyOf } from './token-key.ts';
 
-/** The slices about users (tier 1). */
+/** The slices about users. */
 export interface Users {
   readonly accounts: AccountsSlice;
   readonly profiles: Profiles;
@@ -262,7 +262,10 @@ function accountExtensions(
   };
 }
 
-/** Returns the addresses of accounts as registrations use them. */
+/**
+ * Returns the addresses of accounts for registrations. Adding an address also subscribes a new user to mailed
+ * notifications, if the options enable that.
+ */
 function identifiersOf(
   kernel: Kernel,
   { thirdPartyIds: { addresses } }: OpenedThirdPartyIds,
@@ -303,10 +306,7 @@ function routesOfCapabilities(
   );
 }
 
-/**
- * Returns the options of passwords with passwords turned off: an authentication service authenticates the
- * users.
- */
+/** Returns the password options with passwords turned off, because an authentication service authenticates users. */
 const noPasswords = ({ password_config }: Kernel['configuration']['accounts']) => ({
   ...password_config,
   enabled: false as const,

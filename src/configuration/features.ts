@@ -1,9 +1,9 @@
 import type { Feature } from '../kernel/config/index.ts';
 
 /**
- * Features whose options are not in force yet, each with a text for operators that says what the server does not do.
- * Every option that the ledger of options counts as not in force belongs to exactly one of them (features.test.ts): by its path,
- * or by a path above it.
+ * Features whose options are not in force yet. `consequence` tells operators what the server does not do. The ledger of
+ * options lists the options that are not in force: each belongs to exactly one feature, by its own path or by a path
+ * above it (features.test.ts).
  */
 export const features: readonly Feature[] = [
   {

@@ -68,8 +68,7 @@ export function loadConfigurationSources(
 }
 
 /**
- * Sets `signing_key_path`, if it is not set, to a file next to the configuration, under the name of the
- * server.
+ * Sets `signing_key_path`, if it is not set, to a file next to the configuration. The file is named after the server.
  */
 function defaultSigningKeyPath(directory: string): DocumentTransform {
   return (document) => {

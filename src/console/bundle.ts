@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The sources of the pages, which run in browsers. */
+/** Folder with the sources of the pages. The pages run in browsers. */
 const sources = fileURLToPath(new URL('./browser', import.meta.url));
 
 /**

@@ -9,7 +9,10 @@ import { buildBundle } from './bundle.ts';
 
 const path = '/_server/admin/ui';
 
-/** Folder with the bundle of a built program. A program that runs from its source files has none, and bundles in memory. */
+/**
+ * Folder with the bundle of a built program. A program that runs from its source files has no such folder, and bundles
+ * the pages in memory.
+ */
 const bundleFolder = fileURLToPath(new URL('./bundle', import.meta.url));
 
 /**

@@ -9,17 +9,16 @@ export type EndReason = 'action' | 'delay';
 
 /** How a delayed event ended. */
 export interface Finalised {
-  /** Milliseconds since the epoch. */
-  readonly ts: number;
-  readonly outcome: DelayedEventOutcome;
-  readonly reason: EndReason;
-  /** Set when it was sent. */
+  /**
+   * When the event ended, in milliseconds since the epoch. */ readonly ts: number; readonly outcome:
+   * DelayedEventOutcome; readonly reason: EndReason; /** Set when it was sent.
+   */
   readonly eventId: string | undefined;
-  /** The error that prevented it from being sent. */
+  /** The error that prevented the event from being sent. */
   readonly error: JsonObject | undefined;
 }
 
-/** A scheduled event, or one that was sent or cancelled. */
+/** A delayed event: scheduled, sent, cancelled or refused. */
 export interface DelayedEvent {
   readonly delayId: string;
   readonly userId: string;
@@ -29,9 +28,9 @@ export interface DelayedEvent {
   readonly content: JsonObject;
   /** Milliseconds. */
   readonly delay: number;
-  /** When it was scheduled, or restarted last, in milliseconds since the epoch. */
+  /** When the event was scheduled or last restarted, in milliseconds since the epoch. */
   readonly since: number;
-  /** Absent while it is scheduled. */
+  /** Absent while the event is scheduled. */
   readonly finalised: Finalised | undefined;
 }
 

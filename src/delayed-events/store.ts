@@ -4,7 +4,7 @@ import { type DelayedEvent, type Finalised, toDelayedEvent } from './delayed-eve
 import type { DelayedEventTables } from './tables.ts';
 
 export type NewDelayedEvent = Omit<DelayedEvent, 'finalised'> & {
-  /** Identifies the request that schedules it, to deduplicate repeated ones. */
+  /** Identifies the request that schedules the event, so that a repeated request is recognized. */
   readonly request: string | undefined;
 };
 
@@ -63,12 +63,12 @@ export async function readScheduledEventsOf(
   return rows.map(toDelayedEvent);
 }
 
-/** The scheduled events of a user. */
-export interface ScheduledTotals {
-  readonly count: number;
-  /** Characters of their contents as JSON, and of their state keys. */
+/**
+ * Totals of the scheduled events of a user. */ export interface ScheduledTotals { readonly count: number; /**
+ * Characters of their contents as JSON, and of their state keys.
+ */
   readonly length: number;
-  /** When the first of them is due, in milliseconds since the epoch; `undefined` when none is scheduled. */
+  /** When the first of these events is due, in milliseconds since the epoch; `undefined` when none is scheduled. */
   readonly nextAt: number | undefined;
 }
 

@@ -3,7 +3,7 @@ export interface DelayedEventTables {
   delayed_events: {
     delay_id: string;
     user_id: string;
-    /** Identifies the request that scheduled it, to deduplicate repeated ones. */
+    /** Identifies the request that scheduled the event, so that a repeated request is recognized. */
     request: string | null;
     room_id: string;
     type: string;
@@ -13,16 +13,16 @@ export interface DelayedEventTables {
     content: string;
     /** Milliseconds. */
     delay: number;
-    /** When it was scheduled, or restarted last, in milliseconds since the epoch. */
+    /** When the event was scheduled or last restarted, in milliseconds since the epoch. */
     since_ts: number;
-    /** When it was sent or cancelled; null while it is scheduled. */
+    /** When the event was sent, cancelled or refused; null while it is scheduled. */
     finalised_ts: number | null;
     /** `send`, `cancel` or `error`. */
     outcome: string | null;
     /** `action` or `delay`: cause of the end. */
     reason: string | null;
     event_id: string | null;
-    /** The error that prevented it from being sent, as JSON. */
+    /** The error that prevented the event from being sent, as JSON. */
     error: string | null;
   };
 }

@@ -173,7 +173,7 @@ export class Devices {
   }
 
   /**
-   * Creates the devices that do not exist yet, without logging in, in a transaction for each thousand.
+   * Creates the devices that do not exist yet, without logging in. One transaction creates at most 1,000 devices.
    * @throws MatrixError M_INVALID_PARAM
    */
   async createAll(userId: string, deviceIds: readonly string[]): Promise<void> {
@@ -199,7 +199,8 @@ export class Devices {
   }
 
   /**
-   * Refuses devices of other users. Devices of no user are accepted: they may have been deleted before.
+   * Refuses device ids that only other users have. Ids that no user has are accepted: their devices may have been
+   * deleted.
    * @throws MatrixError M_FORBIDDEN
    */
   async checkOwner(userId: string, deviceIds: readonly string[]): Promise<void> {
@@ -249,7 +250,8 @@ export class Devices {
   }
 
   /**
-   * Deletes the addresses that a user was active from, inside the caller's transaction, also those that are not on disk yet.
+   * Deletes the addresses that a user was active from, inside the caller's transaction. Also drops addresses that are
+   * not on disk yet.
    * @param isErased whether the time of the last activity is deleted as well
    */
   async forgetAddresses(writer: AnyWriter, userId: string, isErased: boolean): Promise<void> {
@@ -273,7 +275,7 @@ export class Devices {
     }
   }
 
-  /** Users whose device list has its last change at a position in `(after, upTo]`. */
+  /** Returns the users whose device list was last changed at a position in `(after, upTo]`. */
   changedSince(after: number, upTo: number): Promise<string[]> {
     return changedLists(this.#deps.database.reader<DeviceTables>(), after, upTo);
   }
@@ -302,7 +304,7 @@ export class Devices {
   }
 
   /**
-   * Users with a recorded change of their device list, by id.
+   * Returns users with a recorded change of their device list, in the order of their ids.
    * @param after the last user of the previous page
    */
   usersWithListChange(after: string, limit: number): Promise<string[]> {
@@ -316,7 +318,7 @@ export class Devices {
     return deleteListChange(writerFor<DeviceTables>(writer), userId);
   }
 
-  /** Changes that are pending for other servers, oldest first; a device has at most one. */
+  /** Returns the changes that must still be queued for other servers, oldest first; a device has at most one. */
   unannouncedChanges(limit: number): Promise<UnannouncedChange[]> {
     return readUnannounced(this.#deps.database.reader<DeviceTables>(), limit);
   }

@@ -32,7 +32,10 @@ const upsertIp = `INSERT INTO user_ips (user_id, device_id, ip, user_agent, last
 const updateDevice = `UPDATE devices SET last_seen_at = ?, last_seen_ip = ?, last_seen_user_agent = ?
   WHERE user_id = ? AND device_id = ?`;
 
-/** Each account has a row from its creation on, so that no row is made for a user without an account. */
+/**
+ * Each account has a row from its creation on. Therefore this statement only updates: it makes no row for a user
+ * without an account.
+ */
 const updateActivity = `UPDATE user_activity SET last_seen_at = ? WHERE user_id = ?`;
 
 const deleteIps = 'DELETE FROM user_ips WHERE user_id = ?';
@@ -116,8 +119,8 @@ export class LastSeen {
   }
 
   /**
-   * Drops the pending activities of a user whose account was deactivated. After a write that has already begun, the rows
-   * that it has added are deleted.
+   * Drops the pending activities of a user whose account was deactivated. When a write has already begun, the rows that
+   * it adds are deleted after it.
    * @param isErased whether the time of the last activity is deleted as well
    */
   forget(userId: string, isErased: boolean): void {

@@ -8,7 +8,7 @@ export interface DeviceTables {
     last_seen_at: number | null;
     last_seen_ip: string | null;
     last_seen_user_agent: string | null;
-    /** 1 for a dehydrated device, which only receives messages. */
+    /** 1 for a dehydrated device. It only receives messages. */
     dehydrated: number;
   };
   /** Addresses that a device was used from. */

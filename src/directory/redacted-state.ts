@@ -1,9 +1,9 @@
 import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
 
 /**
- * Collects state events that were redacted. A redaction is not a state change, because the state map still has the id
- * of the redacted event, so followers of state changes do not see it. Redactions are collected as they arrive; `take`
- * reads the redacted events.
+ * Collects state events that were redacted. A redaction is not a state change: the state map still has the id of the
+ * redacted event. Therefore followers of state changes do not see redactions. Redactions are collected as they arrive;
+ * `take` reads the redacted events.
  */
 export class RedactedState {
   readonly #engine: RoomReader;
@@ -30,7 +30,7 @@ export class RedactedState {
       const redactedEvents: StoredEvent[] = [];
       for (const id of ids) {
         const stored = await this.#engine.events.getById(id);
-        if (stored?.redactedBy !== undefined && (await this.#isPresent(stored))) redactedEvents.push(stored);
+        if (stored?.redactedBy !== undefined && (await this.#isInCurrentState(stored))) redactedEvents.push(stored);
       }
       return redactedEvents;
     } catch (error) {
@@ -39,7 +39,7 @@ export class RedactedState {
     }
   }
 
-  async #isPresent({ nid, event: { roomId, type, stateKey } }: StoredEvent): Promise<boolean> {
+  async #isInCurrentState({ nid, event: { roomId, type, stateKey } }: StoredEvent): Promise<boolean> {
     if (stateKey === undefined) return false;
     const head = await this.#engine.heads.get(roomId);
     return head?.entry(type, stateKey)?.nid === nid;

@@ -24,7 +24,8 @@ export interface HostKey {
 
 /**
  * Reads the host key of the debugging console.
- * @throws StartFailure when a file cannot be read or is not a key, or when the two keys do not belong together
+ * @throws StartFailure when a file cannot be read or is not a key, or when the private key and the public key do not
+ * belong together
  */
 export function readHostKey({ process: { manhole_settings: settings } }: HearthConfiguration): HostKey {
   const { ssh_priv_key_path: privatePath, ssh_pub_key_path: publicPath } = settings;

@@ -16,7 +16,7 @@ export function loginOf({ process: { manhole_settings: settings } }: HearthConfi
   };
 }
 
-/** Whether a login has the right name and password. Takes the same time for right and wrong ones. */
+/** Whether a login has the right name and password. Takes the same time for right and wrong logins. */
 export function isRightLogin(given: ManholeLogin, right: ManholeLogin): boolean {
   const isRightName = isEqualText(given.username, right.username);
   return isEqualText(given.password, right.password) && isRightName;

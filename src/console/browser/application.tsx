@@ -8,11 +8,11 @@ import { Navigation } from './shell/navigation.tsx';
 import { usePageAddress } from './shell/route.ts';
 import { SessionContext } from './shell/session-context.ts';
 
-/** Shows the sign-in page without a session, and else the page that the address names. */
+/** Shows the page that the address names; without a session, shows the sign-in page. */
 export function Application() {
   const [session, setSession] = useState(storedSession);
   const [loginToken, setLoginToken] = useState(() => {
-    // The token is removed from the address even when a session exists and it is not used.
+    // Removes the token from the address even when a session exists and the token is not used.
     const token = takeLoginToken();
     return session === undefined ? token : undefined;
   });

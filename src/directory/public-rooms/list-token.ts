@@ -1,6 +1,6 @@
 import { invalidParam } from '../../protocol/index.ts';
 
-/** A position in the public room list: after a room, or before it for the direction `backward`. */
+/** A position in the public room list: after a room for the direction `forward`, before the room for `backward`. */
 export interface ListPlace {
   readonly direction: 'forward' | 'backward';
   readonly joinedMembers: number;

@@ -7,7 +7,9 @@ import { decodePlace, encodePlace, type ListPlace } from './list-token.ts';
 import { defaultLimit, placeOf, readPage } from './room-page.ts';
 import { countList, type ListedRoom, type ListFilter, readList } from './store.ts';
 
-/** Members of a request for public rooms that are forwarded to remote servers. */
+/**
+ * The members of a request for public rooms. A request for the list of a remote server is forwarded with these members.
+ */
 export interface ListRequest {
   readonly limit?: number | undefined;
   readonly since?: string | undefined;

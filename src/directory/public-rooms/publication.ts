@@ -22,7 +22,7 @@ export class Publication {
   }
 
   /**
-   * Requires the power level for `m.room.canonical_alias`, or an administrator.
+   * Adds a room to the list, or removes it. Requires the power level for `m.room.canonical_alias`, or an administrator.
    * @throws MatrixError M_NOT_FOUND; M_FORBIDDEN, also when the operator's rules deny the publication
    */
   async set(requester: Requester, roomId: string, publish: boolean): Promise<void> {
@@ -42,8 +42,8 @@ export class Publication {
   }
 
   /**
-   * Sets the visibility in the list of an application service's network, which the operator's rules do not
-   * restrict.
+   * Sets the visibility of a room in the list of an application service's network. The operator's rules do not restrict
+   * these lists.
    * @param network id of the network as the application service knows it
    */
   async setForNetwork(appservice: string, network: string, roomId: string, publish: boolean): Promise<void> {

@@ -32,7 +32,8 @@ const listBody = Type.Object({
 });
 
 /**
- * Client-server API, "Published room directory", and its part for application services.
+ * Returns the routes of the client-server API, "Published room directory", including the route for application
+ * services.
  * @param withoutAuth serve the list without access token (`allow_public_rooms_without_auth`)
  */
 export function publicRoomRoutes(

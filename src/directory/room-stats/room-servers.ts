@@ -8,8 +8,8 @@ import type { DirectoryTables } from '../tables.ts';
 const rowsAtOnce = 500;
 
 /**
- * How the rows of a room's servers must change: servers with joined users that have no row, and servers with a row but
- * no joined users.
+ * How the rows of a room's servers must change. `added`: servers with joined users, but without a row. `removed`:
+ * servers with a row, but without joined users.
  */
 export interface ServerChanges {
   readonly added: readonly string[];
@@ -18,7 +18,8 @@ export interface ServerChanges {
 
 /**
  * Compares the servers with joined users in a room with the rows of the room.
- * @param changed the servers whose members have changed since the rows were written; absent: any may have changed
+ * @param changed the servers whose members have changed since the rows were written; absent: the members of any server
+ * may have changed
  */
 export async function serverChanges(
   database: Database,

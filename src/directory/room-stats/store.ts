@@ -2,7 +2,7 @@ import { foldText, type Writer } from '../../kernel/database/index.ts';
 import type { DirectoryTables } from '../tables.ts';
 import type { RoomDetails } from './room-description.ts';
 
-/** Maximum number of characters of a room's name, alias and topic together that searches cover. */
+/** Searches cover at most this many characters of a room's name, alias and topic together. */
 const maxSearched = 2_000;
 
 export type RoomRow = DirectoryTables['room_stats'];

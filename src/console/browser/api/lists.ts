@@ -14,6 +14,6 @@ export interface PageRequest {
   readonly dir?: 'f' | 'b' | undefined;
 }
 
-/** Reads the start of the next page, which some endpoints send as a string. */
+/** Reads the start of the next page. Some endpoints send it as a string. */
 export const nextOf = (token: string | number | undefined): number | undefined =>
   token === undefined ? undefined : Number(token);

@@ -72,7 +72,7 @@ export const download = (api: Api, serverName: string, mediaId: string, signal: 
   api.file(path`/v1/media/download/${serverName}/${mediaId}`, { signal });
 
 /**
- * Deletes the copies of files of other servers that were last used before a time.
+ * Deletes cached files of other servers. Only files that were last used before a time are deleted.
  * @param before milliseconds since the epoch
  * @returns the number of deleted files
  */

@@ -175,7 +175,7 @@ export const sendNotice = (api: Api, userId: string, text: string): Promise<unkn
     body: { user_id: userId, content: { msgtype: 'm.text', body: text } },
   });
 
-/** A notice to all users, which a job of the server sends. */
+/** A notice that a job of the server sends to all users. */
 export interface NoticeToAll {
   readonly id: string;
   readonly status: Task['status'];
@@ -197,7 +197,7 @@ export const sendNoticeToAll = (api: Api, text: string, txnId: string): Promise<
 export const cancelNoticeToAll = (api: Api, id: string): Promise<unknown> =>
   api.admin('DELETE', `${toAllPath}/${encodeURIComponent(id)}`);
 
-/** Returns the newest notice to all users of the last week; null if there is none. */
+/** Returns the newest notice to all users; null if none was sent in the last week. */
 export async function newestNoticeToAll(api: Api, signal: AbortSignal): Promise<NoticeToAll | null> {
   const query = { action_name: 'server-notices/send-to-all', limit: 1, dir: 'b' };
   const target = '/v1/scheduled_tasks';

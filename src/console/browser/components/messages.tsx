@@ -1,4 +1,4 @@
-/** Messages about completed actions, which disappear by themselves, and errors. */
+/** Messages about completed actions (they disappear by themselves), and error messages. */
 import { useEffect, useState } from 'preact/hooks';
 
 interface Message {

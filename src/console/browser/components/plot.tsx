@@ -4,7 +4,7 @@ import UPlot from 'uplot';
 
 export interface Series {
   readonly label: string;
-  /** A value for each time; `null` where there is none. */
+  /** A value for each time of the plot; `null` for a time without a value. */
   readonly values: readonly (number | null)[];
 }
 
@@ -25,7 +25,7 @@ const height = 170;
 /** Names of the colors of the series in the style sheet. */
 const colors = ['--series-1', '--series-2'];
 
-/** Draws one or two series over time. The legend shows the newest values, or those under the pointer. */
+/** Draws one or two series over time. The legend shows the newest values, or the values under the pointer. */
 export function Plot({ title, times, series, format, isDaily = false, isBytes = false }: PlotProps) {
   const container = useRef<HTMLDivElement>(null);
   const plot = useRef<UPlot | undefined>(undefined);
@@ -34,7 +34,7 @@ export function Plot({ title, times, series, format, isDaily = false, isBytes = 
   const key = series.map(({ label }) => label).join('|');
   const data = [times.map((time) => time / 1000), ...series.map(({ values }) => values)] as UPlot.AlignedData;
 
-  // Values are not among the inputs: the effect below draws new ones in the same plot.
+  // The values are not among the inputs of this effect: the effect below draws new values in the same plot.
   useEffect(() => {
     const element = container.current;
     if (element === null) return undefined;
@@ -152,7 +152,7 @@ function periodOf(count: number, first: number, last: number, isDaily: boolean):
   return [first - around, first + around];
 }
 
-/** Returns the current value of a color of the style sheet, which depends on the color scheme. */
+/** Returns the value of a color of the style sheet in the current color scheme. */
 function colorOf(element: HTMLElement, name: string): string {
   element.style.color = `var(${name})`;
   const { color } = getComputedStyle(element);

@@ -93,12 +93,15 @@ function Heading<Row>({ column, sorted }: { column: Column<Row>; sorted: Sorted 
 const pageSize = 50;
 
 interface ListProps<Row> extends Omit<TableProps<Row>, 'rows' | 'sorted'> {
-  /** The page's address, whose query holds the order and the page of the list. */
+  /** The page's address. Its query holds the order and the page of the list. */
   readonly address: PageAddress;
   readonly load: (page: PageRequest, signal: AbortSignal) => Promise<Page<Row>>;
-  /** Values that load the list again when they change, besides its order and page: for example its filters. */
+  /**
+   * The list is loaded again when one of these values changes, for example a filter. The order and the page of the list
+   * need not be among them.
+   */
   readonly inputs: readonly unknown[];
-  /** Values of `order_by` that begin with the largest value when `dir` is `f`. */
+  /** Values of `order_by` for which the server lists the largest value first when `dir` is `f`. */
   readonly largestFirst?: readonly string[];
 }
 

@@ -26,7 +26,7 @@ function Source({ option }: { readonly option: EffectiveOption }) {
   );
 }
 
-/** Shows the options in force, whose secrets the server has masked. */
+/** Shows the options in force. The server has masked their secrets. */
 export function ConfigurationPage({ address }: { readonly address: PageAddress }) {
   const { api } = useSession();
   const { q = '', show = q === '' ? 'set' : 'all' } = address.query;

@@ -53,7 +53,7 @@ export function nextAttempt({ retry_last_ts: last, retry_interval: interval }: D
   return wait <= 0 ? 'with the next message' : `in ${formatDuration(wait)}`;
 }
 
-/** Lists other servers: whether they can be reached, and since when they cannot. */
+/** Lists other servers: whether this server can reach them, and since when it cannot. */
 export function FederationPage({ address }: { readonly address: PageAddress }) {
   const { api } = useSession();
   const { q = '' } = address.query;

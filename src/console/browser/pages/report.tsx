@@ -74,7 +74,7 @@ function Message({ report, serverName }: { readonly report: Report; readonly ser
   );
 }
 
-/** Only local users have a page. */
+/** A user id. It is a link for local users only, because other users have no page. */
 function UserLink({ userId, serverName }: { readonly userId: string; readonly serverName: string }) {
   return userId.endsWith(`:${serverName}`) ? (
     <a href={addressOf('user', userId)}>{userId}</a>

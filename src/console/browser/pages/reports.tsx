@@ -84,7 +84,9 @@ const subjects: Readonly<Record<ReportKind, Column<Report>>> = {
   },
 };
 
-/** Returns the kind that an address names; messages for any other text, because kinds are parts of paths of the API. */
+/**
+ * Returns the kind that an address names. Any other text means `event`: it must not become part of a path of the API.
+ */
 const kindOf = (text: string): ReportKind => (Object.hasOwn(subjects, text) ? (text as ReportKind) : 'event');
 
 interface DoneProps {

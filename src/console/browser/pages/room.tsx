@@ -87,7 +87,7 @@ function progressOf(deletions: readonly Deletion[] | undefined): string | undefi
   return deletions && (newest ? `${newest.delete_id} ${newest.status}` : 'none');
 }
 
-/** Calls a function when a value has changed after it was first defined. */
+/** Calls `onChange` when a value changes that was already defined. */
 function useChange(value: string | undefined, onChange: () => void): void {
   const last = useRef(value);
   useEffect(() => {

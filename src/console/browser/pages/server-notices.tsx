@@ -34,7 +34,7 @@ export function ServerNoticesPage() {
   };
   const sendToAll = async (fields: FormData) => {
     const text = textOf(fields, 'text');
-    // A second attempt after an error has the same transaction id, because the server may have received the first.
+    // A second attempt after an error has the same transaction id, because the server may have received the first attempt.
     if (unanswered.current?.text !== text) unanswered.current = { text, txnId: newTransactionId() };
     await sendNoticeToAll(api, text, unanswered.current.txnId);
     unanswered.current = undefined;
@@ -84,7 +84,7 @@ interface NewestProps {
   readonly onCancelled: () => void;
 }
 
-/** The progress and the outcome of the newest notice to all users, which can be cancelled while it is sent. */
+/** The progress and the outcome of the newest notice to all users. The notice can be cancelled while it is sent. */
 function Newest({ notice, onCancelled }: NewestProps) {
   const { api } = useSession();
   const { id, total, sent, failed, error } = notice;

@@ -20,7 +20,7 @@ interface SignInProps {
   readonly onSignedIn: (session: Session) => void;
   /** Whether the server has ended the previous session. */
   readonly wasEnded: boolean;
-  /** The login token of single sign-on, which the server accepts once; `undefined` without one. */
+  /** The login token of single sign-on. The server accepts it once. `undefined` when the address contained no token. */
   readonly loginToken: string | undefined;
 }
 

@@ -103,7 +103,7 @@ function Plots({ figures }: { readonly figures: readonly DayFigures[] }) {
   );
 }
 
-/** The server reads all events for this list, so it is loaded on request only. */
+/** The list of the largest rooms. It is loaded on request only, because the server reads all events for it. */
 function LargestRooms() {
   const [isWanted, setWanted] = useState(false);
   return (

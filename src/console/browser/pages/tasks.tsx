@@ -96,7 +96,7 @@ function TaskProgress({ task }: { readonly task: Task }) {
   return <JobProgress label={label} progress={progress} />;
 }
 
-/** Background updates: jobs that change many rows of the database, which administrators can pause. */
+/** Background updates: jobs that change many rows of the database. Administrators can pause them. */
 function Updates() {
   const { api } = useSession();
   const updates = useLoaded((signal) => backgroundUpdates(api, signal), [], interval);

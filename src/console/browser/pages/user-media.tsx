@@ -134,7 +134,7 @@ function FileActions({ file, onDone }: { readonly file: UploadedFile; readonly o
   );
 }
 
-/** Whether a file has a type that browsers show as a picture, and that contains no scripts. */
+/** Whether browsers show a file of this type as a picture. Types that may contain scripts are excluded. */
 const isPicture = ({ media_type: type }: UploadedFile) => /^image\/(png|jpeg|gif|webp)$/.test(type ?? '');
 
 function Picture({ mediaId, name }: { readonly mediaId: string; readonly name: string }) {

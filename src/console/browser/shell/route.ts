@@ -37,8 +37,8 @@ export function usePageAddress(): PageAddress {
 }
 
 /**
- * Changes the query of the page's address. Does nothing when the browser has left the page: a delayed search must not lead
- * back to it.
+ * Changes the query of the page's address. Does nothing when the browser has left the page: a delayed search must not
+ * lead back to the page.
  * @param keepsHistory whether the back button of the browser returns to the previous query
  */
 export function setQuery(
