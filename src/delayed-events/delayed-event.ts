@@ -9,10 +9,11 @@ export type EndReason = 'action' | 'delay';
 
 /** How a delayed event ended. */
 export interface Finalised {
-  /**
-   * When the event ended, in milliseconds since the epoch. */ readonly ts: number; readonly outcome:
-   * DelayedEventOutcome; readonly reason: EndReason; /** Set when it was sent.
-   */
+  /** When the event ended, in milliseconds since the epoch. */
+  readonly ts: number;
+  readonly outcome: DelayedEventOutcome;
+  readonly reason: EndReason;
+  /** Set when the event was sent. */
   readonly eventId: string | undefined;
   /** The error that prevented the event from being sent. */
   readonly error: JsonObject | undefined;

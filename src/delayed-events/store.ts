@@ -63,10 +63,10 @@ export async function readScheduledEventsOf(
   return rows.map(toDelayedEvent);
 }
 
-/**
- * Totals of the scheduled events of a user. */ export interface ScheduledTotals { readonly count: number; /**
- * Characters of their contents as JSON, and of their state keys.
- */
+/** Totals of the scheduled events of a user. */
+export interface ScheduledTotals {
+  readonly count: number;
+  /** Characters of their contents as JSON, and of their state keys. */
   readonly length: number;
   /** When the first of these events is due, in milliseconds since the epoch; `undefined` when none is scheduled. */
   readonly nextAt: number | undefined;
