@@ -51,7 +51,8 @@ function withDirectRoom(content: JsonObject, from: string, to: string): JsonObje
   const lacksRoom = (rooms: JsonValue | undefined): rooms is JsonValue[] =>
     Array.isArray(rooms) && rooms.includes(from) && !rooms.includes(to);
   if (!Object.values(content).some(lacksRoom)) return undefined;
-  const entries = Object.entries(content).map(([partner, rooms]) => [ partner,
+  const entries = Object.entries(content).map(([partner, rooms]) => [
+    partner,
     lacksRoom(rooms) ? [...rooms, to] : rooms,
   ]);
   return Object.fromEntries(entries);

@@ -30,7 +30,8 @@ export class RedactedState {
       const redactedEvents: StoredEvent[] = [];
       for (const id of ids) {
         const stored = await this.#engine.events.getById(id);
-        if (stored?.redactedBy !== undefined && (await this.#isInCurrentState(stored))) redactedEvents.push(stored);
+        if (stored?.redactedBy !== undefined && (await this.#isInCurrentState(stored)))
+          redactedEvents.push(stored);
       }
       return redactedEvents;
     } catch (error) {
