@@ -61,7 +61,7 @@ function ownRoutes(
 ): Route[] {
   const { web_client_location } = configuration.server;
   const databases = [...new Set([database, stateDatabase])];
-  const writeChecks = databases.map((one) => new WriteCheck(one, clock));
+  const writeChecks = databases.map((checked) => new WriteCheck(checked, clock));
   const outage = async () => {
     const errors = await Promise.all(writeChecks.map((check) => check.error()));
     const error = errors.find((found) => found !== undefined);

@@ -1,6 +1,9 @@
 import { MiB } from '../kernel/caches/index.ts';
 
-/** Maximum bytes of the stored keys of local users in one response, and of remote users: some 6,000 devices each. */
+/**
+ * Maximum bytes of stored keys in one response: some 6,000 devices. The limit applies to local users and to remote
+ * users separately.
+ */
 const maxBytes = 8 * MiB;
 
 /** Maximum number and bytes of keys that are read and parsed before control returns to the event loop. */
@@ -15,8 +18,8 @@ export interface ChosenUsers {
 }
 
 /**
- * Chooses the users whose keys fit into one response, those with the fewest bytes first: a user with thousands of devices
- * does not displace others.
+ * Chooses the users whose keys fit into one response. Chooses the users with the fewest bytes first, so that a user
+ * with thousands of devices does not displace others.
  * @param bytesByUser bytes of the stored keys; users without stored keys are absent
  */
 export function chooseUsers(

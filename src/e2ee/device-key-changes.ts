@@ -5,7 +5,7 @@ import type { DeviceAddress } from './keys/one-time-key-store.ts';
 
 /**
  * The stream of devices whose one-time or fallback keys have changed. It is constructed before the `Devices` service,
- * which calls `devicesRemoved` for deleted devices.
+ * because that service calls `devicesRemoved` for deleted devices.
  */
 export class DeviceKeyChanges implements DeviceCleanup {
   readonly keyStream = new Stream<DeviceAddress>('device_keys', jsonFacts());

@@ -3,7 +3,7 @@ import { readCrossSigningKeys, writeCrossSigningKey } from './keys/cross-signing
 import { signaturesBy, withSignatures } from './signed-object.ts';
 import type { E2eeTables } from './tables.ts';
 
-/** Deletes the signatures by removed devices from the user's master key. */
+/** Deletes the signatures that removed devices made on the user's master key. */
 export async function deleteDeviceSignatures(
   anyWriter: AnyWriter,
   userId: string,

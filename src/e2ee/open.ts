@@ -40,7 +40,10 @@ export interface E2eeDeps {
   readonly reauthenticator: Reauthenticator;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Sends requests to other servers; when absent, requests for keys of remote users answer with a failure per server. */
+  /**
+   * Sends requests to other servers; when absent, the responses about keys of remote users have a failure for each
+   * server.
+   */
   readonly remote?: RemoteKeys | undefined;
   /** When absent, device lists of remote users are not stored. */
   readonly jobs?: Jobs | undefined;

@@ -39,8 +39,8 @@ export function isSignedBy(object: JsonObject, userId: string, keyId: string, ke
 }
 
 /**
- * Returns the object with only the given signatures of a user, and without `unsigned`. An object without `signatures`
- * stays without them when none are given.
+ * Returns the object with only the given signatures of a user, and without `unsigned`. When no signatures are given, an
+ * object without the member `signatures` does not get one.
  */
 export function withSignatures(object: JsonObject, userId: string, signatures: UserSignatures): JsonObject {
   const { signatures: previousSignatures, unsigned: _unsigned, ...covered } = object;

@@ -13,7 +13,7 @@ export interface E2eeTables {
     /** Distinguishes keys with the same id. */
     digest: string;
   };
-  /** The last claimed keys of each device, which must not be stored again. */
+  /** The last claimed keys of each device. They must not be stored again as unclaimed keys. */
   claimed_one_time_keys: {
     user_id: string;
     device_id: string;
@@ -36,7 +36,7 @@ export interface E2eeTables {
    * Master, self-signing and user-signing keys of local users, with the signatures that every user may see.
    */
   cross_signing_keys: { user_id: string; usage: string; public_key: string; keys: string };
-  /** Signatures by user-signing keys, which only their maker may see. */
+  /** Signatures by user-signing keys. Only the user who made a signature may see it. */
   user_signatures: {
     user_id: string;
     target_user_id: string;

@@ -11,7 +11,7 @@ import { contentOf } from '../room-stats/room-description.ts';
 /** A child of a space. */
 export interface SpaceChild {
   readonly roomId: string;
-  /** Servers that are joined to the room. */
+  /** Servers that are in the room, according to the event. */
   readonly via: readonly string[];
   readonly suggested: boolean;
   /** The `m.space.child` event as stripped state, with its time. */

@@ -22,8 +22,9 @@ export class RemoteWalk {
   }
 
   /**
-   * Returns a room with its children; `undefined` when no server shows the room. Sends no request for a room that the
-   * response about its parent has described, unless it is a space, and none after `maxRequests` requests.
+   * Returns a room with its children; `undefined` when no server shows the room. Sends no request for a room that an
+   * earlier response has described, unless the room is a space. After `maxRequests` requests, sends none: a described
+   * room is then returned without children.
    */
   async room(
     roomId: string,

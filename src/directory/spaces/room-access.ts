@@ -3,8 +3,8 @@ import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 import type { RoomDescription } from '../room-stats/room-description.ts';
 
 /**
- * Whether a user may see the summary of a room: as a member, an invited user, or because all users may join,
- * knock or read.
+ * Whether a user may see the summary of a room. All users may see it if all users may join, knock or read. Otherwise
+ * members and invited users may see it, and in restricted rooms members of an allowed room.
  * Source: client-server API, `GET /rooms/{roomId}/hierarchy` and `GET /room_summary/{roomIdOrAlias}`.
  * @param userId absent for unauthenticated requests
  */

@@ -26,10 +26,10 @@ async function mutualRooms(
   if (otherUserId === userId) throw invalidParam('You share all of your rooms with yourself');
   const after = from === undefined ? '' : decodeFrom(from);
   const rooms = (await engine.userRooms.shared(userId, otherUserId)).sort();
-  const rest = rooms.filter((roomId) => roomId > after);
-  const joined = rest.slice(0, pageSize);
+  const laterRooms = rooms.filter((roomId) => roomId > after);
+  const joined = laterRooms.slice(0, pageSize);
   const last = joined.at(-1);
-  const next = rest.length > pageSize && last ? Buffer.from(last).toString('base64url') : undefined;
+  const next = laterRooms.length > pageSize && last ? Buffer.from(last).toString('base64url') : undefined;
   return { joined, count: rooms.length, next };
 }
 

@@ -18,7 +18,7 @@ export interface DirectoryEntry extends DirectoryUser {
   readonly nid: number;
 }
 
-/** Maximum characters of the part of a name that is searched: rows of earlier versions may have longer names. */
+/** Only this many characters of a name are searched, because rows that earlier versions wrote may have longer names. */
 const maxSearchedName = 500;
 
 /** Returns the searched text: name, local part and server. */

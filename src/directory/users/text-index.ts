@@ -2,7 +2,7 @@ import type { TextIndex } from '../../kernel/database/index.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { readUsersByNid, searchedText, userTexts } from './store.ts';
 
-/** The full-text index of users, whose texts change with their names. */
+/** The full-text index of users. A user's text changes with the user's name. */
 export const userTextIndex: TextIndex = {
   name: userTexts,
   changes: true,

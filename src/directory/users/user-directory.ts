@@ -51,7 +51,9 @@ const candidatesPerBatch = 500;
 /** Maximum number of batches of candidates in one search. */
 const maxRounds = 10;
 
-/** Maximum number of visible users among which the best matches are chosen. */
+/**
+ * A search reads no more candidates once it has found this many visible users. It chooses the best matches among them.
+ */
 const maxVisible = 1_000;
 
 /** Searches for users. Source: client-server API, "User directory". */
@@ -108,8 +110,8 @@ export class UserDirectory {
   }
 
   /**
-   * Returns the searcher and the users who share a room with them or are in a public one; with `search_all_users` all
-   * local users, and the remote users in rooms of this server.
+   * Returns the given users whom the searcher may find: the searcher, users who share a room with the searcher, and
+   * users in public rooms. With `search_all_users`, also all local users, and remote users in rooms of this server.
    */
   async #visibleTo(searcher: string, users: readonly DirectoryEntry[]): Promise<readonly DirectoryEntry[]> {
     if (users.length === 0) return users;
@@ -147,7 +149,10 @@ export class UserDirectory {
     return behindLocalUsers + difference * 2 + withoutProfile;
   }
 
-  /** Whether the account of a local user is active; remote users are always shown. */
+  /**
+   * Whether a local user has an active account. Guests and support users are never shown, locked users only with
+   * `show_locked_users`. Remote users are always shown.
+   */
   async #mayBeShown(userId: string): Promise<boolean> {
     if (!this.#isLocal(userId)) return true;
     const account = await this.#deps.localUsers.account(userId);

@@ -8,8 +8,8 @@ import type { Publish } from '../../kernel/streams/index.ts';
 export const userIndexJob = 'directory/local-user';
 
 /**
- * Schedules jobs that update local users in the user directory, in the transaction that creates, changes or deactivates
- * the account, so that no change is lost. `UserIndex` runs the jobs.
+ * Schedules jobs that update local users in the user directory. A job is scheduled in the transaction that creates,
+ * changes or deactivates the account, so that no change is lost. `UserIndex` runs the jobs.
  */
 export class UserIndexJobs implements AccountLifecycle {
   readonly #jobs: Jobs;

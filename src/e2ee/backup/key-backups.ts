@@ -105,9 +105,9 @@ export class KeyBackups {
   }
 
   /**
-   * Stores the keys that are better than the stored keys of the same session.
-   * @throws MatrixError M_WRONG_ROOM_KEYS_VERSION with the current version, M_NOT_FOUND without a backup,
-   * M_TOO_LARGE
+   * Stores the keys that are better than the stored key of the same session, and the keys of sessions that have no
+   * stored key.
+   * @throws MatrixError M_WRONG_ROOM_KEYS_VERSION with the current version, M_NOT_FOUND without a backup, M_TOO_LARGE
    */
   put(userId: string, version: string, keys: readonly SessionKey[]): Promise<BackupState> {
     return this.#write(async (writer) => {
@@ -152,7 +152,7 @@ export class KeyBackups {
   }
 
   /**
-   * Returns all keys as JSON: `{rooms}`, room id to `{sessions}`. There may be very many: pages are read from
+   * Returns all keys as JSON: `{rooms}`, room id to `{sessions}`. There may be very many keys, so pages are read from
    * the database as the client reads the response.
    * @throws MatrixError M_NOT_FOUND
    */

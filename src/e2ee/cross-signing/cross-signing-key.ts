@@ -2,12 +2,12 @@ import { invalidParam, isJsonObject, type JsonObject, tooLarge, VerifyKey } from
 import type { KeyUsage } from '../keys/cross-signing-key-store.ts';
 import { coveredText, isPublicKey } from '../signed-object.ts';
 
-/** A cross-signing key whose fields were checked, but not its signatures. */
+/** A cross-signing key. Its fields were checked, but its signatures were not. */
 export interface CrossSigningKey {
   readonly usage: KeyUsage;
   /** As the client sent it. */
   readonly object: JsonObject;
-  /** The JSON without signatures and `unsigned`, as canonical JSON. */
+  /** The part of `object` that signatures cover (all but `signatures` and `unsigned`), as canonical JSON. */
   readonly covered: string;
   /** Unpadded base64; also the key id of the signatures that this key makes. */
   readonly publicKey: string;

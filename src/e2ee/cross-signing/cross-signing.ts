@@ -116,8 +116,8 @@ export class CrossSigning {
         throw forbidden('A cross-signing key has the id of one of your devices');
     }
     if (usages.has('master')) {
-      // A new master key invalidates the keys that the old master key signed, unless the same request replaces
-      // these keys, and the signatures of other users.
+      // A new master key invalidates the keys that the old master key signed, unless the same request replaces these
+      // keys. It also invalidates the signatures of other users.
       for (const usage of ['self_signing', 'user_signing'] as const) {
         if (!usages.has(usage)) await deleteCrossSigningKey(writer, userId, usage);
       }
@@ -166,8 +166,8 @@ export class CrossSigning {
 }
 
 /**
- * Removes from device keys all signatures except the signature of the device itself, because the self-signing key was
- * replaced.
+ * Removes the signatures from the device keys of a user, because the self-signing key was replaced. Only each device's
+ * own signature stays.
  * @returns the ids of the changed devices
  */
 async function removeSelfSigningSignatures(writer: Writer<E2eeTables>, userId: string): Promise<string[]> {

@@ -6,7 +6,7 @@ import { deviceSignatures, type StoredKeys } from './key-set.ts';
 export interface Signer {
   readonly userId: string;
   readonly crossSigning: StoredKeys;
-  /** Identity keys by device id. */
+  /** The uploaded objects `device_keys` by device id. */
   readonly devices: ReadonlyMap<string, JsonObject>;
   /** Ed25519 keys by device id. */
   readonly signingKeys: ReadonlyMap<string, VerifyKey>;
@@ -25,8 +25,8 @@ export interface CheckedSignatures {
 }
 
 /**
- * Checks signatures of a user's own keys: of a device by the self-signing key, or of the master key by
- * devices.
+ * Checks signatures of a user's own keys: a signature of a device by the self-signing key, or signatures of the master
+ * key by devices.
  * @throws MatrixError M_NOT_FOUND, M_INVALID_SIGNATURE, M_BAD_JSON
  */
 export function checkOwnSignatures(signer: Signer, targetKey: string, object: JsonObject): CheckedSignatures {
@@ -48,7 +48,7 @@ export function checkOwnSignatures(signer: Signer, targetKey: string, object: Js
 }
 
 /**
- * Checks the signature of another user's master key by the user-signing key.
+ * Checks the signature that the signer's user-signing key made on another user's master key.
  * @param master the other user's master key
  * @throws MatrixError M_NOT_FOUND, M_INVALID_SIGNATURE, M_BAD_JSON
  */

@@ -174,7 +174,7 @@ export class SignatureUpload {
 
 /**
  * Adds signatures to a user's own device or master key.
- * @returns whether some of them are new
+ * @returns whether at least one signature was added
  */
 async function storeOwnSignatures(
   writer: Writer<E2eeTables>,

@@ -36,7 +36,7 @@ const maxDataLength = 262_144;
 const maxMessages = 100;
 
 /**
- * Manages the dehydrated device of a user: a device without a client that receives room keys until the user's
+ * Manages the dehydrated device of a user: a device without a client. The device receives room keys until the user's
  * next client takes it over.
  * Source: MSC3814, "Dehydrated devices with SSSS".
  */
@@ -79,7 +79,7 @@ export class DehydratedDevices {
   }
 
   /**
-   * @returns the id of the deleted device
+   * Deletes the dehydrated device of a user. @returns the id of the deleted device
    * @throws MatrixError M_NOT_FOUND
    */
   async delete(userId: string): Promise<string> {

@@ -19,8 +19,8 @@ export interface DeviceListChanges {
 
 /**
  * A user has signed another user's master key, or has a new user-signing key. Only the user's own devices receive the
- * target user as a device list change. For a new user-signing key, which only its owner may see, the target is its
- * owner.
+ * target user as a device list change. For a new user-signing key, the target is its owner, because only the owner may
+ * see it.
  */
 export interface SignatureChange {
   readonly userId: string;
@@ -41,11 +41,11 @@ export interface DeviceListsDeps {
 const usersPerTurn = 100;
 
 /**
- * Finds the users whose devices have changed among the users who share a room with a user, and the users who
- * begin or stop sharing rooms.
- * Source: client-server API, "Tracking the device list for a user" and the extensions to `/sync` of
- * "End-to-End Encryption". Where the specification leaves a choice, all rooms count, not only encrypted rooms, and a
- * join of a further shared room makes no user `changed`.
+ * Finds the device list changes for a user: users who share a room with the user and whose devices have changed, and
+ * users who begin or stop sharing rooms with the user.
+ * Source: client-server API, "Tracking the device list for a user" and the extensions to `/sync` of "End-to-End
+ * Encryption". Two choices that the specification leaves open: all rooms count, not only encrypted rooms; and when two
+ * users who share a room come to share another room, neither becomes `changed`.
  */
 export class DeviceLists {
   readonly #deps: DeviceListsDeps;
@@ -72,15 +72,15 @@ export class DeviceLists {
     return recent.every((changes) => changes.isUnchangedSince(after));
   }
 
-  /** The joined rooms of a user, whose members receive the user's device list changes. */
+  /** Returns the joined rooms of a user. Their members receive the user's device list changes. */
   async roomsOf(userId: string): Promise<string[]> {
     return this.#deps.engine.userRooms.withMembership(userId, 'join');
   }
 
   /**
    * Returns the changes for a user in `(after, upTo]`. Users who changed only after `upTo` may be included as well,
-   * because only the last change of a user is stored; a repeated `changed` is harmless. Needs no query without recent
-   * changes.
+   * because only the last change of a user is stored; a repeated `changed` is harmless. Reads the changes from memory,
+   * or from the database when memory does not reach back to `after`.
    * @param upTo at most the current position
    */
   async changes(userId: string, after: number, upTo: number): Promise<DeviceListChanges> {
@@ -91,7 +91,7 @@ export class DeviceLists {
       this.#usersSignedBy(userId, after),
     ]);
     const ownRooms = await engine.userRooms.of(userId);
-    // Transitions up to here may be read from the database; later transitions are always in memory.
+    // Transitions up to this position may be read from the database; later transitions are always in memory.
     const boundary = streams.current;
     const past = this.#membershipHistory.recent(after)
       ? []
@@ -119,7 +119,7 @@ export class DeviceLists {
         affected.has(other) && usersSharingRooms.stoppedSharing(other, rooms.get(other)!, after, end);
       const startedSharing = shareNow && (!sharedBefore || stoppedSharing());
       if (startedSharing || (shareNow && updated.has(other))) changed.add(other);
-      // Users who have joined a shared room also receive their own user id, as other homeservers return it.
+      // A user who has joined a room of the other user also receives the own user id, as other homeservers return it.
       if (startedSharing && usersSharingRooms.joinedRoomOf(other, rooms.get(other)!, after, end))
         changed.add(userId);
       if (!shareNow && sharedBefore && affected.has(other)) left.push(other);
@@ -141,8 +141,8 @@ export class DeviceLists {
   }
 
   /**
-   * Returns the transitions after a position: `past`, which were read from the database up to the boundary, and newer
-   * transitions from memory.
+   * Returns the transitions after a position: `past`, and newer transitions from memory. `past` was read from the
+   * database up to `boundary`.
    */
   #transitions(
     past: readonly MembershipTransition[],

@@ -55,7 +55,10 @@ const usersPerBatch = 500;
 /** Maximum number of requests to one server at the same time. */
 const maxConcurrentBatches = 2;
 
-/** The failure of a server of users whose keys would make the response too large: clients repeat the query for fewer users. */
+/**
+ * The failure for a server when the keys of its users would make the response too large. Clients repeat the query for
+ * fewer users.
+ */
 const tooManyKeys = () => failureOf(limitExceeded(60_000));
 
 /** Returns the keys of devices and users. Source: client-server API, `POST /keys/query`. */
@@ -89,8 +92,8 @@ export class KeyQuery {
   }
 
   /**
-   * Returns the keys of local users, without the users whose keys would make the response too large.
-   * @param withNames whether to add the display names of the devices, which not every server may receive
+   * Returns the keys of local users. Leaves out users whose keys would make the response too large.
+   * @param withNames whether to add the display names of the devices; not every server may receive them
    */
   async queryLocal(requested: RequestedDevices, withNames = true): Promise<QueriedKeys> {
     return (await this.#readLocal(requested, withNames)).keys;
@@ -191,7 +194,7 @@ export class KeyQuery {
     }
   }
 
-  /** Adds the viewer's signatures of other users' master keys, which only the viewer may see. */
+  /** Adds the viewer's signatures of other users' master keys. Only the viewer may see these signatures. */
   async #addOwnSignatures(viewer: string, masterKeys: ByUser): Promise<void> {
     const signatures = await readUserSignatures(this.#reader, viewer, Object.keys(masterKeys));
     for (const { targetUserId, targetKey, keyId, signature } of signatures) {

@@ -79,7 +79,8 @@ export class KeyUpload {
 
   /** Parses the keys of an upload, before the transaction. @throws MatrixError M_BAD_JSON, M_TOO_LARGE */
   check({ userId, deviceId }: DeviceAddress, body: KeyUploadBody): CheckedUpload {
-    // The rows of the device are counted only when the keys are stored, which takes long for thousands of keys.
+    // Refuses too many keys here already, because storing thousands of keys takes long. All keys of the device are
+    // counted only after these keys are stored.
     requireAtMost(maxOneTimeKeys, Object.keys(body.one_time_keys ?? {}).length, 'one-time keys');
     requireAtMost(maxFallbackKeys, Object.keys(body.fallback_keys ?? {}).length, 'fallback keys');
     return {
@@ -89,7 +90,7 @@ export class KeyUpload {
     };
   }
 
-  /** Does the same as `upload` inside the caller's transaction. */
+  /** Stores the keys of a checked upload inside the caller's transaction. Returns the same counts as `upload`. */
   async uploadIn(
     anyWriter: AnyWriter,
     publish: Publish,
@@ -113,8 +114,8 @@ export class KeyUpload {
   }
 
   /**
-   * Stores the object `device_keys` of a device, with the signature of the self-signing key if it is valid, and with the
-   * signature of the device itself, unchecked. Deletes the one-time keys of the device when its identity keys have
+   * Stores the object `device_keys` of a device. Keeps the signature of the self-signing key if it is valid, and the
+   * signature of the device itself without a check. Deletes the one-time keys of the device when its identity keys have
    * changed.
    */
   async #putDeviceKeys(

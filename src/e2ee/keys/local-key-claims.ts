@@ -36,8 +36,8 @@ interface ClaimGroup {
 const maxClaims = 5_000;
 
 /**
- * Maximum number of groups of claims that are all searched one by one. When there are more groups, the groups of devices
- * without keys are left out first.
+ * Maximum number of groups of claims whose keys are searched at once, with a query for each group. When there are more
+ * groups, the groups of devices without keys are left out first.
  */
 const maxUnfiltered = 50;
 

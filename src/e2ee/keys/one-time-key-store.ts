@@ -83,7 +83,9 @@ export async function oldestKeyIds(
   return rows.map(({ id }) => id);
 }
 
-/** Returns the devices of users that have one-time keys or a fallback key, once for each algorithm of the keys. */
+/**
+ * Returns those devices of the users that have one-time keys or a fallback key, once for each algorithm of the keys.
+ */
 export async function readDevicesWithKeys(
   reader: Reader<E2eeTables>,
   userIds: readonly string[],

@@ -12,7 +12,7 @@ import { coveredText, isPublicKey } from '../signed-object.ts';
 /** A parsed one-time or fallback key. */
 export interface OneTimeKey {
   readonly algorithm: string;
-  /** The part of the name after the algorithm. */
+  /** The part of the key's name (`<algorithm>:<key id>`) after the colon. */
   readonly keyId: string;
   /** The key as JSON. */
   readonly key: string;
@@ -27,7 +27,7 @@ const maxNameLength = 255;
 const maxKeyLength = 4_096;
 
 /**
- * Parses one-time keys, `<algorithm>:<key id>` to key. The devices that claim them verify their signatures.
+ * Parses one-time keys, `<algorithm>:<key id>` to key. Does not verify signatures: the devices that claim the keys do.
  * Source: client-server API, "Key algorithms" and "One-time and fallback keys".
  * @throws MatrixError M_BAD_JSON, M_TOO_LARGE
  */

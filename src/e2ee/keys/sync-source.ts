@@ -6,12 +6,12 @@ import type { DeviceAddress } from './one-time-key-store.ts';
 
 const noKeys: DeviceKeyCounts = { oneTimeKeyCounts: {}, unusedFallbackKeyTypes: [] };
 
-/** The JSON of cached counts, which an idle client receives repeatedly. */
+/** The JSON of cached counts. It is kept because an idle client receives it repeatedly. */
 const texts = new WeakMap<DeviceKeyCounts, string>();
 
 /**
- * Adds the counts of a device's keys to each sync response, because clients assume that no keys of a
- * missing algorithm are left.
+ * Adds the counts of a device's keys to each sync response, because clients assume that no keys are left of an
+ * algorithm that the response lacks.
  * Source: client-server API, "Extensions to /sync" of "End-to-End Encryption"; MSC3884.
  */
 export function keyCountSyncSource(counts: KeyCounts, keyStream: Stream<DeviceAddress>): SyncSource {

@@ -7,7 +7,7 @@ export interface RemoteRequest {
   /** Milliseconds. */
   readonly timeout: number;
   readonly signal: AbortSignal;
-  /** What all responses together may cost that one request of a client causes. */
+  /** Limits the total cost of the responses that one request of a client causes. */
   readonly budget?: ResponseBudget;
 }
 
@@ -67,8 +67,8 @@ const maxDepth = 20;
 const maxTextLength = 255;
 
 /**
- * Returns the valid keys in a response that were requested. Users whom the response does not name have no entry,
- * because for clients an empty entry means that the user has no devices.
+ * Returns the requested keys of a response, as far as they are valid. Users whom the response does not name have no
+ * entry, because for clients an empty entry means that the user has no devices.
  */
 export function validKeys(answer: JsonObject, users: ReadonlyMap<string, readonly string[]>): QueriedKeys {
   const valid = noKeys();
@@ -113,15 +113,15 @@ export function validOneTimeKeys(
   return valid;
 }
 
-/** Returns the error of another server for the `failures` of a response. */
+/** Returns an error as an entry of `failures`, the errors of other servers in a response. */
 export function failureOf(error: unknown): JsonObject {
   if (error instanceof MatrixError) return { errcode: error.errcode, error: error.message };
   return { errcode: 'M_UNKNOWN', error: 'The server could not be reached' };
 }
 
 /**
- * Returns the device keys of a remote user for clients, only with the user's own signatures. Returns
- * `undefined` for keys of another user or device and for malformed keys.
+ * Returns the device keys of a remote user for clients. Keeps only the user's own signatures. Returns `undefined` for
+ * keys of another user or device and for malformed keys.
  */
 export function validDeviceKeys(keys: JsonObject, userId: string, deviceId: string): JsonObject | undefined {
   if (keys['user_id'] !== userId || keys['device_id'] !== deviceId) return undefined;
@@ -137,7 +137,7 @@ export function validDeviceKeys(keys: JsonObject, userId: string, deviceId: stri
 }
 
 /**
- * Returns a master or self-signing key of a remote user for clients, only with the user's own signatures. Returns
+ * Returns a master or self-signing key of a remote user for clients. Keeps only the user's own signatures. Returns
  * `undefined` for malformed keys; a valid object has one public key, whose id contains the public key itself.
  */
 export function validCrossSigningKey(

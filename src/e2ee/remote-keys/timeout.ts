@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { MatrixError } from '../../protocol/index.ts';
 
 /**
- * Rejects when work takes longer than the timeout, and aborts its signal.
+ * Runs `work`. When it takes longer than the timeout, rejects, and aborts the signal of `work`.
  * @param timeout milliseconds
  * @throws MatrixError with status 504
  */

@@ -80,7 +80,8 @@ export function parseUserDevices(answer: JsonObject, userId: string): RemoteSnap
 }
 
 /**
- * Classifies an update of a list: the list contains the update, or lacks only this update, or lacks updates before it.
+ * Classifies an update of a list. `known`: the list contains the update. `next`: the list lacks only this update.
+ * `gap`: the list lacks earlier updates, or must be fetched again for another reason.
  * Source: server-server API, "Device Management".
  */
 export function classifyUpdate(

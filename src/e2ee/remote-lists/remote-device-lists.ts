@@ -51,7 +51,7 @@ export interface RemoteDeviceListsDeps {
 /** The stored lists of users. */
 export interface StoredLists {
   readonly lists: ReadonlyMap<string, RemoteListWithDevices>;
-  /** Users with a list that would make the response too large. */
+  /** Users whose lists would make the response too large. */
   readonly leftOut: ReadonlySet<string>;
 }
 

@@ -3,8 +3,8 @@ const maxUsers = 10_000;
 
 /**
  * Users whose keys clients may have received from the user's own server, because the stored list was not current. The
- * list that is fetched afterwards may differ, and the updates that it contains were not sent to clients, so clients
- * have to query again after the fetch. The set is in memory only; after an overflow every user counts as queried.
+ * list that is fetched later may differ from these keys. Clients were not told of the differences, so they have to
+ * query again after the fetch. The set is in memory only; after an overflow every user counts as queried.
  */
 export class RemotelyQueriedUsers {
   readonly #users = new Set<string>();

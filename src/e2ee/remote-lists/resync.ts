@@ -30,11 +30,12 @@ const kind = 'e2ee/fetch-device-list';
 const timeout = 30_000;
 
 /**
- * Milliseconds before a list that is being fetched is fetched again, however many updates arrive in between.
+ * Milliseconds from an update of a list that is being fetched until the list is fetched again. All updates in this time
+ * cause one fetch.
  */
 const refetchDelay = 2_000;
 
-/** Maximum number of parallel fetches, which leaves some of the parallel jobs to other work. */
+/** Maximum number of parallel fetches. It is smaller than the number of parallel jobs, so that other work also runs. */
 const parallel = 2;
 
 /**
@@ -47,8 +48,8 @@ const backoff = (attempt: number) => Math.min(30_000 * 2 ** (attempt - 1), 43_20
 const pageSize = 500;
 
 /**
- * Fetches stale device lists of remote users. Each list has its own job, which is repeated until it succeeds,
- * also after a restart.
+ * Fetches stale device lists of remote users. Each list has its own job. The job is repeated until it succeeds, also
+ * after a restart.
  */
 export class Resync {
   readonly #deps: ResyncDeps;

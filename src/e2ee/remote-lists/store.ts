@@ -132,7 +132,7 @@ export async function markStale(
   }
 }
 
-/** Stores the stream ids of the received updates of a remote user's device list. */
+/** Stores the stream ids of the last updates that were applied to a remote user's device list. */
 export async function writeStreamIds(
   writer: Writer<E2eeTables>,
   userId: string,

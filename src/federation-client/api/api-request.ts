@@ -6,6 +6,6 @@ export interface ApiRequest {
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds; `federation.client_timeout` when absent. */
   readonly timeout?: number | undefined;
-  /** What this response and others together may cost. */
+  /** Limits the total cost of this response and the other responses with the same budget. */
   readonly budget?: ResponseBudget | undefined;
 }

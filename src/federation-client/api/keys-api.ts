@@ -72,13 +72,13 @@ export class KeysApi {
   #request(
     destination: string,
     { signal, timeout, budget }: ApiRequest = {},
-    rest: Pick<FederationRequest, 'method' | 'path' | 'body' | 'maxBody'>,
+    parts: Pick<FederationRequest, 'method' | 'path' | 'body' | 'maxBody'>,
   ): Promise<JsonObject> {
     return this.#client.request({
       destination,
       retry: 'none',
       maxValues,
-      ...rest,
+      ...parts,
       ...(signal && { signal }),
       ...(timeout !== undefined && { timeout }),
       ...(budget && { budget }),

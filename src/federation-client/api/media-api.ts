@@ -16,7 +16,7 @@ export interface MediaDownload {
 const downloadTimeout = 15 * 60_000;
 
 /**
- * Downloads media from other servers, as streams, which the caller must read or destroy.
+ * Downloads media from other servers as streams. The caller must read or destroy each stream.
  * Source: server-server API, "Content Repository".
  */
 export class MediaApi {

@@ -51,7 +51,7 @@ export interface OutgoingInvite extends SignedEvent {
 }
 
 export interface MembershipRequest extends ApiRequest {
-  /** Whether the request is sent although the server is in backoff, because a user waits for it. */
+  /** Whether the request is sent even while the server is in backoff. Set when a user waits for the response. */
   readonly ignoreBackoff?: boolean | undefined;
 }
 
@@ -80,7 +80,7 @@ export class MembershipApi {
     request?: MembershipRequest,
   ): Promise<EventTemplate> {
     const answer = await this.#client.request({
-      ...base(server, request),
+      ...commonParts(server, request),
       method: 'GET',
       path: federationPath`/_proto/federation/v1/make_${membership}/${roomId}/${userId}`,
       ...(membership !== 'leave' && { query: { ver: versions } }),
@@ -99,7 +99,7 @@ export class MembershipApi {
   ): Promise<SendJoinResponse> {
     const { roomId, eventId, event } = join;
     const common = {
-      ...base(server, request),
+      ...commonParts(server, request),
       timeout: request?.timeout ?? stateTimeout,
       method: 'PUT',
       body: event,
@@ -134,7 +134,12 @@ export class MembershipApi {
   /** Sends a signed leave, which may also reject an invite or withdraw a knock. */
   async sendLeave(server: string, leave: SignedEvent, request?: MembershipRequest): Promise<void> {
     const { roomId, eventId, event } = leave;
-    const common = { ...base(server, request), method: 'PUT', body: event, maxBody: maxBody.event } as const;
+    const common = {
+      ...commonParts(server, request),
+      method: 'PUT',
+      body: event,
+      maxBody: maxBody.event,
+    } as const;
     await withFallback(
       () =>
         this.#client.request({
@@ -157,7 +162,7 @@ export class MembershipApi {
   ): Promise<readonly JsonValue[]> {
     const { roomId, eventId, event } = knock;
     const answer = await this.#client.request({
-      ...base(server, request),
+      ...commonParts(server, request),
       method: 'PUT',
       path: federationPath`/_proto/federation/v1/send_knock/${roomId}/${eventId}`,
       body: event,
@@ -167,12 +172,12 @@ export class MembershipApi {
   }
 
   /**
-   * Sends an invite to the server of the invited user, which signs it.
+   * Sends an invite to the server of the invited user. That server signs the invite.
    * @returns the event with its signatures
    */
   async invite(server: string, invite: OutgoingInvite, request?: MembershipRequest): Promise<JsonObject> {
     const { roomId, eventId, event, roomVersion, inviteRoomState } = invite;
-    const common = { ...base(server, request), method: 'PUT', maxBody: maxBody.event } as const;
+    const common = { ...commonParts(server, request), method: 'PUT', maxBody: maxBody.event } as const;
     const isOldRoomVersion = roomVersion === '1' || roomVersion === '2';
     const answer = await withFallback(
       () =>
@@ -192,7 +197,7 @@ export class MembershipApi {
     return new ResponseShape(server, answer).object('event');
   }
 
-  /** Requests that the server of the inviter invites the owner of a third-party identifier. */
+  /** Asks the inviter's server to invite the owner of a third-party identifier. */
   async exchangeThirdPartyInvite(
     server: string,
     roomId: string,
@@ -200,7 +205,7 @@ export class MembershipApi {
     request?: MembershipRequest,
   ): Promise<void> {
     await this.#client.request({
-      ...base(server, request),
+      ...commonParts(server, request),
       method: 'PUT',
       path: federationPath`/_proto/federation/v1/exchange_third_party_invite/${roomId}`,
       body: event,
@@ -208,10 +213,13 @@ export class MembershipApi {
     });
   }
 
-  /** Fetches the complexity of a room; `undefined` when the response does not contain it. */
+  /**
+   * Fetches the complexity of a room, a measure of the work that the room causes; `undefined` when the response does
+   * not contain it.
+   */
   async complexity(server: string, roomId: string, request?: MembershipRequest): Promise<number | undefined> {
     const { v1 } = await this.#client.request({
-      ...base(server, request),
+      ...commonParts(server, request),
       method: 'GET',
       path: federationPath`/_proto/federation/unstable/rooms/${roomId}/complexity`,
       maxBody: maxBody.event,
@@ -225,7 +233,7 @@ export class MembershipApi {
  * Returns the common part of all requests. No request is retried, because the same request can usually be sent to other
  * servers.
  */
-function base(destination: string, { signal, timeout, ignoreBackoff }: MembershipRequest = {}) {
+function commonParts(destination: string, { signal, timeout, ignoreBackoff }: MembershipRequest = {}) {
   return {
     destination,
     retry: 'none',
@@ -235,7 +243,10 @@ function base(destination: string, { signal, timeout, ignoreBackoff }: Membershi
   } as const satisfies Partial<FederationRequest>;
 }
 
-/** Repeats a request at the v1 endpoint when the server does not have the v2 endpoint. */
+/**
+ * Repeats a request at the v1 endpoint when the server does not have the v2 endpoint, or when `needsFallback` returns
+ * true for the error.
+ */
 async function withFallback(
   request: () => Promise<JsonObject>,
   requestFallback: () => Promise<JsonObject>,

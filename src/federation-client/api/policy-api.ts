@@ -6,8 +6,9 @@ import type { ApiRequest } from './api-request.ts';
 const maxBody = 16 * 1024;
 
 /**
- * Requests to policy servers. They are not retried, because a user waits for them, and ignore the backoff:
- * whether a policy server answers is independent of its other federation traffic.
+ * Requests to policy servers. A policy server signs the events that it allows in a room. The requests are not retried,
+ * because a user waits for them. They ignore the backoff, because a policy server may answer them even when it answers
+ * no other requests of the federation.
  * Source: server-server API, "Policy Servers".
  */
 export class PolicyApi {

@@ -17,7 +17,7 @@ import { ResponseShape } from './response-shape.ts';
  */
 const maxBody = { profile: 128 * 1024, alias: 256 * 1024, rooms: 8 * 1024 * 1024 } as const;
 
-/** Maximum number of values in a response with a profile, and with a list of rooms, which have about 15 each. */
+/** Maximum number of values in a response with a profile, and with a list of rooms. A room has about 15 values. */
 const maxValues = { profile: 50_000, rooms: 200_000 } as const;
 
 /** Bounds of a response with a list of rooms. */
@@ -29,7 +29,7 @@ const maxServersInResponse = 10_000;
 /** Maximum number of rooms in a room list or a space. */
 const maxRooms = 10_000;
 
-/** Maximum number of servers of an alias that `alias` returns. */
+/** Maximum number of servers that `alias` returns. */
 const maxServers = 50;
 
 /** The room of an alias. */
@@ -60,7 +60,7 @@ export interface PublicRoomsResponse {
 }
 
 /**
- * Requests while a user waits for the response: profiles, aliases, room lists and spaces.
+ * Requests that a user waits for: profiles, aliases, room lists and spaces.
  * Source: server-server API, "Querying for information", "Published Room Directory", "Spaces".
  */
 export class QueriesApi {
@@ -102,10 +102,10 @@ export class QueriesApi {
     request?: ApiRequest,
   ): Promise<PublicRoomsResponse> {
     const path = '/_proto/federation/v1/publicRooms';
-    const { filter, ...rest } = list;
+    const { filter, ...parameters } = list;
     const answer =
       filter === undefined
-        ? await this.#get(server, path, request, { query: rest, ...listBounds })
+        ? await this.#get(server, path, request, { query: parameters, ...listBounds })
         : await this.#request(server, request, {
             method: 'POST',
             path,
@@ -148,26 +148,31 @@ export class QueriesApi {
     return answer;
   }
 
-  #get(server: string, path: string, request: ApiRequest | undefined, rest: Rest): Promise<JsonObject> {
-    return this.#request(server, request, { method: 'GET', path, ...rest });
+  #get(
+    server: string,
+    path: string,
+    request: ApiRequest | undefined,
+    parts: RequestParts,
+  ): Promise<JsonObject> {
+    return this.#request(server, request, { method: 'GET', path, ...parts });
   }
 
   #request(
     destination: string,
     { signal, timeout, budget }: ApiRequest = {},
-    rest: Rest & Pick<FederationRequest, 'method' | 'path' | 'body'>,
+    parts: RequestParts & Pick<FederationRequest, 'method' | 'path' | 'body'>,
   ): Promise<JsonObject> {
     return this.#client.request({
       destination,
       ...(signal && { signal }),
       ...(timeout !== undefined && { timeout }),
       ...(budget && { budget }),
-      ...rest,
+      ...parts,
     });
   }
 }
 
-type Rest = Pick<FederationRequest, 'query' | 'maxBody' | 'maxValues' | 'retry'>;
+type RequestParts = Pick<FederationRequest, 'query' | 'maxBody' | 'maxValues' | 'retry'>;
 
 const definedOnly = (list: PublicRoomsQuery): JsonObject =>
   Object.fromEntries(Object.entries(list).filter(([, value]) => value !== undefined));

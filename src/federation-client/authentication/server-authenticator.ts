@@ -20,7 +20,7 @@ export interface ServerAuthenticatorDeps {
 const maxSignatures = 5;
 
 /**
- * Authenticates requests of other servers by their signatures, which cover the method, the URI as sent, both
+ * Authenticates requests of other servers by their signatures. A signature covers the method, the URI as sent, both
  * server names and the body.
  * Source: server-server API, "Request Authentication".
  */

@@ -21,14 +21,14 @@ export interface DestinationsDeps {
 const cacheSize = 10_000;
 
 /**
- * Minimum milliseconds between attempts, so that a server that sends many requests but accepts none is not
- * retried after each of them.
+ * Minimum milliseconds between attempts. A server may send many requests but accept none: it must not be retried after
+ * each request that it sends.
  */
 const minPause = 1_000;
 
 /**
- * Facts about other servers that survive restarts: whether they can be reached, their backoff, and which spelling their
- * paths have.
+ * Facts about other servers: whether they can be reached, their backoff, and the prefix of their paths (`Spelling`).
+ * The facts survive restarts of this server.
  */
 export class Destinations {
   readonly #deps: DestinationsDeps;
@@ -70,7 +70,7 @@ export class Destinations {
   }
 
   /**
-   * Waits before a retry; less than `delay` when the server shows meanwhile that it is reachable.
+   * Waits before a retry. Waits less than `delay` when the server turns out to be reachable before that.
    * @param delay maximum milliseconds
    * @param signal ends the wait early
    */
@@ -124,15 +124,15 @@ export class Destinations {
     await this.#set(serverName, { ...before, failureSince, retryLastTs: now, retryInterval });
   }
 
-  /** Records the spelling of paths that a server answers. */
+  /** Records the prefix of the paths that a server answers. */
   async recordSpelling(serverName: string, spelling: Spelling): Promise<void> {
     const before = await this.get(serverName);
     if (before.spelling !== spelling) await this.#set(serverName, { ...before, spelling });
   }
 
   /**
-   * Returns the next backoff in milliseconds: 0.8 to 1.4 times the multiplied one, so that servers that failed together are
-   * not retried together.
+   * Returns the next backoff in milliseconds: the last one times the configured multiplier, times a random number from
+   * 0.8 to 1.4. The random number spreads the retries of servers that failed together.
    */
   #nextInterval(interval: number): number {
     const spread = 0.8 + 0.6 * randomFraction(this.#deps.randomness);

@@ -40,8 +40,8 @@ export interface WellKnownDeps {
 }
 
 /**
- * Reads and caches delegations by `/.well-known/matrix/server`, including the fact that a server has none. Concurrent
- * callers share one look-up.
+ * Reads and caches delegations by `/.well-known/matrix/server`, including the fact that a server does not delegate.
+ * Concurrent callers share one look-up.
  * Source: server-server API, "Resolving server names", step 3.
  */
 export class WellKnown {

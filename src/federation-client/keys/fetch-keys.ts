@@ -46,8 +46,8 @@ export async function fetchFromOwner(
 }
 
 /**
- * Fetches keys from a notary. Ignores responses that lack a signature of the notary's configured keys, or of
- * the owner of the keys.
+ * Fetches keys from a notary, a server that passes on the keys of other servers. Ignores responses that lack a
+ * signature by the notary's configured keys, or by the owner of the keys.
  * Source: server-server API, "Querying Keys Through Another Server".
  */
 export async function fetchFromNotary(

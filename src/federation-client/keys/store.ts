@@ -4,7 +4,10 @@ import { type ServerKey, VerifyKey } from '../../protocol/index.ts';
 import type { KeyResponse } from './key-response.ts';
 import type { KeyTables } from './tables.ts';
 
-/** A key whose stored response a notary passes on. */
+/**
+ * A key with a stored response. This server passes the response on when it is asked as a notary, a server that answers
+ * for the keys of other servers.
+ */
 export interface KeyInResponse {
   readonly keyId: string;
   readonly responseId: string;
@@ -21,7 +24,7 @@ const maxResponses = 4;
 
 /** A stored key. */
 export interface StoredKey extends ServerKey {
-  /** Whether it was needed to verify events. */
+  /** Whether the key was needed to verify events. */
   readonly isForEvents: boolean;
 }
 
@@ -50,7 +53,10 @@ export async function readKey(
 /** The statement that marks keys as needed to verify events. Each row: server name, key id. */
 export const markForEvents = 'update server_keys set for_events = 1 where server_name = ? and key_id = ?';
 
-/** Reads the keys of a server whose responses are stored, newest first; without the texts, which can be long. */
+/**
+ * Reads the keys of a server that have a stored response, newest first. Leaves out the texts of the responses, because
+ * they can be long.
+ */
 export async function readKeysInResponses(
   reader: Reader<KeyTables>,
   serverName: string,
@@ -78,8 +84,8 @@ export async function readKeysInResponses(
 }
 
 /**
- * Reads the texts of stored responses of a server, newest first. At most `maxResponses` of `maxResponseBytes` are
- * stored.
+ * Reads the texts of stored responses of a server, newest first. At most `maxResponses` texts are stored, each with at
+ * most `maxResponseBytes` bytes.
  */
 export async function readTexts(
   reader: Reader<KeyTables>,
@@ -100,8 +106,8 @@ export async function readTexts(
 
 /**
  * Stores the keys of a response. A response of the owner replaces the stored keys with the same ids. A response of a
- * notary may be old, so it does not replace a stored key whose validity ends later; neither does a response of the
- * owner that has already expired.
+ * notary may be old, so it does not replace a stored key whose validity ends later. An expired response of the owner
+ * does not replace such a key either.
  * @returns the stored keys
  */
 export async function saveResponse(

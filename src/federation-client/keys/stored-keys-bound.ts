@@ -13,7 +13,8 @@ export interface KeyBounds {
 const defaultBounds: KeyBounds = { maxKeys: 500_000, maxTextBytes: 128 * MiB };
 
 /**
- * When this share of a bound has been added, the rows are counted, and deleted until this share of the bound is free.
+ * When this share of a bound has been added, the rows are counted. If they exceed the bound, rows are deleted until
+ * this share of the bound is free.
  */
 const slack = 1 / 20;
 
@@ -29,8 +30,7 @@ const deleteText = 'delete from server_key_responses where server_name = ? and r
 /**
  * Bounds the stored keys and responses of all servers, because one domain can have any number of server names.
  * Responses are needed only to answer as a notary: the responses that were fetched longest ago are deleted first. Keys
- * that have verified events are deleted last, because their servers may be gone, so that the keys cannot be fetched
- * again.
+ * that have verified events are deleted last: their servers may be gone, and then the keys cannot be fetched again.
  */
 export class StoredKeysBound {
   readonly #database: Database;

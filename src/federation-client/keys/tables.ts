@@ -21,7 +21,10 @@ export interface KeyTables {
      */
     for_events: Generated<number>;
   };
-  /** Responses of servers with their keys, which notaries pass on; a response with many keys is stored once. */
+  /**
+   * Responses of servers with their keys. This server passes them on as a notary. A response with many keys is stored
+   * once.
+   */
   server_key_responses: {
     server_name: string;
     /** Digest of the text. Responses that were stored before this table existed have the id of one of their keys. */

@@ -4,7 +4,10 @@ import type { ServerKey } from '../../protocol/index.ts';
 export interface WantedKey {
   readonly serverName: string;
   readonly keyId: string;
-  /** Minimum validity unless the key is retired, in milliseconds since the epoch; 0 when it does not matter. */
+  /**
+   * The key must be valid until this time, in milliseconds since the epoch; 0 when the validity does not matter. A
+   * retired key is accepted in any case.
+   */
   readonly validUntil: number;
 }
 

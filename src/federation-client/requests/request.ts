@@ -18,14 +18,20 @@ export interface FederationRequest {
   readonly timeout?: number;
   /** Maximum bytes of the response; 16 MiB when absent. */
   readonly maxBody?: number;
-  /** Maximum number of values in the response, which is measured before it is parsed; 8,000,000 when absent. */
+  /**
+   * Maximum number of values in the response; 8,000,000 when absent. The values are counted before the response is
+   * parsed.
+   */
   readonly maxValues?: number;
-  /** What all responses together may cost that one request of a client causes. */
+  /** Limits the total cost of the responses that one request of a client causes. */
   readonly budget?: ResponseBudget;
   /** Sends the request although the server is in backoff, and does not record a failure. */
   readonly ignoreBackoff?: boolean;
   readonly signal?: AbortSignal;
-  /** Wraps each delay before a retry, so that the caller can release its send slot for that time. */
+  /**
+   * Called for each delay before a retry, with the function that waits. The caller can release its send slot during the
+   * wait.
+   */
   readonly duringRetryDelay?: (pause: () => Promise<void>) => Promise<void>;
 }
 

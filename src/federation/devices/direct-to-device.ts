@@ -13,8 +13,8 @@ import type { Outbox } from './device-list-announcer.ts';
 import type { ToDevicePace } from './to-device-pace.ts';
 
 /**
- * Maximum length of the messages in one EDU in UTF-16 units, except for a single larger message: a
- * transaction holds up to 100 EDUs.
+ * Maximum length of the messages in one EDU, in UTF-16 units, because a transaction holds up to 100 EDUs. A single
+ * longer message gets an EDU of its own.
  */
 const maxEduLength = 65_536;
 
@@ -55,7 +55,7 @@ export class DirectToDeviceSender implements RemoteDelivery {
   }
 }
 
-/** Splits messages so that no part is longer than `maxEduLength`. */
+/** Splits messages into parts of at most `maxEduLength`. A single longer message becomes a part of its own. */
 function splitMessages(users: readonly (readonly [string, ReadonlyMap<string, JsonObject>])[]): JsonObject[] {
   const parts: Record<string, Record<string, JsonObject>>[] = [];
   let size = Number.POSITIVE_INFINITY;
@@ -109,7 +109,7 @@ export function directToDeviceHandler({
   };
 }
 
-/** The message types whose content names the sender's device, and the name of the field with the device id. */
+/** The message types with the sender's device id in their content, and the name of the field that contains it. */
 const deviceFields: Readonly<Record<string, string>> = {
   __proto__: null!,
   'm.room_key_request': 'requesting_device_id',

@@ -15,8 +15,8 @@ export interface LocalJoinsDeps {
 }
 
 /**
- * A join of a local user to a room; or the end of the partial state of a room, which stands for the joins of all
- * local users of the room.
+ * A join of a local user to a room, or the end of the partial state of a room. The state of a room is partial after a
+ * join until all memberships have been fetched. Its end stands for the joins of all local users of the room.
  */
 interface LocalJoin {
   readonly roomId: string;
@@ -25,8 +25,8 @@ interface LocalJoin {
 }
 
 /**
- * Calls `onJoin` for each join of a local user to a room, and for the end of the partial state of each room; also for
- * joins and ends just before this server stopped.
+ * Calls `onJoin` for each join of a local user to a room, and for the end of the partial state of each room. After a
+ * restart, it is also called for what happened just before this server stopped.
  */
 export class LocalJoins {
   readonly #deps: LocalJoinsDeps;

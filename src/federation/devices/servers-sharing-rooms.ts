@@ -32,8 +32,8 @@ export class ServersSharingRooms {
   }
 
   /**
-   * For a room whose partial state has become complete: returns the other servers that the response to the join did not
-   * name, including servers that left the room before the state was complete.
+   * Returns the other servers in a room that the response to the join did not name, once the partial state of the room
+   * has become complete. Includes servers that left the room before the state was complete.
    */
   async unnamedAtJoin(roomId: string): Promise<Set<string>> {
     const head = await this.#engine.heads.get(roomId);

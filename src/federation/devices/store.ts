@@ -1,7 +1,7 @@
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { AnnouncementTables } from './tables.ts';
 
-/** The last update of a user's device list that was announced. */
+/** The last update of a user's device list that was sent to other servers. */
 export interface LastUpdate {
   readonly streamId: number;
   /** `streamId` of the previous update; `undefined` for the first update. */

@@ -2,8 +2,9 @@ import { type Clock, sleep } from '../../kernel/clock.ts';
 import { type RateLimit, RateLimiter } from '../../kernel/rate-limits/index.ts';
 
 /**
- * Number of to-device messages of one server that are queued at once, and in each second after that: a new session key of
- * a room with thousands of devices is queued at once, and the rest of one transaction within its time limit.
+ * Number of to-device messages that one server may queue at once, and then in each second. A new session key for a room
+ * with thousands of devices is queued at once. The remaining messages of a transaction are queued within the time limit
+ * of the transaction.
  */
 const defaultLimit = { per_second: 2_000, burst_count: 10_000 };
 

@@ -3,9 +3,9 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 
 /**
- * Handles the content of an EDU. The content is not validated: a handler ignores malformed content and
- * content about users of other servers than `origin`. An error is logged and affects no other EDU. Only a
- * database outage fails the transaction: the other server then repeats it, so handlers must be idempotent.
+ * Handles the content of an EDU. The content was not validated before: the handler must ignore malformed content, and
+ * content about users of other servers than `origin`. An error is logged and affects no other EDU. Only a database
+ * outage fails the transaction: the other server then repeats it, so handlers must be idempotent.
  */
 export type EduHandler = (origin: string, content: JsonObject) => Promise<void> | void;
 

@@ -2,8 +2,8 @@ import type { Clock } from '../../kernel/clock.ts';
 import { RateLimiter } from '../../kernel/rate-limits/index.ts';
 
 /**
- * Rate limit per server for updates in ephemeral EDUs (typing, receipts, presence), which may be dropped; a
- * server with some thousand active users stays below it.
+ * Rate limit per server for updates in ephemeral EDUs (typing, receipts, presence). Updates above the limit are
+ * dropped. A server with some thousand active users stays below it.
  */
 const limit = { per_second: 200, burst_count: 5_000 };
 

@@ -58,17 +58,17 @@ export function Plot({ title, times, series, format, isDaily = false, isBytes = 
     const value = values[shown];
     return value === null || value === undefined ? '–' : format(value);
   };
-  const summary = series.map((one) => `${one.label} ${valueAt(one)}`).join(', ');
+  const summary = series.map((line) => `${line.label} ${valueAt(line)}`).join(', ');
   return (
     <figure class="plot">
       <figcaption>
         <h2>{title}</h2>
         <ul class="legend">
-          {series.map((one, index) => (
-            <li key={one.label}>
+          {series.map((line, index) => (
+            <li key={line.label}>
               <span class={`swatch series-${index + 1}`} aria-hidden="true" />
-              {series.length > 1 && `${one.label} `}
-              <strong>{valueAt(one)}</strong>
+              {series.length > 1 && `${line.label} `}
+              <strong>{valueAt(line)}</strong>
             </li>
           ))}
         </ul>
