@@ -1,7 +1,7 @@
 /** `m.read.private` is shown to its user only. */
 export type ReceiptType = 'm.read' | 'm.read.private';
 
-/** A user has read a room, or a thread of it, up to an event. */
+/** States that a user has read a room, or a thread of the room, up to an event. */
 export interface Receipt {
   readonly roomId: string;
   readonly userId: string;

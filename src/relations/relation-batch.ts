@@ -27,7 +27,7 @@ export class RelationBatch implements IndexBatch {
   readonly #rows: Record<Kind, SqlValue[][]> = { relation: [], reply: [], removal: [], removedReply: [] };
   readonly #onChange: (stored: StoredEvent, change: RelationChange) => void;
 
-  /** @param onChange receives each change before it is written */
+  /** @param onChange receives each change before the change is written */
   constructor(onChange: (stored: StoredEvent, change: RelationChange) => void) {
     this.#onChange = onChange;
   }

@@ -62,7 +62,7 @@ export class RelationIndex implements EventIndex {
       const { stored, redacts } = fact;
       const target = redacts === undefined ? undefined : events.peek(redacts);
       if (redacts !== undefined && !target) this.#forget(redacts);
-      // The writer stores no row for an event whose redaction arrived before it.
+      // The writer stores no row for an event whose redaction arrived first.
       const added = stored.redactedBy === undefined ? childOf(stored) : undefined;
       this.#note(stored, { added, removed: target && childOf(target) });
       this.#apply(fact);
@@ -131,7 +131,7 @@ export class RelationIndex implements EventIndex {
   #apply({ stored }: RoomFact): void {
     const { eventId, sender } = stored.event;
     // No event can relate to a new local event, because its id was not known before. Children of a remote event may
-    // arrive before it, and so may children of a local event that was purged and received again.
+    // arrive before their parent, and so may children of a local event that was purged and received again.
     const isNew = stored.stream === stored.nid && serverOfUser(sender) === this.#serverName;
     if (isNew && !this.#children.has(eventId)) {
       this.#children.set(eventId, noChildren);

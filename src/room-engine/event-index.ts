@@ -5,7 +5,7 @@ import type { StoredEvent } from './stored-event.ts';
 export interface IndexBatch {
   /**
    * Adds the index rows of an event.
-   * @param stored has `redactedBy` when its redaction arrived before it or is written together with it
+   * @param stored has `redactedBy` when the redaction of the event arrived first, or is written together with the event
    * @param redacts the event that `stored` redacts, when the redaction takes effect
    */
   add(stored: StoredEvent, redacts: StoredEvent | undefined): void;

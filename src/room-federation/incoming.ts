@@ -46,7 +46,7 @@ export type VerificationResult = VerifiedEvent | Refusal;
 /** Reads the stored history of rooms. */
 export interface StoredHistory extends Pick<MissedHistoryDeps, 'eventsByNid' | 'wasJoined'> {
   /**
-   * The time before which messages of a room have expired, in milliseconds since the epoch; absent when messages never
+   * Returns a time in milliseconds since the epoch: older messages of the room have expired. Absent when messages never
    * expire.
    */
   readonly expiredBefore?: ((head: RoomHead) => number | Promise<number>) | undefined;
@@ -152,7 +152,7 @@ export class Incoming {
    * 2. It passes signature checks, otherwise it is dropped: `Verifier.check`.
    * 3. It passes hash checks, otherwise it is redacted: `Verifier.check`.
    * 4. Its auth events allow it, otherwise it is rejected: `room-engine/placement/events/examine-event.ts`.
-   * 5. The state before it allows it, otherwise it is rejected: the same file.
+   * 5. The state before the event allows it, otherwise it is rejected: the same file.
    * 6. The current state of the room allows it, otherwise it is soft-failed: the same file.
    * 7. The policy server of the room has signed it, otherwise it is soft-failed: the same file.
    * @returns outcomes by event id; events whose ids cannot be determined are absent

@@ -80,7 +80,7 @@ const pollRule = (name: string) => `.org.matrix.msc3930.rule.${name}`;
 const pollTypeIs = (name: string) => typeIs(`org.matrix.msc3381.poll.${name}`);
 
 /**
- * The default rules in the order of the specification, those removed in v1.17 included.
+ * The default rules in the order of the specification, including the rules that v1.17 removed.
  * Source: client-server API, "Predefined Rules"; MSC3930 for polls.
  */
 export const DEFAULT_RULES: readonly DefaultRule[] = [

@@ -5,7 +5,7 @@ import type { PushAction } from './push-rule.ts';
 export interface PushOutcome {
   /** The rule that matched; `undefined` if none did. */
   readonly ruleId: string | undefined;
-  /** The actions of that rule, without those that the specification says to ignore. */
+  /** The actions of that rule, except historical and malformed actions, which are ignored. */
   readonly actions: readonly PushAction[];
   /** Whether the event counts as a notification and is sent to the pushers. */
   readonly notify: boolean;

@@ -9,6 +9,7 @@ interface PatternSet {
   readonly names: ReadonlySet<string>;
   /** The part after the star, dot included, of patterns like `*.example.org`. */
   readonly suffixes: ReadonlySet<string>;
+  /** All other patterns, which are compared with a name one by one. */
   readonly others: readonly string[];
 }
 

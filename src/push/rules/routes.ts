@@ -113,7 +113,7 @@ function enabledRoutes(rules: PushRules): Route[] {
         method: 'PUT',
         path: enabledPath,
         auth: 'user',
-        // Early clients send the value alone.
+        // Early clients send the boolean itself instead of an object.
         body: Type.Union([Type.Object({ enabled: Type.Boolean() }), Type.Boolean()]),
       },
       async ({ params, requester, body }) => {

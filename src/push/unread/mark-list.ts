@@ -134,7 +134,7 @@ export class MarkList {
     if (stream !== undefined) this.#forget(stream);
   }
 
-  /** Keeps only the marks for whose index `isKept` returns true. */
+  /** Keeps only the marks that `isKept` selects by their index. */
   keep(isKept: (index: number) => boolean): void {
     const [streams, times] = [this.#streams, this.#times];
     const kept: number[] = [];

@@ -21,7 +21,7 @@ const maxHealthyOfGateway = 16;
 /** Maximum number of concurrent requests of one user's pushers in each lane, so that a few users cannot fill it. */
 const maxPerUser = 5;
 
-/** A share of the concurrent requests, and the requests that wait for a slot of it. */
+/** A share of the concurrent requests, and the requests that wait for a slot in this share. */
 interface Lane {
   /** Number of free slots. */
   free: number;

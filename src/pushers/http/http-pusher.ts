@@ -64,7 +64,7 @@ export class HttpPusher {
 
   /**
    * @param onIdle called when no notification is pending and no attempt is planned
-   * @param isRestored whether the server may have sent the first pending event before it was restarted
+   * @param isRestored whether the server may have sent the first pending event before the restart
    */
   constructor(id: number, deps: HttpPusherDeps, { onIdle, isRestored = false }: HttpPusherOptions) {
     this.#id = id;

@@ -22,8 +22,9 @@ const parameters = Type.Object({
 type Parameters = Readonly<Record<'user_id' | 'app_id' | 'pushkey' | 'token', string>>;
 
 /**
- * The links that end mailed notifications with one click: `GET` for a user who opens the link of a mail, `POST` for the
- * button of a mail program, as its `List-Unsubscribe` headers say. Source: RFC 8058.
+ * Returns the routes of the links that end mailed notifications with one click: `GET` for a user who opens the link of
+ * a mail, `POST` for the button of a mail program, as its `List-Unsubscribe` headers say.
+ * Source: RFC 8058.
  */
 export function unsubscribeRoutes({ pushers, links, pages, serverName }: UnsubscribeRoutesDeps): Route[] {
   const contract = {

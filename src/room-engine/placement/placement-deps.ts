@@ -43,7 +43,9 @@ export interface PlacementDeps {
   readonly heads: WritableHeads;
   readonly userRooms: UserRooms;
   readonly writer: EventWriter;
+  /** Writes facts to streams, in the transactions that make the changes. */
   readonly streams: StreamWriter;
+  /** The stream of the facts of rooms. */
   readonly stream: Stream<RoomFact>;
   readonly roomNids: Sequence;
   readonly signer: EventSigner;

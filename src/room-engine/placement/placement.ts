@@ -55,13 +55,14 @@ export interface OutOfBandDetails {
 }
 
 /**
- * A backfilled event to be placed before the timeline; the state before it is needed when its previous events are missing.
+ * A backfilled event to be placed before the timeline. The state before the event must be supplied when its previous
+ * events are missing.
  */
 export interface OlderEvent extends SuppliedState {
   readonly event: VerifiedEvent;
   /**
-   * The event was found by its time, so it is placed although no event on the timeline leads to it. The gap after it
-   * may be filled later.
+   * The event was found by its time, so it is placed although no event on the timeline leads to it. The gap between the
+   * event and the timeline may be filled later.
    */
   readonly detached?: boolean;
 }

@@ -17,6 +17,7 @@ export function policyServerError(error: unknown): MatrixError {
   const { status, errcode, message, retryAfter } = error;
   if (status >= 500) return unknown('The policy server of the room gave an invalid response', 502);
   if (status === 401 || sessionErrorCodes.has(errcode)) return forbidden(message);
-  const extra = status === 429 && retryAfter !== undefined ? { retry_after_ms: Math.ceil(retryAfter) } : {};
-  return new MatrixError(status >= 400 ? status : 403, errcode, message, extra);
+  const extraFields =
+    status === 429 && retryAfter !== undefined ? { retry_after_ms: Math.ceil(retryAfter) } : {};
+  return new MatrixError(status >= 400 ? status : 403, errcode, message, extraFields);
 }

@@ -49,6 +49,7 @@ interface Node {
 /** Walks the auth events of some sets, from the highest nid down. */
 class DifferenceWalk {
   readonly #edges: AuthEdges;
+  /** The bits of all sets. */
   readonly #all: number;
   readonly #nodes = new Map<number, Node>();
   readonly #heap = new NumberHeap();

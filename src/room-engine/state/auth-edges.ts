@@ -17,7 +17,7 @@ export class AuthEdges {
   /** Edges that are not on disk yet. */
   readonly #unsaved = new Map<number, readonly number[]>();
 
-  /** @param slices yields to other work; callers that follow the edges use it, too */
+  /** @param slices yields to other work; callers that follow the edges use the same time slices */
   constructor(reader: Reader<RoomTables>, caches: CacheRegistry, slices: TimeSlices) {
     this.#reader = reader;
     this.#cached = caches.create('auth_edges', {

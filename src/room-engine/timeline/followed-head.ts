@@ -3,7 +3,10 @@ import type { RoomFact } from '../stored-event.ts';
 import { stateEntry } from './head-state.ts';
 import { InMemoryHead, type InMemoryHeadDeps } from './in-memory-head.ts';
 
-/** The head of a room in a process that does not write rooms: read from the database, then updated by facts. */
+/**
+ * The head of a room in a process that does not write rooms: read from the database, then updated by facts, which
+ * describe the changes that the main process makes.
+ */
 export class FollowedHead extends InMemoryHead {
   #stateGroup: number | undefined;
 

@@ -8,7 +8,10 @@ import { maxHeadBytes, sizeOfHead } from './head-size.ts';
 import type { HeadReader } from './room-head.ts';
 import type { StoredHeads } from './stored-heads.ts';
 
-/** The heads of active rooms in a process that does not write rooms: read from the database, then updated by facts. */
+/**
+ * The heads of active rooms in a process that does not write rooms: read from the database, then updated by facts,
+ * which describe the changes that the main process makes.
+ */
 export class FollowedHeads implements HeadReader {
   readonly #stored: StoredHeads;
   readonly #cache: Cache<string, FollowedHead>;

@@ -8,7 +8,7 @@ import type { Extremity } from './extremity.ts';
 import { HeadState } from './head-state.ts';
 import type { InMemoryHeadDeps } from './in-memory-head.ts';
 
-/** A head as it is stored in the database. */
+/** The head of a room (its current state and forward extremities) as it is stored in the database. */
 export interface StoredHead extends InMemoryHeadDeps {
   readonly stateGroup: number | undefined;
 }

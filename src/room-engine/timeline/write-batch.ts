@@ -244,7 +244,7 @@ export class WriteBatch {
     return nid;
   }
 
-  /** Sets the row that is written for a key. @param table the table, within which the key is unique */
+  /** Sets the row that is written for a key. The key is unique within `table`. */
   #replaceRow(table: string, key: string, kind: RowKind, row: SqlValue[]): void {
     this.#replaceableRows.set(`${table}:${key}`, { kind, row });
   }

@@ -42,7 +42,7 @@ export class KnownEvents {
   }
 }
 
-/** Whether the state after a stored event is known; it is known for rejected events too, but not for outliers. */
+/** Whether the state after a stored event is known: rejected events have one, outliers do not. */
 export const hasState = ({ stateGroup }: StoredEvent) => stateGroup !== undefined;
 
 /** Returns a stored event as a verified event: it was verified before it was stored. */

@@ -27,7 +27,7 @@ export interface RemoteInviteDeps extends HandshakeDeps {
   readonly prejoinStateKeys: PrejoinStateKeys;
 }
 
-/** Milliseconds within which the remote server must respond, because a client waits. */
+/** Timeout of the request with the invite in milliseconds: a client waits for the response. */
 const requestTimeout = 30_000;
 
 /**

@@ -4,7 +4,7 @@ import type { RoomTables } from '../../room-engine/index.ts';
 /** A missing event that the timeline refers to and that is backfilled in the background. */
 export interface MissedEvent {
   readonly eventId: string;
-  /** The nid of an event that names it in `prev_events`. */
+  /** The nid of an event that names this event in `prev_events`. */
   readonly referencedBy: number | undefined;
   readonly attempts: number;
   /** Time of the next request, in milliseconds since the epoch. */
@@ -70,7 +70,7 @@ export function postponeMissed(
   return database.batch([{ sql, rows }]);
 }
 
-/** Ends background backfill of these events: they are fetched only when a client reads that history. */
+/** Ends background backfill of these events: they are fetched only when a client reads this part of the history. */
 export function fetchOnlyOnRead(
   database: Database,
   roomNid: number,

@@ -21,15 +21,18 @@ export interface OlderEventFetcherDeps {
   readonly responses: ResponseVerifier;
   readonly auth: AuthEventFetcher;
   readonly states: StateFetcher;
-  /** The time before which messages of a room have expired; absent when messages never expire. */
+  /**
+   * Returns a time in milliseconds since the epoch: older messages of the room have expired. Absent when messages never
+   * expire.
+   */
   readonly expiredBefore?: ((head: RoomHead) => number | Promise<number>) | undefined;
   readonly log: Logger;
 }
 
-/** Maximum numbers for one response. */
+/** Maximum numbers of events for one response. */
 export interface ResponseLimits {
   readonly events: number;
-  /** Events whose states are fetched. */
+  /** Maximum number of events whose states are fetched. */
   readonly states: number;
 }
 

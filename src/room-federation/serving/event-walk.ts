@@ -82,7 +82,9 @@ export class EventWalk {
       .filter((stored) => stored !== undefined);
   }
 
-  /** Reads events ahead in timeline order: these are the previous events in a linear history, as most are. */
+  /**
+   * Reads events ahead in timeline order: in a linear history, as most histories are, these are the previous events.
+   */
   async #readAhead(newest: StoredEvent | undefined, limit: number): Promise<void> {
     if (!newest || limit < 3) return;
     const from = { depth: newest.event.depth, stream: Number.MAX_SAFE_INTEGER };

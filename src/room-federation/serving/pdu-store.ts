@@ -8,7 +8,10 @@ const nidsPerQuery = 500;
 /** Number of nids in the first query: 100 events may have 6 MB. */
 const firstNids = 100;
 
-/** Maximum characters of the events of one query as far as the events before them tell, because they are sent together. */
+/**
+ * Maximum number of characters that the events of one query probably have, judged by the events of the previous query.
+ * The events of one query are sent together.
+ */
 const maxCharacters = 2_097_152;
 
 /** Reads PDUs as JSON text. Only events that are to be redacted are parsed. */

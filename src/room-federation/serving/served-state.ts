@@ -24,7 +24,7 @@ export class ServedState {
   }
 
   /**
-   * The state before an event of the room.
+   * Returns the state before an event of the room, and its auth chain.
    * @throws MatrixError M_NOT_FOUND for an unknown event, or an unknown or partial state
    */
   async before(head: RoomHead, eventId: string): Promise<StateNids> {
@@ -38,7 +38,7 @@ export class ServedState {
     return { state, authChain: await this.#authChain(state) };
   }
 
-  /** The auth chain of an event of the room. @throws MatrixError M_NOT_FOUND */
+  /** Returns the auth chain of an event of the room, as ascending nids. @throws MatrixError M_NOT_FOUND */
   async authChainOf(head: RoomHead, eventId: string): Promise<readonly number[]> {
     const stored = await this.#event(head, eventId);
     const auth = await this.#engine.events.getManyById(stored.event.authEventIds);

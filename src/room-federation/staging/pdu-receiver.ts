@@ -33,7 +33,9 @@ export interface PduOutcome {
 
 /** Handles membership events in rooms that this server is not in. */
 export interface OutOfBandMemberships {
-  /** The room version for reading a membership event of a user; undefined when the event cannot have an effect. */
+  /**
+   * Returns the room version for reading a membership event of a user; undefined when the event cannot have an effect.
+   */
   roomVersionFor(head: RoomHead, userId: string): Promise<RoomVersion | undefined>;
   /** Applies a membership event. @returns whether it had an effect */
   apply(head: RoomHead, event: VerifiedEvent): Promise<boolean>;
@@ -150,7 +152,10 @@ export class PduReceiver {
     return outcomes;
   }
 
-  /** Returns the room version: for a room that this server was never in, it is known only from an invite or knock. */
+  /**
+   * Returns the room version for reading an event. For a room that this server was never in, the version is known only
+   * from an invite or a knock.
+   */
   async #outOfBandVersion(head: RoomHead, pdu: JsonValue): Promise<RoomVersion | undefined> {
     const userId = isJsonObject(pdu) && pdu['type'] === 'm.room.member' ? pdu['state_key'] : undefined;
     const isStorableUserId = typeof userId === 'string' && isStorableText(userId);
@@ -203,7 +208,10 @@ export class PduReceiver {
     workers.wake(roomId);
   }
 
-  /** Returns a function that returns whether an event is placed or staged already, or has expired and was deleted. */
+  /**
+   * Returns a function that tells whether an event needs no staging: it is placed or staged already, or it has expired
+   * and the timeline lacks it.
+   */
   async #knownLookup(
     head: RoomHead,
     received: readonly ReceivedEvent[],

@@ -151,7 +151,7 @@ export class Staging {
     this.#signalChange(roomId);
   }
 
-  /** The first event of the room that is due, not being processed, and not in `waiting`. */
+  /** Returns the first event of the room that is due, not being processed, and not in `waiting`. */
   nextDue(roomId: string, now: number, waiting: ReadonlySet<string>): StagedEvent | undefined {
     for (const staged of this.#rooms.get(roomId)?.values() ?? []) {
       if (staged.retryTs <= now && !staged.isUnderWay && !waiting.has(staged.eventId)) return staged;
@@ -159,7 +159,7 @@ export class Staging {
     return undefined;
   }
 
-  /** When the next event of the room is due, in milliseconds since the epoch; undefined when none is staged. */
+  /** Returns when the next event of the room is due, in milliseconds since the epoch; undefined when none is staged. */
   nextRetry(roomId: string): number | undefined {
     let next: number | undefined;
     for (const { retryTs } of this.#rooms.get(roomId)?.values() ?? []) {

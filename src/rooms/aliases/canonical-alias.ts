@@ -29,12 +29,12 @@ export function checkedAliases(content: JsonObject): string[] {
  */
 export function withoutAlias(content: JsonObject, removed: string): JsonObject | undefined {
   if (!aliasesIn(content).includes(removed)) return undefined;
-  const { alias, alt_aliases: altAliases, ...rest } = content;
+  const { alias, alt_aliases: altAliases, ...otherFields } = content;
   const remaining: JsonValue[] = Array.isArray(altAliases)
     ? altAliases.filter((altAlias) => altAlias !== removed)
     : [];
   return {
-    ...rest,
+    ...otherFields,
     ...(typeof alias === 'string' && alias !== removed && { alias }),
     ...(remaining.length > 0 && { alt_aliases: remaining }),
   };

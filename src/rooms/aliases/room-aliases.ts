@@ -40,7 +40,7 @@ export interface DirectoryRules {
 
 /** Aliases of application services; supplied at composition. */
 export interface AliasReservations {
-  /** Whether the alias is reserved for an application service, unless this service makes the request. */
+  /** Whether the alias is reserved for an application service other than the service that makes the request. */
   isReservedFrom(alias: string, requester: AliasRequester): boolean;
   /** Whether the application service that makes the request may delete the alias, whichever user created it. */
   mayDelete(alias: string, requester: AliasRequester): boolean;
@@ -168,7 +168,7 @@ export class RoomAliases {
 
   /**
    * Returns at most `maxServers` servers in the room: this server first if it is in the room, then the other servers,
-   * those with the most joined users first.
+   * beginning with the server that has the most joined users.
    */
   async serversOf(roomId: string): Promise<string[]> {
     const head = await this.#engine.heads.get(roomId);

@@ -14,7 +14,7 @@ export interface AutoJoinJobsDeps {
   isFirst(writer: AnyWriter, userId: string): Promise<boolean>;
 }
 
-/** Kind of the job; its payload is an `AutoJoinPayload`. */
+/** Kind of the job that joins a new user to rooms; its payload is an `AutoJoinPayload`. */
 export const autoJoinJob = 'rooms/auto-join';
 
 /** Maximum wait of a registration for the joins, in milliseconds. */
@@ -45,7 +45,7 @@ export class AutoJoinJobs {
     { userId, isGuest, appservice }: { userId: string; isGuest: boolean; appservice?: string | undefined },
   ): Promise<void> {
     const { jobs, clock, options, isFirst } = this.#deps;
-    // Users of application services are not people: the service decides which rooms they join.
+    // An application service decides itself which rooms its users join.
     if (appservice !== undefined) return;
     if (options.auto_join_rooms.length === 0 || (isGuest && !options.auto_join_rooms_for_guests)) return;
     const payload = { userId, isFirst: !isGuest && (await isFirst(writer, userId)) };

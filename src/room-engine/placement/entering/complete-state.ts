@@ -25,7 +25,7 @@ interface RevisedCurrentState {
 }
 
 /**
- * Completes the state of rooms that were joined with partial state (`omit_members`).
+ * Completes the state of rooms that were joined with partial state: a state without most members (`omit_members`).
  * Source: server-server API, `PUT /send_join`, "omit_members".
  */
 export class CompleteState {

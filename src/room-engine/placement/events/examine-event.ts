@@ -26,7 +26,7 @@ export interface EventExamination {
   readonly rejected: string | undefined;
   /** Why the event is soft-failed; `undefined` when it is not. */
   readonly softFailed: string | undefined;
-  /** nid of the state event that the event replaces in the state before it. */
+  /** The nid of the state event with the same state key in the state before the event, which the event replaces. */
   readonly replaces: number | undefined;
   /** The nids of the auth events of the event. */
   readonly auth: readonly number[];

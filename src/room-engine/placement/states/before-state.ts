@@ -155,7 +155,7 @@ export class BeforeStates {
     }
   }
 
-  /** Returns the state after an event from the state before it, which a remote server supplied. */
+  /** Computes the state after an event from the state before the event, which a remote server supplied. */
   async #after(head: WritableHead, { eventId, before }: StateAfterEvent): Promise<GroupState> {
     const eventsById = await this.#deps.events.getManyById([...before, eventId]);
     const missing = before.filter((id) => !eventsById.has(id));
