@@ -7,8 +7,8 @@ const defaultSliceMs = 4;
 const stepsPerCheck = 50;
 
 /**
- * Cuts long computations into time slices. After each slice, other work of the event loop has its turn, so that it waits a
- * few milliseconds at most.
+ * Cuts long computations into time slices. After each slice, other work of the event loop has its turn, so that the
+ * other work waits a few milliseconds at most.
  */
 export class TimeSlices {
   readonly #clock: Pick<Clock, 'monotonic'>;

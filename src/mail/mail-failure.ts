@@ -17,7 +17,7 @@ interface SmtpError extends Error {
   readonly response?: string;
 }
 
-/** A mail that the mail server has not accepted. Its message says what failed and which option may be wrong. */
+/** The mail server has not accepted a mail. The message of the error says what failed and which option may be wrong. */
 export class MailFailure extends Error {
   override readonly name = 'MailFailure';
   /** Whether the mail server would reject the same mail again. */

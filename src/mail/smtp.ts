@@ -31,7 +31,7 @@ export interface SmtpDeps {
 /** Port of mail servers with TLS from the first byte. */
 const tlsPort = 465;
 
-/** Port of other mail servers. */
+/** Port of mail servers that begin without TLS. */
 const plainPort = 25;
 
 const defaultTimeout = 30_000;

@@ -7,7 +7,7 @@ export interface MediaAddress {
 }
 
 /**
- * Returns the address in the path of a request, which is arbitrary input.
+ * Returns the address of media in the path of a request. The parts of the path are arbitrary input.
  * @throws MatrixError M_NOT_FOUND for an invalid address
  * Source: client-server API, "Content repository", "Security considerations".
  */

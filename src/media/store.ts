@@ -271,7 +271,7 @@ export async function sumUploaded(reader: Reader<Tables>, userId: string, since:
   return Number(total ?? 0);
 }
 
-/** Stores the row of a copy of remote media. @returns false when there is a row already, which is kept */
+/** Inserts the row of a copy of remote media unless there is a row already. @returns whether the row was inserted */
 export async function insertRemote(
   writer: Writer<Tables>,
   { serverName, mediaId }: MediaAddress,

@@ -43,9 +43,9 @@ export interface MediaTables {
     quarantined_by: Generated<string | null>;
   };
   /**
-   * Number and bytes of the uploads of each local user with uploads, without images of URL previews. All of these uploads
-   * were created from `first_at` to `last_at`, in milliseconds since the epoch; deletions do not shorten this period.
-   * Written with `local_media`.
+   * Number and bytes of the uploads of each local user with uploads, without images of URL previews. The media ids of
+   * all these uploads were made from `first_at` to `last_at`, in milliseconds since the epoch. Deletions do not shorten
+   * this period. Written in the transactions that change `local_media`.
    */
   media_usage: {
     user_id: string;

@@ -60,7 +60,8 @@ export interface ModulesOptions {
 export type ModulesSlice = Awaited<ReturnType<typeof openModules>>;
 
 /**
- * Loads the modules of the configuration, one after the other, before the slices that call them.
+ * Loads the modules of the configuration, one after the other. Must be called before the slices that call modules are
+ * opened.
  * @throws StartFailure when a module cannot be loaded
  */
 export async function openModules(deps: ModulesDeps, options: ModulesOptions) {
@@ -164,7 +165,7 @@ export async function openModules(deps: ModulesDeps, options: ModulesOptions) {
       beforeUpdateBatch: beforeUpdateBatch(callbacks, calls),
       updateBatchSize: updateBatchSize(callbacks, calls),
     },
-    /** Supplies the services that modules use, which are opened after the modules. */
+    /** Supplies the services that modules use. The server opens these services after it has loaded the modules. */
     supply(opened: ServerServices): void {
       services = opened;
       followNewEvents(callbacks, calls, opened.rooms.engine);

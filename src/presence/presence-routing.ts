@@ -1,9 +1,12 @@
 import type { PresenceStatus } from './presence-status.ts';
 
-/** Selects further users who see the presence of a user, although they share no room. Modules supply it; its calls to modules have time limits. */
+/**
+ * Selects users who see the presence of another user although the two share no room. Modules make the selection, within
+ * a time limit.
+ */
 export interface PresenceRouting {
-  /** Returns the further users who receive changes, each with the users whose changes they receive. */
+  /** Returns the selected receivers of changes, each with the users whose changes the receiver gets. */
   receiversOf(changes: ReadonlyMap<string, PresenceStatus>): Promise<ReadonlyMap<string, readonly string[]>>;
-  /** Returns the further users whose presence a local user may see. */
+  /** Returns the users without a shared room whose presence a local user may see. */
   interestsOf(userId: string): Promise<ReadonlySet<string> | 'all'>;
 }

@@ -7,7 +7,9 @@ export function openProfiles(deps: ProfilesDeps, options: ProfileOptions) {
   return { profiles, streams: [profiles.profileStream] };
 }
 
-/** Opens the requests for profiles, which depend on the rooms that users share. */
+/**
+ * Opens the routes for profiles. They need the rooms, because an option shows profiles only to users who share a room.
+ */
 export const openProfileRequests = (
   profiles: Profiles,
   rooms: RoomSharing,

@@ -1,6 +1,6 @@
 /**
- * The declarations that each slice makes about its options and data. Other code reads these declarations and does not
- * list the slices itself.
+ * The declarations that each slice (the folder of one feature) makes about its options and data. Other code reads these
+ * declarations and does not list the slices itself.
  */
 export { OwnedRows } from './owned-rows.ts';
 export type { AccountRows, AccountTable, DeviceRows, DeviceTable } from './owned-tables.ts';

@@ -3,6 +3,7 @@ import type { AnyWriter, Database } from '../database/index.ts';
 /** A room to delete. */
 export interface PurgedRoom {
   readonly roomId: string;
+  /** The numeric id of the room in the database. */
   readonly roomNid: number;
 }
 

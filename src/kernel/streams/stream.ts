@@ -30,7 +30,7 @@ export class Stream<F> {
   }
 }
 
-/** Receives the error of a listener that threw: the other listeners and later facts are not affected. */
+/** Receives the error that a listener has thrown. The error affects neither other listeners nor later facts. */
 export type ListenerFailed = (error: unknown, stream: string, position: number) => void;
 
 /** Delivers a fact to the listeners of its stream. For `StreamWriter` and `RemoteStreams` only. */

@@ -19,7 +19,7 @@ export function createEnvironment(
   filters: Readonly<Record<string, TemplateFilter>>,
 ): Environment {
   const environment = new nunjucks.Environment(folders, { autoescape });
-  // Templates look up filters, tests and globals by name, which must not find members of Object.prototype.
+  // Templates look up filters, tests and globals by name. The lookup must not find members of Object.prototype.
   for (const kind of ['filters', 'tests', 'globals'] as const) {
     environment[kind] = Object.assign(Object.create(null), environment[kind]);
   }

@@ -1,4 +1,4 @@
-/** Renders texts and pages from templates in Jinja2's syntax, which operators may replace file by file. */
+/** Renders texts and pages from templates in Jinja2's syntax. Operators may replace the templates file by file. */
 export type { TemplateFilter } from './environment.ts';
 export { pythonFormat } from './jinja/python-format.ts';
 export { type TemplateOptions, Templates } from './templates.ts';

@@ -1,4 +1,7 @@
-/** Types for the used parts of nunjucks, including its compiler and runtime, which `jinja/` changes. */
+/**
+ * Types for the parts of nunjucks that the server uses. The compiler and the runtime are among them, because `jinja/`
+ * changes both.
+ */
 declare module '@11ty/nunjucks' {
   export interface Environment {
     render(name: string, values: object): string;

@@ -4,7 +4,7 @@ import { spanKinds } from './span.ts';
 /** The code `STATUS_CODE_ERROR` of a span's status. */
 const errorStatus = 2;
 
-/** Attributes of all spans of a process, and the bound of their values. */
+/** The attributes that all spans of a process share, and the maximum length of all attribute values. */
 export interface TraceResource {
   readonly version: string;
   readonly attributes: Readonly<Record<string, AttributeValue>>;

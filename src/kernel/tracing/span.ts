@@ -31,7 +31,10 @@ export class Span {
   /** Milliseconds. */
   duration = 0;
   readonly attributes: Record<string, AttributeValue> = {};
-  /** The span that caused this one, if its trace had ended before this one began. */
+  /**
+   * The span that caused this span. Present only if the cause is recorded and its trace had ended before this span
+   * began.
+   */
   readonly cause: TraceContext | undefined;
   isFailed = false;
 

@@ -26,7 +26,7 @@ export function toJaeger({ traceId, spanId, sampled }: TraceContext): string {
 }
 
 /**
- * Reads a context in Jaeger's format, whose ids have no leading zeros and whose colons may be percent-encoded.
+ * Reads a context in Jaeger's format. Its ids may lack leading zeros, and its colons may be percent-encoded.
  * @returns `undefined` when it is not valid
  */
 export function fromJaeger(text: string): TraceContext | undefined {

@@ -22,7 +22,7 @@ export interface NewSpan {
   readonly parent?: TraceContext | undefined;
 }
 
-/** Maximum number of ended spans of one trace that wait for the end of the first one; further ones are dropped. */
+/** Maximum number of ended spans of one trace that wait for the end of the first span. Further spans are dropped. */
 const maxWaiting = 500;
 
 /** Makes spans. The open span is passed on to all asynchronous work that begins within it (`AsyncLocalStorage`). */
@@ -41,8 +41,9 @@ export class Tracer {
   }
 
   /**
-   * Runs `work` within a new span, which ends when the promise of `work` settles. A span that begins after the end of the
-   * request that caused it, for instance in a queue, begins a trace of its own with a link to that request.
+   * Runs `work` within a new span, which ends when the promise of `work` settles. Work that a request has caused may
+   * begin after the end of the request, for instance in a queue. The span of such work begins a trace of its own with a
+   * link to the request.
    */
   async run<T>(description: NewSpan, work: (span: Span) => T | Promise<T>): Promise<T> {
     const { clock } = this.#deps;

@@ -26,10 +26,10 @@ const freeBuffers: Buffer[] = [];
 const maxFreeBuffers = 8;
 
 /**
- * Writes a new file and flushes it to the disk. Frees the memory of the chunks: the caller must not use them
- * afterwards.
- * @param place moves the written file to its final name. Called before the flush, since many file systems then write
- * the bytes and the name at once
+ * Writes a new file and flushes it to the disk. Frees the memory of the chunks: the caller must not use a chunk after
+ * it was written.
+ * @param place moves the written file to its final name. Called before the flush, because many file systems write the
+ * bytes and the name in one flush
  * @throws errors of `content`; StorageError when the disk fails
  */
 export async function writeNewFile(

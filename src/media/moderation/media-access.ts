@@ -12,7 +12,7 @@ const maxPending = 10_000;
 
 /** How a file is read. */
 export interface MediaReading {
-  /** Whether an administrator inspects the file, which does not change the time of its last use. */
+  /** Whether an administrator inspects the file. An inspection does not change the time when the file was last read. */
   readonly isInspection?: boolean;
   /** Whether the file is also read if it is quarantined. */
   readonly readsQuarantined?: boolean;

@@ -38,7 +38,7 @@ export class S3Provider implements StorageProvider {
     this.#deps = deps;
   }
 
-  /** Sends a file with its hash, which the storage compares with the received bytes. */
+  /** Sends a file and its hash. The storage compares the hash with the received bytes. */
   async store(path: string, { source, size, sha256 }: FileToStore): Promise<void> {
     const { storageClass } = this.#deps.options;
     const headers = storageClass === undefined ? {} : { 'x-amz-storage-class': storageClass };

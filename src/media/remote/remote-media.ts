@@ -47,7 +47,9 @@ export interface RemoteMediaRequest extends MediaReading {
   readonly uploadTimeout: number;
   /** IP address of the client. */
   readonly ip: string;
-  /** Whether the request is unauthenticated: then media is fetched from the remote server's unauthenticated endpoint. */
+  /**
+   * Whether the request is unauthenticated. Media is then fetched from the remote server's unauthenticated endpoint.
+   */
   readonly isUnauthenticated: boolean;
   /** Whether the media may be fetched from the remote server. */
   readonly mayFetch: boolean;

@@ -20,7 +20,7 @@ export interface ByteRange {
 /**
  * Returns the range of bytes that a request specifies.
  * @returns `unsatisfiable` for a range outside of the content; `undefined` when all bytes are sent: without a range,
- * for several ranges, another unit, or an `If-Range` of other content
+ * for an invalid range, several ranges or another unit, and when `If-Range` names other content
  * Source: RFC 9110, 14.2.
  */
 export function rangeOf(

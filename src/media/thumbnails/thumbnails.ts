@@ -224,8 +224,8 @@ export class Thumbnails {
   }
 
   /**
-   * Queues the work per file. After a failure, which may have crashed a process, the work is not retried for
-   * `failureTime`.
+   * Runs the work after earlier work of the same urgency for the same file. When no thumbnail can be made of the file,
+   * the work is not tried again for `failureTime`, because it may have crashed a process.
    */
   async #try<T>(
     { area, fileId }: MediaFile,

@@ -15,9 +15,9 @@ export interface RegistrationRequest {
 /** Rules for accounts of this server. */
 export interface AccountRules {
   /**
-   * Decides whether an account has expired: its requests are then answered with 403 ORG_MATRIX_EXPIRED_ACCOUNT, except
-   * for logouts. The first answer that is not `undefined` counts. It is called for each request, so it should answer
-   * from memory. A failure counts as `undefined`.
+   * Decides whether an account has expired. Requests of an expired account are answered with 403
+   * ORG_MATRIX_EXPIRED_ACCOUNT, except for logouts. The first answer that is not `undefined` counts. The function is
+   * called for each request, so it should answer from memory. A failure counts as `undefined`.
    */
   isExpired?(userId: string): boolean | undefined | Promise<boolean | undefined>;
   /** Checks whether an account may be deactivated. When it fails, the request is rejected. */

@@ -28,7 +28,7 @@ export interface MediaRules {
   onUploadLimit?(userId: string, limit: UploadLimit, used: number, size: number): void | Promise<void>;
 }
 
-/** A rate limit: `burst` actions are allowed at once, and `perSecond` of them become allowed again each second. */
+/** A rate limit: `burst` actions are allowed at once, and each second `perSecond` further actions become allowed. */
 export interface ModuleRateLimit {
   /** 0 means no limit. */
   readonly perSecond: number;
@@ -61,7 +61,8 @@ export interface UpdateBatch {
 /** Controls background updates of the database. */
 export interface BackgroundUpdateRules {
   /**
-   * Runs before each batch of a background update, which waits for it, at most 10 seconds. A failure delays nothing.
+   * Runs before each batch of a background update. The batch waits for the answer, at most 10 seconds. A failure delays
+   * nothing.
    * @returns a function that runs after the batch
    */
   beforeBatch?(batch: UpdateBatch): (() => void) | undefined | Promise<(() => void) | undefined>;

@@ -23,7 +23,10 @@ export interface UserAccess {
   register(localpart: string, profile?: { readonly displayName?: string }): Promise<string>;
   /** Returns the profile of a local or remote user, for instance `displayname`. @throws an error with `errcode` M_NOT_FOUND */
   profile(userId: string): Promise<JsonObject>;
-  /** Sets a field of a local user's profile, which the user's rooms show; null removes it. */
+  /**
+   * Sets a field of a local user's profile. The rooms of the user show a new display name or avatar. An empty text
+   * removes a display name or avatar.
+   */
   setProfile(userId: string, field: string, value: JsonValue): Promise<void>;
   /** Returns account data of a local user; `undefined` when there is none. @param roomId absent for global data */
   accountData(userId: string, type: string, roomId?: string): Promise<JsonObject | undefined>;

@@ -5,7 +5,7 @@ import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 import { moduleEvent } from './room-state.ts';
 
 /**
- * Returns the function that reads the fields which modules add to the `unsigned` of events; `undefined` where no module
+ * Returns the function that asks modules for the fields to add to the `unsigned` of events; `undefined` where no module
  * adds anything.
  */
 export function moduleEventAdditions(

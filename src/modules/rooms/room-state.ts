@@ -3,7 +3,10 @@ import { isHidden, type RoomReader, type StoredEvent } from '../../room-engine/i
 import type { NewEvent, RoomStateView } from '../api/index.ts';
 import type { ModuleContext } from '../calls/module-context.ts';
 
-/** Returns a view of a room's current state. @param roomId absent for rooms that do not exist yet, whose state is empty */
+/**
+ * Returns a view of a room's current state.
+ * @param roomId absent for a room that does not exist yet: its state is empty
+ */
 export function roomStateOf(
   engine: () => RoomReader,
   roomId: string | undefined,

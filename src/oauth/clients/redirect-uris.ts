@@ -47,7 +47,7 @@ function isOwnScheme(scheme: string, clientHost: string): boolean {
   return reversed.includes('.') && (scheme === reversed || scheme.startsWith(`${reversed}.`));
 }
 
-/** Replaces the IPv6 loopback address, whose colons do not begin a port. */
+/** Replaces the IPv6 loopback address, because its colons do not begin a port. */
 const withoutAddress = (text: string) => text.replace('[::1]', 'localhost');
 
 /**

@@ -6,7 +6,7 @@ import { clientPaths } from '../endpoints.ts';
 import { answerClient, notCached } from '../oauth-error.ts';
 import type { Clients } from './clients.ts';
 
-/** Maximum bytes of a registration, which needs no authentication. */
+/** Maximum bytes of a registration request. The maximum is low because the request needs no authentication. */
 const bodyLimit = 32_768;
 
 /**

@@ -3,9 +3,9 @@ import { writerFor } from '../../kernel/database/index.ts';
 import type { OAuthTables } from '../tables.ts';
 
 /**
- * Deletes the record that a device was logged in by OAuth 2.0, and the digests of the refresh tokens that the device has
- * exchanged: a device that logs in again with a password has an ordinary session, which uses interactive authentication
- * and `POST /refresh`.
+ * Deletes the record that a device was logged in by OAuth 2.0, and the digests of the refresh tokens that the device
+ * has exchanged. Must run when a device logs in again with a password: its new session is an ordinary session, which
+ * uses interactive authentication and `POST /refresh`.
  */
 export const forgetOAuthSession: BeforeReopening = async (anyWriter, { userId, deviceId }) => {
   const writer = writerFor<OAuthTables>(anyWriter);

@@ -4,8 +4,8 @@ import { MatrixError } from '../../protocol/index.ts';
 import type { OAuthTables } from '../tables.ts';
 
 /**
- * Refuses to refresh a session of OAuth 2.0 by `POST /refresh`, which neither checks the client nor notices a refresh
- * token that was stolen.
+ * Refuses to refresh a session of OAuth 2.0 by `POST /refresh`. That endpoint neither checks the client nor notices a
+ * stolen refresh token.
  * @throws MatrixError 401 M_UNKNOWN_TOKEN
  */
 export const checkNotOAuth: RefreshCheck = async (writer, { userId, deviceId = '' }) => {

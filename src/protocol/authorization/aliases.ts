@@ -6,7 +6,7 @@ import { allow, reject, type Verdict } from './verdict.ts';
  * v1 rule 4, `m.room.aliases` up to v5; the sender need not be in the room:
  * - v1 4.1: rejects an event without state key.
  * - v1 4.2: rejects a state key that is not the server of the sender.
- * - v1 4.3: allows any other.
+ * - v1 4.3: allows any other `m.room.aliases` event.
  */
 export function authorizeAliases(event: RoomEvent): Verdict {
   // v1 4.1

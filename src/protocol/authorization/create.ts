@@ -12,7 +12,7 @@ import { allow, reject, type Verdict } from './verdict.ts';
  * - 1.3: rejects a room version that is not supported.
  * - v1 1.4: rejects an event without `content.creator` (v1 to v10).
  * - 1.4: rejects `additional_creators` that are not a list of user ids (since v12).
- * - 1.5: allows any other.
+ * - 1.5: allows any other create event.
  */
 export function authorizeCreate(event: RoomEvent): Verdict {
   // 1.1

@@ -7,8 +7,8 @@ import { allow, reject, type Verdict } from './verdict.ts';
  * v1 rule 11, `m.room.redaction` in v1 and v2:
  * - v1 11.1: allows a sender who reaches the redact level.
  * - v1 11.2: allows the redaction if both event ids name the same server: the event and its redaction are from one
- * server.
- * - v1 11.3: rejects any other.
+ *   server.
+ * - v1 11.3: rejects any other redaction.
  */
 export function authorizeRedaction(event: RoomEvent, levels: PowerLevels): Verdict {
   // v1 11.1

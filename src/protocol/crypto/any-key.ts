@@ -9,9 +9,9 @@ import { signaturesOf, signingInput } from './signed-json.ts';
 const MAX_ATTEMPTS = 256;
 
 /**
- * Whether at least one signature on an object, by any entity, is from one of the keys. Checks
- * `content.third_party_invite.signed` of an invite against the keys in the `m.room.third_party_invite` event.
- * Never throws.
+ * Whether one of the keys has made at least one of an object's signatures, for any entity. Checks
+ * `content.third_party_invite.signed` of an invite with the keys in the `m.room.third_party_invite` event. Never
+ * throws.
  * Source: authorization rules, "If membership is invite" (rule 5.3.1.7 in room version 1).
  * @param publicKeys base64 in either alphabet; malformed keys are skipped
  */

@@ -23,8 +23,8 @@ export function strippedState(event: RoomEvent): StrippedState {
 }
 
 /**
- * Reads stripped state from another server, which may have sent anything: returns only its four fields, or
- * `undefined` if one is missing or malformed. Servers must not pass on stripped state as they received it.
+ * Reads a stripped state event from another server, which may have sent anything. Returns only the four fields, or
+ * `undefined` if a field is missing or malformed. Servers must not pass on stripped state as they received it.
  */
 export function parseStrippedState(json: JsonValue): StrippedState | undefined {
   if (!isJsonObject(json)) return undefined;

@@ -12,9 +12,8 @@ export interface ParseOptions {
    */
   readonly maxSize?: number;
   /**
-   * Maximum nesting depth of objects and arrays; `MAX_JSON_DEPTH` by default. Allow more for bodies that
-   * carry events of many servers: an event that is too deep is then refused alone when it is read, and does
-   * not fail the whole body.
+   * Maximum nesting depth of objects and arrays; `MAX_JSON_DEPTH` by default. Allow more for bodies with events of many
+   * servers: an event that is too deep is then refused when it is read, and the rest of the body is not.
    */
   readonly maxDepth?: number;
   /**
@@ -57,9 +56,9 @@ function decode(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
-// Matches a number (or a part of a string that looks like one, which only costs time) with a fraction, an
-// exponent, a negative zero or 16 digits, because a double holds each number of up to 15 digits. Linear, because it
-// backtracks over one run of digits at most.
+// Matches a number with a fraction, an exponent, a negative zero or 16 digits: a double holds every integer of up to
+// 15 digits. Also matches such a text within a string, which only costs time. Linear, because it backtracks over one
+// run of digits at most.
 const nonCanonicalNumber = /(?:^|[:,[\s])(?:-?(?:\d+[.eE]|\d{16})|-0)/;
 
 function mayHoldLoneSurrogate(text: string): boolean {

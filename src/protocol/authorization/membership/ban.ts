@@ -6,7 +6,7 @@ import type { MembershipChange } from './membership-change.ts';
  * Rule 5.6, `membership` is `ban`:
  * - 5.6.1: rejects a sender who is not joined.
  * - 5.6.2: allows a sender who reaches the ban level and has a higher level than the target.
- * - 5.6.3: rejects any other.
+ * - 5.6.3: rejects any other ban.
  */
 export function authorizeBan({ event, target, room }: MembershipChange): Verdict {
   // 5.6.1

@@ -9,7 +9,7 @@ import { authorizeThirdPartyInvite } from './third-party-invite.ts';
  * - 5.4.2: rejects a sender who is not joined.
  * - 5.4.3: rejects a target who is joined or banned.
  * - 5.4.4: allows a sender who reaches the invite level.
- * - 5.4.5: rejects any other.
+ * - 5.4.5: rejects any other invite.
  */
 export function authorizeInvite(change: MembershipChange): Verdict {
   const { event, target, room } = change;

@@ -10,10 +10,10 @@ import type { MembershipChange } from './membership-change.ts';
  * - 5.3.2: rejects a join for another user.
  * - 5.3.3: rejects a banned user.
  * - 5.3.4: with the join rule `invite` (since v7 also `knock`), allows invited and joined users only.
- * - 5.3.5: with `restricted` (since v8) or `knock_restricted` (since v10), allows invited and joined users,
- * and users whose join was authorised by a member who may invite.
+ * - 5.3.5: with `restricted` (since v8) or `knock_restricted` (since v10), allows invited and joined users, and other
+ *   users if a member who may invite has authorised the join.
  * - 5.3.6: with `public`, allows the join.
- * - 5.3.7: rejects any other.
+ * - 5.3.7: rejects any other join.
  */
 export function authorizeJoin({ event, target, room }: MembershipChange): Verdict {
   // 5.3.1

@@ -7,7 +7,7 @@ import type { MembershipChange } from './membership-change.ts';
  * - 5.7.1: rejects unless the join rule is `knock` (since v10 also `knock_restricted`).
  * - 5.7.2: rejects a knock for another user.
  * - 5.7.3: allows a user who is neither banned nor invited nor joined.
- * - 5.7.4: rejects any other.
+ * - 5.7.4: rejects any other knock.
  */
 export function authorizeKnock({ event, target, room }: MembershipChange): Verdict {
   // 5.7.1; `knock_restricted` since v10

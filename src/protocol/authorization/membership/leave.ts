@@ -8,7 +8,7 @@ import type { MembershipChange } from './membership-change.ts';
  * - 5.5.2: rejects a sender who is not joined.
  * - 5.5.3: rejects an unban by a sender below the ban level.
  * - 5.5.4: allows a sender who reaches the kick level and has a higher level than the target.
- * - 5.5.5: rejects any other.
+ * - 5.5.5: rejects any other leave.
  */
 export function authorizeLeave({ event, target, room }: MembershipChange): Verdict {
   const { sender } = event;

@@ -15,7 +15,7 @@ import type { MembershipChange } from './membership-change.ts';
  * - 5.4.1.5: rejects if the room has no `m.room.third_party_invite` with that token as state key.
  * - 5.4.1.6: rejects a sender who did not send that event.
  * - 5.4.1.7: allows if a public key of that event has signed `signed`.
- * - 5.4.1.8: rejects any other.
+ * - 5.4.1.8: rejects any other third-party invite.
  */
 export function authorizeThirdPartyInvite(change: MembershipChange, invite: JsonValue): Verdict {
   const { event, target, room } = change;
@@ -44,8 +44,8 @@ export function authorizeThirdPartyInvite(change: MembershipChange, invite: Json
 const verified = new WeakMap<RoomEvent, WeakMap<RoomEvent, boolean>>();
 
 /**
- * Caches the result for each pair of events, because signatures are slow to verify and state resolution applies the rule
- * again.
+ * Caches the result for each pair of events, because signatures are slow to verify and state resolution applies the
+ * rule several times.
  */
 function isSignedByKeyOf(earlier: RoomEvent, event: RoomEvent, signed: JsonObject): boolean {
   let invites = verified.get(earlier);
