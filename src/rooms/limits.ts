@@ -1,6 +1,10 @@
 /** A rate limit; supplied at composition. */
 export interface ActionLimit {
-  /** Counts an action of weight `cost`. @throws MatrixError M_LIMIT_EXCEEDED, without counting it */
+  /**
+   * Counts an action of weight `cost` (by default 1).
+   * @param key what the actions are counted for, for instance a user id or a room id
+   * @throws MatrixError M_LIMIT_EXCEEDED when the limit is reached; the action is then not counted
+   */
   take(key: string, cost?: number): void;
   /** Throws as `take` does, and counts nothing. */
   check(key: string, cost?: number): void;

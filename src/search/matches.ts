@@ -21,6 +21,7 @@ export interface MatchesDeps {
   readonly clock: Clock;
 }
 
+/** A search for one page of matches. */
 export interface MatchesRequest {
   readonly userId: string;
   readonly term: string;
@@ -32,6 +33,7 @@ export interface MatchesRequest {
   readonly limit: number;
 }
 
+/** One page of matches. */
 export interface Matches {
   /** The matching events, latest first. */
   readonly matches: readonly Match[];

@@ -11,6 +11,7 @@ import {
   type VisibleEvent,
 } from '../rooms/index.ts';
 
+/** The field `event_context` of a search. */
 export interface ContextRequest {
   readonly beforeLimit: number;
   readonly afterLimit: number;

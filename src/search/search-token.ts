@@ -15,10 +15,11 @@ export interface SearchPlace {
 /** The letter is the kind of token, the digit its version. */
 const prefix = 'r1_';
 
+/** Encodes the start of a page as a pagination token. */
 export const encodeSearchPlace = (place: SearchPlace): string =>
   prefix + Buffer.from(JSON.stringify(place)).toString('base64url');
 
-/** @throws MatrixError M_INVALID_PARAM for an invalid token */
+/** Decodes a token of `encodeSearchPlace`. @throws MatrixError M_INVALID_PARAM for an invalid token */
 export function decodeSearchPlace(token: string): SearchPlace {
   try {
     if (!token.startsWith(prefix)) throw new Error('another kind of token');

@@ -1,6 +1,7 @@
 import { canonicalAddress } from '../identity-servers/index.ts';
 import { invalidParam, MatrixError } from '../protocol/index.ts';
 
+/** The kinds of addresses: mail addresses, and phone numbers (`msisdn`). */
 export type Medium = 'email' | 'msisdn';
 
 /** Characters that separate or quote addresses in the headers of mails. */

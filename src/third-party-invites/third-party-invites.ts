@@ -41,6 +41,7 @@ export interface ThirdPartyInvitesDeps {
   readonly checkInvite?: CheckAddressInvite | undefined;
 }
 
+/** Checks an invite of an address that no user has. @throws MatrixError when the invite is refused */
 export type CheckAddressInvite = (
   inviter: string,
   address: { readonly medium: string; readonly address: string },

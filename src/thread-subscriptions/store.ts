@@ -11,6 +11,7 @@ const toEntry = (row: Pick<Tables['thread_subscriptions'], (typeof columns)[numb
   position: row.position,
 });
 
+/** Reads the subscription of a user to a thread; `undefined` when there has never been one. */
 export async function readThread(
   reader: Reader<Tables>,
   { userId, roomId, rootId }: ThreadKey,

@@ -1,3 +1,4 @@
+/** The table of subscriptions to threads. */
 export interface ThreadSubscriptionTables {
   thread_subscriptions: {
     user_id: string;

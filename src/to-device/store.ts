@@ -13,6 +13,7 @@ export interface StoredMessage {
 /** Maximum number of rows in one statement. Their 8,000 values are far fewer than a statement can bind. */
 const rowsPerStatement = 2_000;
 
+/** Adds messages to the queues of their devices. */
 export async function insertMessages(
   writer: Writer<ToDeviceTables>,
   messages: readonly StoredMessage[],
@@ -122,7 +123,7 @@ export interface SentTransaction {
   readonly digest: string;
 }
 
-/** @returns false when the transaction was stored before */
+/** Stores a transaction. @returns false when it was stored before */
 export async function insertTransaction(
   writer: Writer<ToDeviceTables>,
   { origin, deviceId, digest }: SentTransaction,
@@ -136,6 +137,7 @@ export async function insertTransaction(
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
+/** Deletes the transactions of requests before a time, in milliseconds since the epoch. */
 export async function deleteTransactionsBefore(
   writer: Writer<ToDeviceTables>,
   sentBefore: number,

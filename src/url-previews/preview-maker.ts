@@ -51,7 +51,11 @@ export class PreviewMaker {
     this.#deps = deps;
   }
 
-  /** @param userId the user who has requested the preview first @throws MatrixError when the page cannot be fetched */
+  /**
+   * Makes the preview of a URL.
+   * @param userId the user who has requested the preview first
+   * @throws MatrixError when the page cannot be fetched
+   */
   async make(userId: string, url: URL): Promise<JsonObject> {
     const response = this.#deps.providers.responseFor(url);
     const oEmbed = response && (await this.#readOEmbed(response));
@@ -98,6 +102,10 @@ export class PreviewMaker {
     }
   }
 
+  /**
+   * Returns the preview: the properties of the page, those of the linked oEmbed response that the page lacks, and the
+   * first image that can be fetched.
+   */
   async #compose(userId: string, page: PageResult, linked = emptyResult): Promise<JsonObject> {
     const properties = { ...linked.properties, ...page.properties };
     const author = linked.author ?? page.author;

@@ -23,6 +23,7 @@ export async function readPreview(
     .executeTakeFirst();
 }
 
+/** Stores a preview of a URL. @param hour when it was made, in hours since the epoch */
 export async function storePreview(
   writer: Writer<Tables>,
   url: string,

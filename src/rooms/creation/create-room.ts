@@ -62,8 +62,8 @@ export interface RoomOverrides {
   /** The room is not encrypted, for any value of `encryption_enabled_by_default_for_room_type`. */
   readonly unencrypted?: boolean;
   /**
-   * The transaction of the client's request. It is stored with the create event: `TransactionIds` finds the room by it
-   * when the client repeats the request.
+   * The transaction that creates the room. It is stored with the create event, so that `TransactionIds` finds the room
+   * when the transaction is repeated.
    */
   readonly transaction?: SentTransaction | undefined;
 }
@@ -239,6 +239,7 @@ export class RoomCreation {
     return state;
   }
 
+  /** Whether new rooms with the preset are encrypted from the start. */
   #isEncrypted(preset: Preset): boolean {
     const rule = this.#deps.options.encryption_enabled_by_default_for_room_type;
     return rule === 'all' || (rule === 'invite' && preset !== 'public_chat');

@@ -25,6 +25,7 @@ export interface EventRenderer {
     format: 'with room id' | 'without room id',
   ): Promise<JsonObject[]>;
   senderFields(viewer: Viewer): SenderFields | Promise<SenderFields>;
+  /** Returns a new event as clients other than the sender's receive it; `undefined` if that needs other events. */
   renderPlain(stored: StoredEvent): JsonObject | undefined;
 }
 
@@ -126,7 +127,7 @@ export class EventTexts {
     if (!this.peek(event.stored)) await this.#renderOnce(event);
   }
 
-  /** Renders the shared texts of events, again where an event was redacted meanwhile. */
+  /** Renders the shared texts of events. Renders a text again if the event was redacted meanwhile. */
   async #prepareAll(events: readonly VisibleEvent[]): Promise<void> {
     for (let missing = events; missing.length > 0; ) {
       const otherEvents: VisibleEvent[] = [];

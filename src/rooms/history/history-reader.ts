@@ -17,6 +17,7 @@ export interface MessagesPage {
   readonly state?: readonly ClientEvent[];
 }
 
+/** The query of `GET /messages`. */
 export interface MessagesRequest {
   readonly from?: string | undefined;
   readonly to?: string | undefined;

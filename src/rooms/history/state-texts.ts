@@ -23,8 +23,8 @@ export interface StatePart {
 /** The texts of the current state of a room. */
 interface RoomTexts {
   /**
-   * `state` of the `StateMark` when the texts were made; the reference is weak, so that the texts do not keep the head
-   * of the room in memory.
+   * The `state` of the head's `StateMark`, which identifies the current state, when the texts were made. The reference
+   * is weak, so that the texts do not keep the head in memory.
    */
   readonly state: WeakRef<object>;
   /** `changes` of the same `StateMark`. */

@@ -91,6 +91,7 @@ function forgetOnRemoteRemoval({ database, jobs, clock, engine, serverName }: Me
   });
 }
 
+/** Sends the profile of a user to all rooms that the user is joined to. */
 async function updateProfile(
   engine: RoomReader,
   memberships: Memberships,
@@ -113,6 +114,7 @@ async function updateProfile(
   }
 }
 
+/** Makes a user leave all rooms, reject all invites, and forget all rooms. */
 async function leaveAll(
   engine: RoomReader,
   memberships: Memberships,

@@ -147,13 +147,13 @@ export class ExpiredMessages {
    * the deletion was scheduled.
    * @returns `undefined` when messages of the room do not expire, or the room is unknown
    */
-  async #stillExpired(order: DeletionProgress): Promise<DeletionProgress | undefined> {
+  async #stillExpired(deletion: DeletionProgress): Promise<DeletionProgress | undefined> {
     const { engine } = this.#deps;
-    const head = await engine.heads.get(order.roomId);
+    const head = await engine.heads.get(deletion.roomId);
     if (!head) return undefined;
     const expiredBefore = await engine.retention.expiredBefore(head);
     if (expiredBefore === Number.NEGATIVE_INFINITY) return undefined;
-    return { ...order, sentBefore: Math.min(order.sentBefore ?? expiredBefore, expiredBefore) };
+    return { ...deletion, sentBefore: Math.min(deletion.sentBefore ?? expiredBefore, expiredBefore) };
   }
 }
 

@@ -10,6 +10,7 @@ export const addressInvite = Type.Object({
   address: Type.String(),
 });
 
+/** An entry of `invite_3pid`, or the body of an invite by third-party identifier. */
 export type AddressInvite = Readonly<Static<typeof addressInvite>>;
 
 /** Invites by third-party identifier; supplied at composition. Source: client-server API, "Third-party invites". */

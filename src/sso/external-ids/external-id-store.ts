@@ -18,6 +18,7 @@ export interface LinkedAccount {
   readonly issuer: string | undefined;
 }
 
+/** Returns the account of an external id; `undefined` when no account has it. */
 export async function findAccountOf(
   reader: Reader<SsoTables>,
   { provider, externalId }: ExternalId,

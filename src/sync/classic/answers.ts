@@ -87,6 +87,7 @@ export class Answers {
     );
   }
 
+  /** Returns the fields about the device: from memory if nothing about the device has changed. */
   #devices(
     recipient: Recipient,
     feed: Feed,

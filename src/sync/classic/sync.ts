@@ -9,6 +9,7 @@ import type { Answers } from './answers.ts';
 import type { DeviceFields } from './device-fields.ts';
 import type { Recipient } from './recipient.ts';
 
+/** A request of the classic sync. */
 export interface SyncRequest extends Recipient {
   readonly since: string | undefined;
   /** Maximum milliseconds to wait while there is no new data. */
@@ -18,6 +19,7 @@ export interface SyncRequest extends Recipient {
   readonly client: { readonly signal: AbortSignal };
 }
 
+/** The answer to a classic sync. */
 export interface SyncAnswer {
   /** The answer as JSON text. */
   readonly text: string | LongText;

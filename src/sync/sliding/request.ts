@@ -108,6 +108,7 @@ export function enabledIn<R extends { readonly enabled?: boolean | null }>(
   return request?.enabled ? request : undefined;
 }
 
+/** A validated request of sliding sync. */
 export interface SlidingSyncRequest {
   readonly userId: string;
   readonly deviceId: string | undefined;

@@ -1,11 +1,13 @@
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { ThirdPartyIdTables } from '../tables.ts';
 
+/** The record that an address of a user is published at an identity server. */
 export type PublicationRow = ThirdPartyIdTables['published_third_party_ids'];
 
 /** Maximum number of published addresses of one user that are remembered. */
 const maxPerUser = 100;
 
+/** Returns where the addresses of a user are published: at most `maxPerUser` records. */
 export function listPublished(reader: Reader<ThirdPartyIdTables>, userId: string): Promise<PublicationRow[]> {
   return reader
     .selectFrom('published_third_party_ids')
@@ -32,6 +34,7 @@ export async function insertPublished(
     .execute();
 }
 
+/** Deletes the record that an address of a user is published at an identity server. */
 export async function deletePublished(
   writer: Writer<ThirdPartyIdTables>,
   row: PublicationRow,

@@ -4,6 +4,7 @@ import type { ThirdPartyIdTables } from '../tables.ts';
 export type SessionRow = ThirdPartyIdTables['validation_sessions'];
 export type TokenRow = ThirdPartyIdTables['validation_tokens'];
 
+/** Returns the session with an id; `undefined` when it is not stored. */
 export function findSession(
   reader: Reader<ThirdPartyIdTables>,
   sid: string,
@@ -37,10 +38,12 @@ export async function saveSession(writer: Writer<ThirdPartyIdTables>, row: Sessi
     .execute();
 }
 
+/** Stores the token that was sent in a mail. */
 export async function insertToken(writer: Writer<ThirdPartyIdTables>, row: TokenRow): Promise<void> {
   await writer.insertInto('validation_tokens').values(row).execute();
 }
 
+/** Returns the token of a session by its hash; `undefined` when the session has no such token. */
 export function findToken(
   reader: Reader<ThirdPartyIdTables>,
   sid: string,

@@ -129,6 +129,7 @@ function decoded(text: string): string {
   }
 }
 
+/** The error for a URL that the operator does not allow to be previewed. */
 export const urlBlocked = () => forbidden('The server does not preview this URL');
 
 /** Returns the error for the client. It names no address, which would reveal the network of this server. */

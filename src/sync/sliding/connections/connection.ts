@@ -23,7 +23,7 @@ export interface OutdatedRows {
 /**
  * The sent state of a connection: the data that the client has received up to the position that it has confirmed, and
  * the data of the answer after that position, which the client may not have received. A generation is the number of an
- * answer, in the position that the client receives with it. Source: MSC4186, "Connections".
+ * answer that has changed the sent state. Source: MSC4186, "Connections".
  */
 export class Connection {
   readonly id: number;

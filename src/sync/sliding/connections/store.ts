@@ -110,6 +110,7 @@ export async function writeGeneration(
   return true;
 }
 
+/** The changes that one answer makes to the rows of a connection. `now` is in milliseconds since the epoch. */
 export interface Generation {
   readonly generation: number;
   readonly changes: SentChanges;

@@ -93,6 +93,7 @@ export class RoomTraitsReader {
     return traits;
   }
 
+  /** Returns the traits at the end of the user's membership. */
   async #ofPast({ eventNid }: UserRoom): Promise<RoomTraits> {
     const cached = this.#past.get(eventNid);
     if (cached) return cached;
