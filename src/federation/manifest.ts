@@ -7,7 +7,7 @@ export const federationManifest = {
   numbers: [{ bound: 'federation_outbox', table: 'federation_outbox', column: 'id' }],
   options: { federation: federationSection },
   migrations: federationMigrations,
-  // Other servers ignore updates of device lists with ids below the last one.
+  // Other servers ignore an update of a device list when its id is below the last id that they received.
   afterRestore: { sequences: ['device_list_updates'] },
   roomRows: {
     tables: [

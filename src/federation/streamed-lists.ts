@@ -13,12 +13,12 @@ export interface StreamedListsOptions {
 }
 
 /**
- * Streams a JSON object of lists of events as they are read, so that the state of a large room is never in
- * memory as a whole.
+ * Streams a JSON object whose members are lists of events. Sends the events as they are read, so that the state of a
+ * large room is never in memory as a whole.
  * @param lists at least one
  */
-export function streamedLists(lists: JsonLists, more: StreamedListsOptions = {}): Reply {
-  return new Reply(200, Readable.from(jsonPieces(lists, more), { objectMode: false }), {
+export function streamedLists(lists: JsonLists, options: StreamedListsOptions = {}): Reply {
+  return new Reply(200, Readable.from(jsonPieces(lists, options), { objectMode: false }), {
     'content-type': 'application/json',
   });
 }
@@ -27,8 +27,8 @@ async function* jsonPieces(
   lists: JsonLists,
   { around: [before, after] = ['', ''], fields = {} }: StreamedListsOptions,
 ): AsyncGenerator<string> {
-  const first = Object.entries(fields).map(([name, json]) => `${JSON.stringify(name)}:${json},`);
-  let start = `${before}{${first.join('')}`;
+  const leadingFields = Object.entries(fields).map(([name, json]) => `${JSON.stringify(name)}:${json},`);
+  let start = `${before}{${leadingFields.join('')}`;
   for (const [name, pieces] of Object.entries(lists)) {
     yield `${start}${JSON.stringify(name)}:[`;
     let separator = '';

@@ -50,7 +50,10 @@ export class RoomEventFilter extends EventFilter {
   readonly includeRedundantMembers: boolean;
   /** Whether to count unread notifications per thread. */
   readonly unreadThreadNotifications: boolean;
-  /** Selects events that have a relation by one of these senders, and one of these relation types. */
+  /**
+   * Selects events to which another event relates. The other event is by one of these senders and has one of these
+   * relation types.
+   */
   readonly relatedBy: {
     readonly senders: readonly string[] | undefined;
     readonly relTypes: readonly string[] | undefined;

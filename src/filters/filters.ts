@@ -81,7 +81,7 @@ export class Filters {
   }
 
   /**
-   * Returns the compiled filter for the query parameter `filter`, which is an id or inline JSON; without it,
+   * Returns the compiled filter for the query parameter `filter`, which is an id or inline JSON. Without the parameter,
    * everything passes.
    * @throws MatrixError M_INVALID_PARAM for an unknown id; M_NOT_JSON, M_BAD_JSON for an invalid filter
    */

@@ -6,7 +6,7 @@ import type { RoomEventFilter } from './event-filter.ts';
 const limits = { maxSize: 65_536, maxDepth: 10 };
 
 /**
- * Parses the query parameter `filter` of requests that read a room; without it, everything passes.
+ * Parses the query parameter `filter` of requests that read a room. Without the parameter, everything passes.
  * @throws MatrixError M_NOT_JSON, M_BAD_JSON
  */
 export function readFilter(json: string | undefined): RoomEventFilter {

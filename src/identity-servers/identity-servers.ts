@@ -13,7 +13,7 @@ import {
 import { readStoredInvite, type StoredInvite } from './stored-invite.ts';
 import type { ThirdPartyId } from './third-party-id.ts';
 
-/** A session at an identity server, which has validated an address in it. */
+/** A session in which an identity server has validated an address of a user. */
 export interface IdentityServerSession {
   /** Host name of the identity server, with a port if it is not 443. */
   readonly server: string;
@@ -127,7 +127,8 @@ export class IdentityServers {
   }
 
   /**
-   * Requests that an identity server removes the association of an address with a user, in the name of this homeserver.
+   * Requests, in the name of this homeserver, that an identity server removes the association of an address with a
+   * user.
    * Source: identity service API, `POST /3pid/unbind`.
    * @param sign makes the `Authorization` header
    * @returns whether the identity server has removed it; false also when it cannot be reached

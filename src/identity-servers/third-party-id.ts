@@ -41,9 +41,11 @@ export function readAccessToken(given: string): string {
   return given;
 }
 
-/** Returns an address in canonical form; `undefined` when it is not valid for the medium. */
+/**
+ * Returns an address in canonical form; `undefined` when it is not valid for the medium. An address must not contain
+ * spaces, because they separate the parts of the text that is hashed for a lookup.
+ */
 export function canonicalAddress(medium: string, given: string): string | undefined {
-  // Spaces separate the parts of the hashed text, so an address must not contain them.
   if (given.length > maxLength || !/^\P{C}+$/u.test(given)) return undefined;
   if (medium === 'email') {
     const address = given.trim().toLowerCase();

@@ -9,7 +9,9 @@ export interface Clock {
   now(): number;
   /** Monotonic milliseconds, for measuring durations. */
   monotonic(): number;
-  /** Calls `callback` once after `delay` milliseconds. Does not keep the process alive. */
+  /**
+   * Calls `callback` once after `delay` milliseconds; never when `delay` is infinite. Does not keep the process alive.
+   */
   setTimer(delay: number, callback: () => void): Timer;
 }
 

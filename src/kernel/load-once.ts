@@ -41,7 +41,9 @@ export class LoadOnce<K, V> {
     return this.#running.size;
   }
 
-  /** Resolves when no load is running, including loads that start in the meantime. Does not wait for forgotten loads. */
+  /**
+   * Resolves when no load is running, including loads that start in the meantime. Does not wait for forgotten loads.
+   */
   async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.allSettled(this.#running.values());
   }

@@ -1,5 +1,6 @@
 /**
- * Calls `work` for each item, for `max` of them at the same time. After a failure it calls `work` for no further items.
+ * Calls `work` for each item, for at most `max` items at the same time. After a failure it calls `work` for no further
+ * items.
  * @returns the results in the order of the items
  * @throws what `work` throws first
  */

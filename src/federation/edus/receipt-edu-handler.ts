@@ -43,6 +43,10 @@ export function receiptHandler(deps: ReceiptEduDeps): EduHandler {
   };
 }
 
+/**
+ * Records the newest of the receipt's events that this server has. If it has none of them, records the last event id
+ * of the receipt.
+ */
 async function record(
   { engine, receipts, clock }: ReceiptEduDeps,
   head: RoomHead,

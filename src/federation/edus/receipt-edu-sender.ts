@@ -23,13 +23,16 @@ const lifetime = 3_600_000;
 const maxPending = 1_000;
 
 /**
- * Sends read receipts of local users to the servers of the room. Each round is one transaction to every server, so
- * receipts of a room that arrive during the pause between rounds are collected and sent together.
+ * Sends read receipts of local users to the servers of the room. The receipts of a room are sent in rounds of one
+ * transaction to each server. Receipts that arrive during the pause after a round are collected and sent together.
  * Source: server-server API, "Receipts".
  */
 export class ReceiptEduSender {
   readonly #deps: ReceiptEduSenderDeps;
-  /** Receipts for the next round of each room with a recent round, by room id, then by user and thread. */
+  /**
+   * Receipts that wait for the next round, by room id, then by user and thread. A room has an entry from the start of a
+   * round to the end of the pause after it.
+   */
   readonly #rooms = new Map<string, Map<string, Receipt>>();
   readonly #timers = new Set<Timer>();
 
@@ -107,9 +110,12 @@ export function combine(contents: readonly JsonObject[]): JsonObject[] {
   return combined;
 }
 
+/**
+ * Adds a receipt to the first content without a receipt of the user for the room; appends a content if there is none.
+ */
 function put(combined: Content[], roomId: string, userId: string, receipt: JsonObject): void {
-  const room = combined.find((one) => one[roomId]?.['m.read']?.[userId] === undefined) ?? {};
-  if (!combined.includes(room)) combined.push(room);
-  room[roomId] ??= { 'm.read': {} };
-  room[roomId]['m.read'] = { ...room[roomId]['m.read'], [userId]: receipt };
+  const content = combined.find((candidate) => candidate[roomId]?.['m.read']?.[userId] === undefined) ?? {};
+  if (!combined.includes(content)) combined.push(content);
+  content[roomId] ??= { 'm.read': {} };
+  content[roomId]['m.read'] = { ...content[roomId]['m.read'], [userId]: receipt };
 }

@@ -12,7 +12,10 @@ export interface TypingEduDeps {
   readonly rates: EduRates;
 }
 
-/** Timeout of a remote typing notification in milliseconds; servers repeat it while the user types. */
+/**
+ * Timeout of a remote typing notification in milliseconds; the user's server repeats the notification while the user
+ * types.
+ */
 const typingTimeout = 60_000;
 
 /** Returns the handler of `m.typing` EDUs of remote users. Source: server-server API, "Typing Notifications". */

@@ -11,7 +11,7 @@ export interface HistoryRoutesDeps {
   readonly clock: Clock;
 }
 
-/** Maximum number of event ids in a request. Rooms have fewer forward extremities. */
+/** Maximum number of event ids in one list of a request. Rooms have fewer forward extremities. */
 const maxEventIds = 1_000;
 
 /**

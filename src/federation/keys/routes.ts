@@ -76,7 +76,7 @@ export function keyRoutes(deps: NotaryDeps): Route[] {
   ];
 }
 
-/** The parts of a request that bound the work on it. */
+/** The parts of a request that `answerTo` needs to bound its work. */
 type RequestBounds = Pick<RouteRequest, 'ip' | 'signal' | 'wasSent'>;
 
 type Criteria = Readonly<Record<string, Readonly<Record<string, { minimum_valid_until_ts?: number }>>>>;
@@ -92,5 +92,5 @@ function criteriaIn(criteria: Criteria): KeyCriteria[] {
   });
 }
 
-/** Servers may check the signatures against the text of the response. */
+/** Returns a reply in canonical JSON, because servers may check the signatures against the text of the response. */
 const canonicalReply = (answer: JsonObject) => new Reply(200, canonicalJson(answer, 'as written'));

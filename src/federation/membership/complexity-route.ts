@@ -6,7 +6,9 @@ import { complexityOf } from '../../room-federation/index.ts';
 import type { HandshakeDeps } from './handshake-deps.ts';
 
 /**
- * Serves the complexity of a public or world-readable room, for servers that limit the complexity of rooms they join.
+ * Serves the complexity of a room, which is a measure of the size of its current state. Servers that limit the
+ * complexity of rooms request it before they join. A server outside the room receives it only if the room is public or
+ * world-readable.
  */
 export function complexityRoute({ access, engine }: Pick<HandshakeDeps, 'access' | 'engine'>): Route {
   return route(

@@ -64,7 +64,7 @@ export class Invites {
     return unsigned === undefined ? signed.event.pdu : { ...signed.event.pdu, unsigned };
   }
 
-  /** Signs only an invite of a local user by a user of the other server. @returns the invited user */
+  /** Checks that the event is an invite of a local user by a user of the other server. @returns the invited user */
   #check(origin: string, event: RoomEvent, { roomId, eventId }: SubmittedInvite): string {
     const { serverName } = this.#deps;
     if (event.eventId !== eventId) throw invalidParam('The event id does not match the event');
@@ -87,8 +87,8 @@ export class Invites {
   }
 
   /**
-   * Checks the invite against the room. Other servers may claim different versions of a room that this server
-   * has never been in: each claim applies to that server's own invite only.
+   * Checks the invite against the room. If this server has never been in the room, it knows only the version that the
+   * invite states, which applies to this invite alone.
    * @returns whether this server is in the room
    */
   async #checkRoom(origin: string, { roomId, version }: RoomEvent, userId: string): Promise<boolean> {

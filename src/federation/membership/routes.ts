@@ -15,7 +15,7 @@ const pdu = Type.Unsafe<JsonObject>(Type.Object({}));
 const emptyObject = Type.Object({});
 const template = Type.Object({ room_version: Type.String(), event: pdu });
 
-/** Maximum number of room versions that a server supports. */
+/** Maximum number of supported room versions that a request may name. */
 const maxVersions = 1_000;
 
 /** Maximum number of events of stripped state in an invite. */

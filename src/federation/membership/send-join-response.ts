@@ -18,8 +18,8 @@ export interface SendJoinResponseOptions {
 }
 
 /**
- * Streams the response of send_join: the state before the join, and its auth chain. Source: server-server
- * API, `PUT /v2/send_join`.
+ * Streams the response of send_join: the state before the join, and the auth chain of this state and of the join.
+ * Source: server-server API, `PUT /v2/send_join`.
  */
 export async function sendJoinResponse(
   { engine, state: served, serverName }: HandshakeDeps,
@@ -45,7 +45,10 @@ export async function sendJoinResponse(
   return streamedLists(lists, { fields, ...(around && { around }) });
 }
 
-/** Selects all state except for member events; in a room without a name, also the member events of the heroes. */
+/**
+ * Selects all state except for member events. In a room with neither a name nor a canonical alias, also selects the
+ * member events of the heroes.
+ */
 async function stateWithoutMembers(
   state: ReadonlyMap<string, number>,
   engine: HandshakeDeps['engine'],
@@ -59,7 +62,7 @@ async function stateWithoutMembers(
   };
 }
 
-/** Maximum number of members to read in search of heroes. */
+/** Maximum number of member events from which the heroes are chosen. */
 const maxReadMembers = 50;
 
 async function selectRoomHeroes(

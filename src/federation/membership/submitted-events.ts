@@ -46,8 +46,8 @@ export class SubmittedEvents {
   }
 
   /**
-   * Appends a join to the room, with this server's signature where a local user authorises it. A join that is
-   * submitted again, because the response was lost, is answered again while the user is joined.
+   * Appends a join to the room, with this server's signature where a local user authorises it. A server that lost the
+   * response may submit the join again, and receives a new response as long as the user is joined.
    * Source: server-server API, `PUT /send_join/{roomId}/{eventId}`.
    * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN, M_NOT_FOUND, and the errors of `EventTemplates.prepare`
    */
@@ -94,7 +94,7 @@ export class SubmittedEvents {
     const head = await roomForHandshake(access, origin, submitted.roomId);
     const { event } = this.#read(origin, head, submitted, 'knock');
     await this.#place(head, await this.#verified(head, event));
-    // A knock that is submitted again may have ended.
+    // When a server submits a knock a second time, the knock may have been rejected or withdrawn in the meantime.
     const membership = head.membership(event.sender);
     if (membership === 'leave' || membership === 'ban')
       throw forbidden('The knock has been rejected or withdrawn');
@@ -150,7 +150,7 @@ export class SubmittedEvents {
   }
 }
 
-/** Turns an event with unknown prev_events into an error for the other server. */
+/** Replaces `MissingEvents`, which means that the event refers to unknown events, by an error for the other server. */
 function asClientError(error: unknown): never {
   if (!(error instanceof MissingEvents)) throw error;
   throw new MatrixError(400, 'M_INVALID_PARAM', 'The event refers to events that this server does not have');

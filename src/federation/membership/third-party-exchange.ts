@@ -9,7 +9,7 @@ import {
 import type { HandshakeDeps } from './handshake-deps.ts';
 
 /**
- * Replaces a third-party invite of a local user by an invite of the user who owns the address.
+ * Replaces a third-party invite that a local user has sent. The new invite names the remote user who owns the address.
  * Source: server-server API, `PUT /exchange_third_party_invite/{roomId}`.
  * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN, M_NOT_FOUND
  */

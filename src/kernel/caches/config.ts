@@ -98,7 +98,9 @@ export function cacheFactor({ caches }: CachesConfig, cacheName: string): number
   return own === undefined ? caches.global_factor : own[1];
 }
 
-/** Returns a cache name in lower case, with letters and digits only: operators may write the same name in other forms. */
+/**
+ * Returns a cache name in lower case, with letters and digits only: operators may write the same name in other forms.
+ */
 export function plainCacheName(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, '');
 }

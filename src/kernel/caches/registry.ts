@@ -6,7 +6,7 @@ import { Cache, type CacheBounds, type CacheSettings, maxBytesOf } from './cache
 import { type CachesConfig, cacheFactor } from './config.ts';
 
 export interface CacheOptions<K, V> extends CacheBounds<K, V> {
-  /** Whether cache factors do not change the size, and unused entries do not expire. */
+  /** Whether the cache keeps its size whatever the cache factors are, and keeps unused entries. */
   readonly fixed?: boolean;
 }
 
@@ -21,6 +21,7 @@ export class CacheRegistry {
   readonly #clock: Clock;
   readonly #caches = new Map<string, { cache: AnyCache; fixed: boolean }>();
   readonly #memoryInUse: () => number;
+  /** Monotonic time of the last tick in milliseconds, which all caches share. */
   readonly #time: { now: number };
   /** Sum of the maximum bytes of all caches at factor 1. */
   #requestedBytes = 0;

@@ -10,7 +10,10 @@ import { countedMembers } from './sources/given.ts';
 export interface OptionWithPath {
   readonly path: string;
   readonly schema: OptionSchema;
-  /** Whether the ledger of options counts this option. Options that only group others are not counted. */
+  /**
+   * Whether the ledger of options, the list of options whose effect a test proves, counts this option. Options that
+   * only group others are not counted.
+   */
   readonly isCounted: boolean;
 }
 
@@ -42,7 +45,7 @@ function innerSchema(
  */
 function pathsOf(path: string, schema: OptionSchema, isCounted: boolean): OptionWithPath[] {
   const entries = innerSchema(schema);
-  // The members of a mapping, or of each entry of a list or of a mapping with free names.
+  // The schema whose members are the sub-options: that of the entries if they have members, else that of the option.
   const holder = entries && Object.keys(entries.inner.properties ?? {}).length > 0 ? entries.inner : schema;
   const holderPath = entries && holder === entries.inner ? path + entries.step : path;
   const members = Object.entries(holder.properties ?? {});

@@ -2,8 +2,8 @@ import type { Static, TSchema, TUnsafe } from 'typebox';
 import type { GrammarName } from './values/grammars.ts';
 
 /**
- * The JSON Schema of an option, as used in this module: standard keywords, and keywords of this program (`x-…`) that other
- * validators ignore.
+ * The JSON Schema of an option, as used in this module: standard keywords, and keywords of this program (`x-…`) that
+ * other validators ignore.
  */
 export interface OptionSchema {
   readonly type?: string | readonly string[];
@@ -44,7 +44,7 @@ export interface OptionSchema {
   readonly 'x-created'?: 'secret' | 'signing-key';
   /** The value when the option is not given, if it differs from the default. */
   readonly 'x-unset'?: unknown;
-  /** The ledger of options counts this mapping as one option, and not its members. */
+  /** The ledger of options (the list of options that a test proves) counts this mapping as one, and not its members. */
   readonly 'x-counts-as-one'?: boolean;
 }
 

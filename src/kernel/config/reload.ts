@@ -56,7 +56,8 @@ export function diffReload<S extends Sections>(
 }
 
 /**
- * Returns the places of the options after a reload: options that need a restart have the places of their running values.
+ * Returns the places of the options after a reload: options that need a restart have the places of their running
+ * values.
  * @param needRestart paths of options, as `diffReload` returns them
  */
 export function reloadedOrigins(

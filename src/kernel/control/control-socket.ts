@@ -31,7 +31,7 @@ export const controlPathOf = (databasePath: string): string => `${resolve(databa
  * Opens a Unix socket that only the user of the server (and root) can connect to, for commands like `hearth backup`. A
  * client sends one line of JSON, `{ "command": …, … }`, and receives lines with `progress`, and in the end one with
  * `done` or `error`.
- * @returns `undefined` when it cannot be opened: the server works without it
+ * @returns `undefined` when the socket cannot be opened: the server works without a control socket
  */
 export async function openControlSocket(
   path: string,

@@ -10,8 +10,8 @@ const callbacks = new WeakMap<object, Callback[]>();
 const keyOf = (writer: AnyWriter) => (writer as Writer<unknown>).getExecutor();
 
 /**
- * Calls `callback` once the transaction of `writer` is on disk, before `Database.transaction` resolves;
- * never, when it is rolled back. The callback must be short; its errors are logged and otherwise ignored.
+ * Calls `callback` once the transaction of `writer` is on disk, before `Database.transaction` resolves. Never calls it
+ * when the transaction is rolled back. The callback must be short; its errors are logged and otherwise ignored.
  */
 export function afterCommit(writer: AnyWriter, callback: Callback): void {
   const waiting = callbacks.get(keyOf(writer));

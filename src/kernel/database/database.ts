@@ -29,14 +29,14 @@ export interface Database {
   scanner<S>(): Reader<S>;
 
   /**
-   * Runs `work` in a transaction and resolves once its effects are on disk. Transactions that are ready at
-   * the same time share one flush. When `work` throws, its effects are rolled back and the error is passed
-   * on; other transactions of the same flush are not affected.
+   * Runs `work` in a transaction and resolves once its effects are on disk. Transactions that are ready at the same
+   * time share one flush. When `work` throws, its effects are rolled back and the error is passed on; other
+   * transactions of the same flush are not affected.
    *
-   * `work` must await only its writer: on SQLite it holds the only writer, so waiting for another transaction
-   * inside it never ends; after some seconds without a statement it is rolled back with `TransactionTimeout`.
-   * `work` may run again from its beginning (after a conflict on PostgreSQL), so it must have no side effects
-   * other than its writes. A failed statement fails the transaction, even if the error is caught.
+   * `work` must await only statements of its writer. On SQLite it holds the only writer, so it would wait forever for
+   * another transaction. A transaction whose work sends no statement for some seconds is rolled back with
+   * `TransactionTimeout`. `work` may run again from its beginning (after a conflict on PostgreSQL), so it must have no
+   * side effects other than its writes. A failed statement fails the transaction, even if the error is caught.
    */
   transaction<S, T>(work: (writer: Writer<S>) => Promise<T>): Promise<T>;
 
@@ -69,12 +69,15 @@ export interface Database {
   releaseSpace(signal: AbortSignal): Promise<number>;
 
   /**
-   * Runs work that writes many rows in many transactions, for instance a purge, with little delay for other writers: while
-   * it runs, SQLite checkpoints its write-ahead log in smaller parts.
+   * Runs work that writes many rows in many transactions, for instance a purge, with little delay for other writers:
+   * while it runs, SQLite checkpoints its write-ahead log in smaller parts.
    */
   inBackground<T>(work: () => Promise<T>): Promise<T>;
 
-  /** The bounds above the numbers that this process assigns; every write raises the bounds that are due. */
+  /**
+   * The bounds on disk of the numbers that this process assigns in memory, for example of ids. A bound is due when the
+   * numbers come close to it; every write also raises the bounds that are due.
+   */
   readonly numberBounds: NumberBounds;
 
   /** Counters of operations, for tests and metrics. */
@@ -84,7 +87,10 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** One step of the schema, forward only. Slices own theirs; the composition merges them in order. */
+/**
+ * One change of the schema, which cannot be undone. Slices define their migrations; the composition merges them in
+ * order.
+ */
 export interface Migration {
   /** Unique over all slices, for example `accounts/0001-users`. */
   readonly name: string;
@@ -100,8 +106,8 @@ export interface SchemaBuilder {
    */
   readonly db: Kysely<never>;
   /**
-   * Completes the builder of a table whose rows are found only by primary key: on SQLite the rows are then stored in the
-   * tree of the key (`WITHOUT ROWID`), so that the key is not stored twice.
+   * Completes the builder of a table whose rows are found only by primary key: on SQLite the rows are then stored in
+   * the tree of the key (`WITHOUT ROWID`), so that the key is not stored twice.
    */
   clustered<T>(builder: T): T;
   /** Creates a full-text index. @param name a plain identifier, unique among tables */

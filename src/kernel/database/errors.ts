@@ -1,6 +1,9 @@
 import { StartFailure } from '../start-failure.ts';
 
-/** Any error reported by the database. `code` is its own: SQLSTATE or SQLite's extended result code. */
+/**
+ * Any error reported by the database. `code` is the code of the database: SQLSTATE of PostgreSQL, or SQLite's extended
+ * result code.
+ */
 export class DatabaseError extends Error {
   override name = 'DatabaseError';
   readonly code: string;
@@ -14,7 +17,7 @@ export class DatabaseError extends Error {
 /** A primary key or unique index already contains the value. */
 export class UniqueViolation extends DatabaseError {
   override name = 'UniqueViolation';
-  /** The table of that key. */
+  /** The table that has the key. */
   readonly table: string;
 
   constructor(table: string, code: string, options?: ErrorOptions) {
@@ -41,7 +44,7 @@ export class DatabaseClosed extends Error {
   override name = 'DatabaseClosed';
 }
 
-/** A write was rejected because too many are waiting. */
+/** A write was rejected because too many writes are waiting. */
 export class DatabaseOverloaded extends Error {
   override name = 'DatabaseOverloaded';
 }

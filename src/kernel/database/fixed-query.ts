@@ -2,12 +2,12 @@ import type { Compilable, CompiledQuery } from 'kysely';
 import type { Reader } from './database.ts';
 import type { SqlValue } from './statement.ts';
 
-/** Builds a query. Passes each parameter to the query once, in their order, and does not use it otherwise. */
+/** Builds a query. Uses the parameters only as parameters of the query, each once and in the given order. */
 type Build<S, P extends readonly SqlValue[], R> = (reader: Reader<S>, ...parameters: P) => Compilable<R>;
 
 /**
- * A frequent query that differs by its parameters only. It is built and compiled at its first use with each kind of
- * database, because this takes longer than a short query runs.
+ * A frequent query that differs by its parameters only. It is built and compiled only at its first use with each
+ * database, because building takes longer than a short query runs.
  */
 export class FixedQuery<S, P extends readonly SqlValue[], R> {
   readonly #build: Build<S, P, R>;

@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely';
 
 /**
- * Creates the table of the lease on writing a PostgreSQL database (decision 0131) if it is missing. Its only row has the
- * name `writer`. Times are milliseconds since the epoch by the clock of the database server; `expires_ts` is 0 after the
- * holder has released the lease.
+ * Creates the table of the lease on writing a PostgreSQL database (decision 0131) if it is missing. Its only row has
+ * the name `writer`. Times are milliseconds since the epoch by the clock of the database server; `expires_ts` is 0
+ * after the holder has released the lease.
  */
 export async function createLeaseTable(db: Kysely<never>): Promise<void> {
   await db.schema

@@ -4,7 +4,10 @@ import type { DatabaseEntry } from './config.ts';
 import type { DatabaseOptions } from './open.ts';
 import type { PostgresOptions } from './postgres/options.ts';
 
-/** Default numbers of connections: the defaults of psycopg2, after whose parameters the options are named. */
+/**
+ * Default numbers of connections: the defaults of Twisted's connection pool, whose parameters gave `cp_min` and
+ * `cp_max` their names.
+ */
 const defaultConnections = { min: 3, max: 5 };
 
 /** Returns the settings for opening the configured database. Reads the certificate files. */
@@ -33,8 +36,9 @@ export function databaseOptions({ name, txn_limit, args }: DatabaseEntry): Datab
 }
 
 /**
- * Returns the TLS settings for the option `sslmode` of libpq (its manual, "SSL Support"): `false` for no TLS, `undefined`
- * when the option is absent. `allow` and `prefer` connect without TLS, because they provide no security in any case.
+ * Returns the TLS settings for the option `sslmode` of libpq (its manual, "SSL Support"): `false` for no TLS,
+ * `undefined` when the option is absent. `allow` and `prefer` connect without TLS, because they provide no security in
+ * any case.
  */
 function sslOptions(given: Readonly<Record<string, unknown>>): false | ConnectionOptions | undefined {
   const mode = given['sslmode'];
@@ -52,8 +56,8 @@ function sslOptions(given: Readonly<Record<string, unknown>>): false | Connectio
 }
 
 /**
- * Returns the TLS settings for PostgreSQL's command line tools. Without a file of certificates, the tools do not check the
- * server, because unlike the driver they do not know the certificates of the system.
+ * Returns the TLS settings for PostgreSQL's command line tools. Without a file of certificates, the tools do not check
+ * the server, because unlike the driver they do not know the certificates of the system.
  */
 function sslEnvironment(given: Readonly<Record<string, unknown>>): Record<string, string> {
   const names = { PGSSLROOTCERT: 'sslrootcert', PGSSLCERT: 'sslcert', PGSSLKEY: 'sslkey' };

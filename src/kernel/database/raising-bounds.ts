@@ -3,7 +3,9 @@ import type { AnyWriter } from './any-writer.ts';
 import type { NumberBounds } from './number-bounds.ts';
 import type { Execute } from './queries.ts';
 
-/** Runs the work of a transaction, then raises in the same transaction the bounds that are due. */
+/**
+ * Runs the work of a transaction. Then raises, in the same transaction, the bounds of assigned numbers that are due.
+ */
 export async function raisingBounds<W extends AnyWriter, T>(
   bounds: NumberBounds,
   writer: W,

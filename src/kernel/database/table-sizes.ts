@@ -15,7 +15,7 @@ const statements: Readonly<Record<DatabaseKind, string>> = {
 };
 
 /** Measures all tables, largest first. Reads the whole file of a SQLite database. */
-export async function tableSizes(side: TransferDatabase): Promise<TableSize[]> {
-  const rows = await query(side, statements[side.kind]);
+export async function tableSizes(database: TransferDatabase): Promise<TableSize[]> {
+  const rows = await query(database, statements[database.kind]);
   return rows.map(({ name, bytes }) => ({ table: String(name), bytes: Number(bytes) }));
 }

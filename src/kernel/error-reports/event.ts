@@ -57,7 +57,7 @@ export function eventOf(logged: LoggedError, origin: ReportOrigin, id: string, n
   };
 }
 
-/** Returns an error and its causes, the first cause first. */
+/** Returns an error and its causes in reverse order: the original cause first, the error last. */
 export function exceptionsOf(error: Error): ExceptionValue[] {
   const values: ExceptionValue[] = [];
   for (let at: unknown = error; at instanceof Error && values.length < maxErrors; at = at.cause) {
@@ -78,9 +78,9 @@ function framesOf(error: Error): StackFrame[] {
 }
 
 /**
- * Returns the lines of a stack that name places in the code. Leaves out the message at the beginning of the stack, even if
- * lines of the message look like places. If the message was changed after the stack was made, returns only the lines at the
- * end.
+ * Returns the lines of a stack that name places in the code. Leaves out the message at the beginning of the stack, even
+ * if lines of the message look like places. If the message was changed after the stack was made, returns only the lines
+ * at the end.
  */
 function placesIn({ message, stack = '' }: Error): string[] {
   const start = stack.indexOf(message);

@@ -2,8 +2,8 @@ import { type Cookies, parseCookie, stringifySetCookie } from 'cookie';
 
 export interface CookieOptions {
   /**
-   * The cookie is sent for paths below this one; for all paths if absent. To a browser, the two spellings of
-   * a path are different paths.
+   * The cookie is sent for paths below this one; for all paths if absent. To a browser, the spellings of a path with
+   * `/_matrix` and with `/_proto` are different paths.
    */
   readonly path?: string;
   /** Lifetime in seconds; until the browser is closed if absent. */

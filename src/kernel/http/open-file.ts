@@ -11,8 +11,8 @@ const maxSpareBuffers = 8;
 const spareBuffers: Buffer[] = [];
 
 /**
- * An open file as the body of a response. Sending it uses one buffer for all pieces, so that files of any size cost no new
- * memory. It must be sent, streamed or closed.
+ * An open file as the body of a response. Sending it uses one buffer for all pieces, so that files of any size cost no
+ * new memory. It must be sent, streamed or closed.
  */
 export class OpenFile {
   /** Bytes. */
@@ -51,8 +51,8 @@ export class OpenFile {
   }
 
   /**
-   * Sends a part of the file as the body of a response whose head is set, and closes the file. Resolves also when the
-   * client disconnects.
+   * Sends a part of the file as the body of a response, and closes the file. The head of the response must be written
+   * before. Resolves also when the client disconnects.
    * @throws Error when the file cannot be read, or is shorter; the response is then incomplete
    */
   send(response: ServerResponse, start: number, length: number): Promise<void> {

@@ -24,13 +24,15 @@ export interface Authenticator {
   /**
    * @param token the access token as sent
    * @param context contains the `user_id` query parameter that application services may send
-   * @throws MatrixError M_UNKNOWN_TOKEN (with soft_logout), M_USER_LOCKED, M_USER_DEACTIVATED ...
+   * @throws MatrixError M_UNKNOWN_TOKEN (with soft_logout), M_USER_LOCKED, M_USER_DEACTIVATED and others
    */
   authenticate(token: string, context: AuthenticationContext): Requester | Promise<Requester>;
 }
 
 export interface AuthenticationContext {
+  /** The query parameter `user_id`: the user as whom an application service acts. */
   readonly assertedUserId: string | undefined;
+  /** The query parameter `device_id`: the device as which an application service acts. */
   readonly assertedDeviceId: string | undefined;
   readonly ip: string;
   readonly userAgent: string | undefined;

@@ -11,7 +11,7 @@ import { Reply } from './routing/route.ts';
 
 const compress = promisify(gzip);
 
-/** Minimum bytes of a compressed body: gzip saves nothing below. */
+/** Minimum bytes of a body that is compressed: gzip saves nothing on smaller bodies. */
 const minCompressedBytes = 1024;
 
 /**
@@ -143,6 +143,7 @@ function finish(
     .end(body, body.length === length ? 'latin1' : 'utf8');
 }
 
+/** Adds the headers of a reply to a head, and defaults for the content type and the caching. */
 function withDefaults(head: string[], headers: Headers | undefined): string[] {
   let [hasContentType, hasCacheControl] = [false, false];
   for (const name in headers) {

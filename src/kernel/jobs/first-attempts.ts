@@ -37,8 +37,8 @@ export class FirstAttempts {
 
   /**
    * Records that an attempt begins.
-   * @returns a function to call when the attempt has ended, in success or failure; keys that were scheduled meanwhile stay
-   * pending
+   * @returns a function to call when the attempt has ended, in success or failure; keys that were scheduled meanwhile
+   * stay pending
    */
   begin(kind: string, key: string): () => void {
     const pending = this.#kinds.get(kind)?.get(key);
@@ -56,7 +56,8 @@ export class FirstAttempts {
   /**
    * Resolves when the jobs that were scheduled before this call have been attempted.
    * @param key by default all keys of the kind
-   * @param timeout maximum wait in milliseconds; jobs that take longer are not waited for again
+   * @param timeout maximum wait in milliseconds; later calls do not wait for jobs that took longer, until these jobs
+   * are scheduled again
    */
   async attempted(kind: string, key: string | undefined, timeout: number): Promise<void> {
     const all = [...(this.#kinds.get(kind) ?? [])].filter(

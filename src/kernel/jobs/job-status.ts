@@ -7,8 +7,8 @@ const statusAtEnd = { done: 'complete', cancelled: 'cancelled', failed: 'failed'
 
 /**
  * Returns the status of a job.
- * @param isActive whether a job that has not ended is `active`, and not `scheduled`; by default from its first attempt on,
- * also while it waits for the next one
+ * @param isActive whether a job that has not ended is `active`, and not `scheduled`; by default from its first attempt
+ * on, also while it waits for the next one
  */
 export function jobStatus(
   job: Pick<Job, 'state' | 'running' | 'attempts'>,

@@ -15,7 +15,7 @@ interface JobCount {
   readonly firstRunAt: number;
 }
 
-/** Exposes how many jobs wait and have failed, and for how long the oldest has been due. */
+/** Exposes how many jobs wait, how many have failed, and for how long the oldest waiting job has been due. */
 export function reportJobs(metrics: Metrics, database: Database, clock: Clock): void {
   const counts = new PeriodicReading<readonly JobCount[]>(clock, interval, () => countJobs(database));
   metrics.gauge({

@@ -49,9 +49,9 @@ interface Frame {
 }
 
 /**
- * Parses a JSON text in pieces of some 64 KiB, so that other work of the event loop waits a few milliseconds at most:
- * objects and arrays of more bytes are put together from their members (decision 0098). Only a long string is one
- * piece.
+ * Parses a JSON text in pieces of some 64 KiB, so that other work of the event loop waits a few milliseconds at most. A
+ * longer object or array is parsed in pieces that consist of some of its members, and put together (decision 0098). A
+ * string is never divided, however long it is.
  * @returns the same as `parse(bytes)`
  * @throws MatrixError where `parse(bytes)` does; M_BAD_JSON beyond the maximum depth
  */

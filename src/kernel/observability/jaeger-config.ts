@@ -53,7 +53,7 @@ const knownMembers: ReadonlySet<string> = new Set([
   'trace_id_header',
 ]);
 
-/** Part of traces that Jaeger's client records by default. */
+/** Share of the traces that Jaeger's client records by default. */
 const defaultProbability = 0.001;
 
 /**

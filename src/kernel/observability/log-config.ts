@@ -67,11 +67,14 @@ const loggerPatterns: readonly (readonly [RegExp, string])[] = [
   [/^accounts(?:\.|$)/, 'accounts'],
 ];
 
-/** Returns the corresponding logger of Hearth. The empty name means all loggers. */
+/**
+ * Returns the logger of Hearth that corresponds to a name in the file; the empty name for all loggers, `undefined` for
+ * an unknown logger.
+ */
 function hearthLoggerOf(name: string): string | undefined {
-  const rest = name.replace(loggerPrefix, '');
-  if (rest === '') return '';
-  return loggerPatterns.find(([pattern]) => pattern.test(rest))?.[1];
+  const nameWithoutPrefix = name.replace(loggerPrefix, '');
+  if (nameWithoutPrefix === '') return '';
+  return loggerPatterns.find(([pattern]) => pattern.test(nameWithoutPrefix))?.[1];
 }
 
 function outputsOf(document: Members, root: Members, remarks: string[]): readonly LogOutput[] {
@@ -82,18 +85,22 @@ function outputsOf(document: Members, root: Members, remarks: string[]): readonl
   return names.flatMap((name) => outputOf(handlers, String(name), remarks) ?? []);
 }
 
+/**
+ * Returns the output of a handler. A handler with a `target` passes its lines on to another handler. The first handler
+ * in such a chain that has a level decides the level of the output.
+ */
 function outputOf(handlers: Members, name: string, remarks: string[]): LogOutput | undefined {
   const seen = new Set<string>();
   let level: LevelWithSilent | undefined;
-  for (let at = name; ; ) {
-    if (handlers[at] === undefined || seen.has(at))
-      throw new Error(`handlers.${at}: there is no such handler`);
-    seen.add(at);
-    const handler = members(handlers[at], `handlers.${at}`);
-    level ??= levelOf(handler, `handlers.${at}`);
+  for (let current = name; ; ) {
+    if (handlers[current] === undefined || seen.has(current))
+      throw new Error(`handlers.${current}: there is no such handler`);
+    seen.add(current);
+    const handler = members(handlers[current], `handlers.${current}`);
+    level ??= levelOf(handler, `handlers.${current}`);
     const { target } = handler;
-    if (typeof target !== 'string') return outputOfHandler(handler, at, level ?? 'trace', remarks);
-    at = target;
+    if (typeof target !== 'string') return outputOfHandler(handler, current, level ?? 'trace', remarks);
+    current = target;
   }
 }
 

@@ -16,15 +16,19 @@ export class LogDestination {
   readonly #fd: number;
   readonly #name: string;
   readonly #maxWaiting: number;
+  /** Lines that are not encoded yet. */
   #waiting = '';
+  /** Encoded lines, without the bytes that were written. */
   #unwritten: Uint8Array = new Uint8Array();
   /** True from the first write until no line waits, retry delays included. */
   #isBusy = false;
   /** Whether the operating system is writing; it finishes the write even if the process ends. */
   #isWriting = false;
+  /** Whether the last write failed; only its first failure is reported. */
   #isFailing = false;
   #isEnding = false;
   #closesFile = false;
+  /** Number of lost lines that the log does not mention yet. */
   #lost = 0;
   readonly #atExit = () => this.#writeAtExit();
 
@@ -44,7 +48,7 @@ export class LogDestination {
 
   /**
    * Writes the waiting lines. `write` must not be called afterwards.
-   * @param closing whether to close the file then
+   * @param closing whether to close the file after the last write
    */
   end(closing: boolean): void {
     this.#isEnding = true;
@@ -113,10 +117,10 @@ export class LogDestination {
 
 /** Writes all bytes synchronously. @throws Error when a write fails, or a pipe stays full */
 function writeAll(fd: number, bytes: Uint8Array): void {
-  let rest = bytes;
-  for (let tries = 0; rest.length > 0; ) {
+  let unwritten = bytes;
+  for (let tries = 0; unwritten.length > 0; ) {
     try {
-      rest = rest.subarray(writeSync(fd, rest));
+      unwritten = unwritten.subarray(writeSync(fd, unwritten));
     } catch (error) {
       tries += 1;
       if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || tries > maxExitRetries) throw error;

@@ -22,6 +22,6 @@ export function parseLevel(name: unknown): LevelWithSilent | undefined {
 }
 
 /** Returns the more verbose of two levels. */
-export function moreVerbose(one: LevelWithSilent, other: LevelWithSilent): LevelWithSilent {
-  return order.indexOf(one) < order.indexOf(other) ? one : other;
+export function moreVerbose(first: LevelWithSilent, second: LevelWithSilent): LevelWithSilent {
+  return order.indexOf(first) < order.indexOf(second) ? first : second;
 }

@@ -1,11 +1,14 @@
 import { type Clock, sleep } from '../clock.ts';
 
-/** Milliseconds that a scrape waits for a running read; after that it returns the values of the last one. */
+/**
+ * Milliseconds that a scrape (a request for all metrics) waits for a running read. After this time it shows the values
+ * of the last read.
+ */
 const maxWait = 2_000;
 
 /**
- * Values for metrics that cost queries. They are read at most once in `interval`, however often metrics are scraped, and
- * never twice at the same time.
+ * Values for metrics that cost queries. They are read at most once in `interval`, however often metrics are scraped,
+ * and never twice at the same time.
  */
 export class PeriodicReading<T> {
   readonly #clock: Clock;
@@ -22,7 +25,10 @@ export class PeriodicReading<T> {
     this.#read = read;
   }
 
-  /** Returns the last values; `undefined` while there are none. */
+  /**
+   * Reads the values again when the interval has passed, and returns the last values; `undefined` before the first
+   * successful read.
+   */
   async value(): Promise<T | undefined> {
     if (!this.#reading && this.#clock.monotonic() - this.#readAt >= this.#interval) {
       this.#readAt = this.#clock.monotonic();

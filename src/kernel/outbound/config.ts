@@ -1,6 +1,9 @@
 import { cidr, list, nullable, option, type SectionType, section, string } from '../config/index.ts';
 
-/** Private, local, reserved and multicast ranges, which requests must not reach when users or other servers choose the target. */
+/**
+ * Private, local, reserved and multicast ranges. Requests must not reach them when users or other servers choose the
+ * target.
+ */
 export const privateRanges = [
   '127.0.0.0/8',
   '10.0.0.0/8',
@@ -81,7 +84,10 @@ export const outboundSection = section({
 
 export type OutboundConfig = SectionType<typeof outboundSection>;
 
-/** Returns the options for requests of the federation, with the list of refused addresses for the federation if it is given. */
+/**
+ * Returns the options for requests of the federation. If `federation_ip_range_blacklist` is given, it takes the place
+ * of `ip_range_blacklist` and its exceptions.
+ */
 export function outboundConfigOfFederation(config: OutboundConfig): OutboundConfig {
   const { federation_ip_range_blacklist: refused } = config;
   return refused === null ? config : { ...config, ip_range_blacklist: refused, ip_range_whitelist: [] };

@@ -50,8 +50,9 @@ export function tunnelConnector(target: Endpoint, proxy: URL): Connector {
 }
 
 /**
- * Returns the options of a connector for HTTP/1.1 alone, since requests to one server are few at a time and a second protocol
- * would double the attack surface. `directConnector` replaces it by HTTP/2 where an operator has chosen that for a service.
+ * Returns the options of a connector for HTTP/1.1 alone, since requests to one server are few at a time and a second
+ * protocol would double the attack surface. `directConnector` replaces it by HTTP/2 where an operator has chosen that
+ * for a service.
  */
 function optionsOf({ tls }: Endpoint) {
   return {

@@ -5,7 +5,8 @@
  * - `connection`: the connection was refused or broke;
  * - `tls`: the TLS handshake failed, mostly because of a certificate;
  * - `proxy`: the proxy did not connect;
- * - `timeout`, `aborted`;
+ * - `timeout`: no complete response arrived in time;
+ * - `aborted`: the caller aborted the request;
  * - `too-large`: the response exceeds the limit of the caller, before or after decompression;
  * - `redirect`: too many redirects, or a redirect to a forbidden URL;
  * - `protocol`: the response is not valid HTTP.

@@ -55,7 +55,8 @@ export class Pools {
   }
 
   /**
-   * Returns the route to a target. The request must be sent before any `await`, because the pool may be closed afterwards.
+   * Returns the route to a target. The request must be sent before any `await`, because the pool may be closed
+   * afterwards.
    */
   routeTo(target: Target): PoolRoute {
     const proxy = this.#deps.proxies.for(target.tls !== undefined, target.host);

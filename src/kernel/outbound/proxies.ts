@@ -39,8 +39,8 @@ function proxyUrl(option: string, text: string | null): URL | undefined {
 }
 
 /**
- * Names match themselves and their subdomains, `*` matches everything, and addresses and CIDR ranges match
- * addresses.
+ * Returns a function that tells whether a host is reached without the proxy. Names match themselves and their
+ * subdomains, `*` matches everything, and addresses and CIDR ranges match addresses.
  */
 function exemption(hosts: readonly string[]): (host: string) => boolean {
   if (hosts.includes('*')) return () => true;

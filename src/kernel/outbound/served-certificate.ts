@@ -117,7 +117,7 @@ async function handshake(
   }
 }
 
-/** Codes of certificates whose only fault is their time, which is reported by `validFrom` and `validTo`. */
+/** Codes of certificates whose only fault is their period of validity, which `validFrom` and `validTo` show. */
 const timeCodes = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']);
 
 function certificateOf(socket: TLSSocket, name: string): ServedCertificate {
@@ -134,7 +134,10 @@ function certificateOf(socket: TLSSocket, name: string): ServedCertificate {
   };
 }
 
-/** Returns whether a certificate names a host. @param name a DNS name or an IP address, also an IPv6 address in brackets */
+/**
+ * Returns whether a certificate names a host.
+ * @param name a DNS name or an IP address, also an IPv6 address in brackets
+ */
 export function isCertificateFor(certificate: X509Certificate, name: string): boolean {
   const address = name.replace(/^\[(.*)\]$/, '$1');
   const match = isIP(address) === 0 ? certificate.checkHost(name) : certificate.checkIP(address);

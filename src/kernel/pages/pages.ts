@@ -12,7 +12,10 @@ export interface PageOptions {
   readonly policy?: ContentSecurityPolicy;
 }
 
-/** Inline styles are allowed, since operators' templates use them; scripts need a directive of the page. */
+/**
+ * Inline styles are allowed, since operators' templates use them. Scripts are not: a page with scripts overrides the
+ * policy.
+ */
 const defaultPolicy: ContentSecurityPolicy = {
   'default-src': "'none'",
   'style-src': "'self' 'unsafe-inline'",

@@ -6,12 +6,13 @@ import type { DurableEdu } from '../transactions/transaction.ts';
 /** Maximum characters of durable EDUs in one transaction; a single EDU may be longer. */
 const maxCharacters = 2 * 1024 * 1024;
 
-/** Reads one destination's EDUs from the outbox. */
+/** Reads one destination's EDUs from the outbox, the table of durable EDUs that wait for delivery. */
 export class OutboxReader {
   readonly #destination: string;
   readonly #database: Database;
   /** Ids of acknowledged EDUs that are not deleted yet. */
   #acknowledged: readonly number[] = [];
+  /** Whether the outbox may contain EDUs that `read` must return. */
   #mayHaveEdus = false;
   /** Number of calls of `onAdded`: when it changes during a read, there may be EDUs that were not read. */
   #additions = 0;

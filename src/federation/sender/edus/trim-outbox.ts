@@ -22,7 +22,10 @@ export function trimOutboxHourly(jobs: Jobs, deps: TrimOutboxDeps): void {
   jobs.every('federation/forget-edus', hour, { run: () => trimOutbox(deps) });
 }
 
-/** Deletes old EDUs. @param limit maximum number of EDUs for one destination */
+/**
+ * Deletes EDUs that are too old, and the oldest EDUs of destinations with more than `limit`.
+ * @param limit maximum number of EDUs for one destination
+ */
 export function trimOutbox({ database, clock }: TrimOutboxDeps, limit = maxPerDestination): Promise<void> {
   return database.transaction<SenderTables, void>(async (writer) => {
     await deleteOutgoingBefore(writer, clock.now() - maxAge);

@@ -19,6 +19,7 @@ export interface CatchUpDeps {
 /** Maximum number of forward extremities from other servers that are sent besides local ones; the newest are chosen. */
 const maxByOthers = 10;
 
+/** An event with a position on the stream of rooms. */
 type Placed = StoredEvent & { readonly stream: number };
 
 /**
@@ -63,12 +64,14 @@ export class CatchUp {
   }
 
   /**
-   * Returns at most `limit` events of a room that the destination lacks, oldest first, and the stream position up to
-   * which it lacks no event after it has received them. When further events remain, the room stays recorded as missed.
+   * Returns at most `limit` events of a room that the destination lacks, oldest first. Once it has received them, it
+   * lacks no event of the room up to the stream position `upTo`. When further events remain, the room stays recorded as
+   * missed.
    *
-   * A destination in the room receives the forward extremities, and the former extremities from before this server was
-   * removed from the room for some time. A destination that has left the room receives only events that concern it and
-   * that it cannot request: the last missed event, and the events that end invites of its users.
+   * A destination in the room receives the forward extremities. If this server was removed from the room for some time,
+   * the destination also receives the extremities from before the removal. A destination that has left the room
+   * receives only events that concern it and that it cannot request: the last missed event, and the events that end
+   * invites of its users.
    * @param room `missed`: the last missed event, absent when it was purged
    */
   async #newest(
@@ -114,8 +117,8 @@ export class CatchUp {
   }
 
   /**
-   * Returns the events by this server in a part of the stream that have ended invites and knocks of users of the
-   * destination, and that are current state.
+   * Returns this server's events that have ended invites and knocks of the destination's users. Only events in the
+   * given part of the stream that are still current state are returned.
    */
   async #endedInvites(
     destination: string,

@@ -2,7 +2,7 @@ import { type Cache, type CacheRegistry, MiB } from '../../../kernel/caches/inde
 import { membershipOf, serverOfUser } from '../../../protocol/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
 
-/** Joined users by server, in the state of a state group. */
+/** The number of joined users of each server, in the state of one state group. */
 interface GroupServers {
   group: number;
   readonly servers: Map<string, number>;
@@ -12,7 +12,7 @@ interface GroupServers {
 const maxRooms = 5_000;
 
 /**
- * Finds the servers in a room in the state before an event. The head of the room may be newer than the events being
+ * Finds the servers that were in a room just before an event. The head of the room may be newer than the events being
  * fanned out: servers that have joined since must not receive these events, and servers that have left since must
  * receive them.
  */

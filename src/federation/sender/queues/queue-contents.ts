@@ -15,6 +15,7 @@ export class QueueContents {
   readonly #outbox: OutboxReader;
   readonly #nextId: () => string;
 
+  /** @param options `behind`: whether the server lacks events that are to be read from the database */
   constructor(destination: string, deps: Deps, options: { readonly behind: boolean }) {
     this.events = new PendingEvents(destination, deps, options);
     this.#edus = new PendingEdus(deps.clock);

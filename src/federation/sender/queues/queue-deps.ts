@@ -19,7 +19,10 @@ export interface QueueDeps {
   readonly progress: DeliveryProgress;
   readonly catchUp: CatchUp;
   readonly retained: RetainedTransactions;
-  /** Separate slots, so that unreachable servers do not use up the slots of reachable servers. */
+  /**
+   * Slots for simultaneous deliveries. Deliveries to unproven servers, which may be unreachable, have slots of their
+   * own, so that they do not use up the slots of healthy servers.
+   */
   readonly slots: { readonly healthy: SendSlots; readonly unproven: SendSlots };
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;

@@ -5,9 +5,9 @@ import { notesOf } from './type-words.ts';
 type JsonSchema = Record<string, unknown>;
 
 /**
- * Returns the JSON Schema (draft 2020-12) of the whole document, with standard keywords only and without
- * references. Every option has a description and a default, which is null where an option is required or has none. Old names
- * and names of other servers are not included.
+ * Returns the JSON Schema (draft 2020-12) of the whole document, with standard keywords only and without references.
+ * Every option has a description and a default; the default is null where an option is required or has no other one.
+ * Old names and names of other servers are not included.
  */
 export function jsonSchema(sections: Readonly<Record<string, AnySection>>, title: string): JsonSchema {
   const options = Object.values(sections).flatMap((section) => Object.entries(sectionOptions(section)));

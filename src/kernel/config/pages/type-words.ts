@@ -41,7 +41,10 @@ function oneOfWords(values: readonly unknown[]): string {
   return words.length === 1 ? words.join('') : `one of ${words.join(', ')}`;
 }
 
-/** Returns further notes on an option, one sentence each: its unit, its changes in releases, other names, and how it is used. */
+/**
+ * Returns further notes on an option, one sentence each: its unit, its changes in releases, other names, and how it is
+ * used.
+ */
 export function notesOf(schema: OptionSchema): string[] {
   const since = schema['x-since'];
   const unit = schema['x-unit'];

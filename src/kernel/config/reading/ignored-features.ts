@@ -12,8 +12,8 @@ export interface Feature {
   /** The effect for the operator as a main clause, which follows "so". */
   readonly consequence: string;
   /**
-   * Options that enable the feature. While all of them are false, null or empty, its other options are not
-   * reported. Absent: they are always reported.
+   * Options that enable the feature. While all of them are false, null or empty, no option of the feature is reported.
+   * Absent: the options are always reported.
    */
   readonly switches?: readonly string[];
   /** True where the operator misses nothing: reported by a notice instead of a warning. */
@@ -31,13 +31,14 @@ interface Configuration {
   readonly document: SourceMap;
   readonly sections: Readonly<Record<string, AnySection>>;
   readonly values: Readonly<Record<string, unknown>>;
+  /** Paths of the options whose effect a test proves. */
   readonly proven: ReadonlySet<string>;
   readonly features: readonly Feature[];
 }
 
 /**
- * Reports given options that are not proven: one warning for each feature, at its first option, which begins with the name of
- * the feature.
+ * Reports the given options that no test proves, because this release ignores them. One warning or notice for each
+ * feature names its options; every option without a feature has a warning of its own.
  */
 export function reportIgnored(configuration: Configuration, findings: Findings): void {
   const { document, sections, proven, features } = configuration;

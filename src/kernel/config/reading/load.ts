@@ -22,11 +22,14 @@ export interface LoadOptions<S extends Sections> {
   readonly rules?: readonly Rule<ConfigurationValues<S>>[];
   /** Options of other servers that this one does not have, with the message for each. */
   readonly foreignOptions?: ReadonlyMap<string, string>;
-  /** Options whose effect is proven by a test. Other given options are reported by a warning for each feature. */
+  /**
+   * Options whose effect is proven by a test. This release ignores all other options: a warning for each feature
+   * reports those that are given. Absent: none is reported.
+   */
   readonly proven?: ReadonlySet<string>;
   /** The features whose options are not proven. */
   readonly features?: readonly Feature[];
-  /** Creates missing key and secret files. Without it, nothing is written. */
+  /** Creates missing key and secret files. Absent: no file is written. */
   readonly createMissing?: { readonly randomness: Randomness };
 }
 
@@ -77,7 +80,7 @@ export function loadConfiguration<S extends Sections>(
   };
 }
 
-/** Returns the places of the members of a mapping and of the mappings in it. */
+/** Returns the places of all options of a document by dotted path, except for options inside lists. */
 function originsIn({ entries }: SourceMap): OptionPlaces {
   const origins = new Map<string, Position | undefined>();
   const add = (name: string, node: SourceNode, at: Position | undefined) => {

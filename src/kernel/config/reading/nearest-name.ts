@@ -1,6 +1,6 @@
 /**
- * Returns the known name that is closest to a mistyped one; undefined when more than a third of its letters
- * differ. Swapped neighbours count as one mistake.
+ * Returns the known name that is closest to a mistyped one; `undefined` when every known name differs in more than a
+ * third of the letters. One wrong letter is always allowed. Swapped neighbours count as one mistake.
  */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   const wanted = name.toLowerCase();

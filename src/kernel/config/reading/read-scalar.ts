@@ -17,7 +17,7 @@ export function readScalar(schema: OptionSchema, node: SourceScalar, context: Re
   return undefined;
 }
 
-/** Whether a boolean or a number is in quotes, which make it a text. */
+/** Whether a value in quotes would be read as a boolean or a number if it were written without them. */
 function isQuoted(schema: OptionSchema, node: SourceScalar): boolean {
   if (node.plain || typeof node.value !== 'string' || node.text.trim() === '') return false;
   const number = Number(node.text);

@@ -36,7 +36,10 @@ export function readValue(schema: OptionSchema, node: SourceNode, context: ReadC
   return reportNotAllowed(schema, node, context);
 }
 
-/** Returns the value of an option that is not given: its default, or a mapping of its members' defaults. */
+/**
+ * Returns the value of an option that is not given: `x-unset`, the default, or a mapping of the defaults of its
+ * members. Reports an error for a required option.
+ */
 export function defaultValue(schema: OptionSchema, context: ReadContext): unknown {
   if (schema['x-required']) {
     context.findings.error(context.path, `must be given; allowed: ${describeAllowed(schema)}`, context.at);
@@ -47,7 +50,10 @@ export function defaultValue(schema: OptionSchema, context: ReadContext): unknow
   return isMapping(schema) ? readValue(schema, mapNode([], context.at), context) : undefined;
 }
 
-/** Reads `name:` without a value. Usual for lists and mappings when all entries below are commented out. */
+/**
+ * Reads `name:` without a value as the default. Warns unless the option is a list or a mapping: files often contain
+ * those with all entries commented out.
+ */
 function readEmpty(schema: OptionSchema, context: ReadContext): unknown {
   if (!schema['x-required'] && !schema.items && !isMapping(schema)) {
     context.findings.warn(context.path, 'has no value; its default is used', context.at);

@@ -54,7 +54,10 @@ export function describeFound(schema: OptionSchema, node: SourceNode, secret: bo
   return quoted.length > maxQuoteLength ? `${quoted.slice(0, maxQuoteLength)}…` : quoted;
 }
 
-/** Whether an option is a list or a mapping: a scalar in its place may be anything, including a secret of one of its members. */
+/**
+ * Whether an option is a list or a mapping. A scalar in its place may be anything, including a secret of one of its
+ * members.
+ */
 function holdsMembers(schema: OptionSchema): boolean {
   return (
     schema.items !== undefined || schema.properties !== undefined || schema.additionalProperties !== undefined

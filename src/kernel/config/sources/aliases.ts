@@ -1,7 +1,7 @@
 import type { Findings } from '../problems.ts';
 import type { DocumentTransform, SourceEntry, SourceMap, SourceNode } from './source.ts';
 
-/** Another name of an option, relative to the top of the document or to the items of a list. */
+/** Another name under which a document may give an option. */
 export interface Alias {
   /** The other name, for example `riot_base_url`. */
   readonly name: string;
@@ -10,8 +10,8 @@ export interface Alias {
   /** Path of the option, relative to `within`. */
   readonly option: string;
   /**
-   * True for a deprecated name, which is reported by a warning. Another spelling of an option, as other homeservers have
-   * it, is not reported.
+   * True for a deprecated name, which is reported by a warning. Another spelling of an option, as other homeservers
+   * have it, is not reported.
    */
   readonly old: boolean;
   /**

@@ -9,7 +9,10 @@ export interface GivenOption {
   readonly at: Position;
 }
 
-/** Returns the options that the files give and that the ledger of options counts, each once, in document order. */
+/**
+ * Returns the given options, each once, in document order. Only options that the ledger of options (the list of options
+ * that a test proves) counts are returned.
+ */
 export function givenOptions(
   document: SourceMap,
   sections: Readonly<Record<string, AnySection>>,

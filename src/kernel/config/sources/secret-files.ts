@@ -8,6 +8,7 @@ import { fileProblem, writePrivateFile } from './private-files.ts';
 
 /** A file that an option names, that does not exist, and that the server may create. */
 export interface MissingFile {
+  /** Path of the option, for example `signing_key_path`. */
   readonly path: string;
   readonly file: string;
   readonly content: 'secret' | 'signing-key';
@@ -91,6 +92,7 @@ function readValueFile(
   return [];
 }
 
+/** Returns the mappings in a value, with the schemas of their members: the value itself, or the entries of a list. */
 function partsOf(
   schema: OptionSchema,
   value: unknown,

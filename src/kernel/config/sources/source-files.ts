@@ -8,7 +8,7 @@ export interface ConfigurationSource {
   readonly text: string;
 }
 
-/** The sources found at some paths, and the directory of the first one. */
+/** The sources found at some paths. `directory` is the first path, or the directory of the file there. */
 export interface SourceFiles {
   readonly sources: readonly ConfigurationSource[];
   readonly directory: string;

@@ -11,7 +11,7 @@ export interface SourceScalar {
   readonly value: string | number | boolean | null;
   /** The characters as written, without quotes. */
   readonly text: string;
-  /** Written without quotes. Only then may `10` be a number and `yes` be true. */
+  /** Whether the scalar is written without quotes. Only then may `10` be a number and `yes` be true. */
   readonly plain: boolean;
   readonly at?: Position | undefined;
 }

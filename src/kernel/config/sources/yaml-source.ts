@@ -129,6 +129,7 @@ class TreeBuilder {
       if (name === '<<' && pair.key.type === 'PLAIN') mergeInto(inherited, node);
       else this.#add(entries, name, { node, at }, path);
     }
+    // The names in the mapping itself override merged ones.
     return new Map([...inherited, ...entries]);
   }
 
@@ -156,8 +157,8 @@ class TreeBuilder {
 }
 
 /**
- * YAML's merge key: names in the mapping itself override merged ones, and earlier sources override later
- * ones.
+ * Adds the members of the mapping (or list of mappings) that a merge key of YAML (`<<`) names. Earlier mappings
+ * override later ones.
  */
 function mergeInto(inherited: Map<string, SourceEntry>, node: SourceNode): void {
   for (const source of node.kind === 'list' ? node.items : [node]) {

@@ -3,7 +3,10 @@ import type { CheckedStores, CheckFindings, DatabaseCheck } from './database-che
 /** The result of one check. */
 export interface CheckResult extends CheckFindings {
   readonly problem: string;
-  /** `mended`: found and repaired; `mendable`: can be repaired while no server runs; `open`: an operator must decide. */
+  /**
+   * `none`: nothing found; `mended`: found and repaired; `mendable`: can be repaired while no server runs; `open`: an
+   * operator must decide.
+   */
   readonly outcome: 'none' | 'mended' | 'mendable' | 'open';
 }
 

@@ -9,7 +9,10 @@ export interface DatabaseCheck {
   find(stores: CheckedStores): Promise<CheckFindings>;
   /** The database that `mend` writes to; by default `main`. */
   readonly store?: keyof CheckedStores;
-  /** Repairs all findings without a loss of data; only while no server runs. Absent where an operator must decide. */
+  /**
+   * Repairs all findings without a loss of data. Called only while no server runs. Absent where an operator must
+   * decide.
+   */
   mend?(writer: AnyWriter): Promise<void>;
 }
 
@@ -34,7 +37,7 @@ export interface RowsCheck {
   readonly problem: string;
   /** Portable SQL: selects the wrong rows, with a column `subject` that names each. */
   readonly select: string;
-  /** Portable SQL that removes all of them; absent where an operator must decide. */
+  /** Portable SQL that repairs all wrong rows; absent where an operator must decide. */
   readonly mend?: string;
 }
 

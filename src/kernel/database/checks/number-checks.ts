@@ -8,7 +8,9 @@ export interface AssignedNumbers {
   readonly column: string;
 }
 
-/** Makes a check for each bound: numbers above the bound would be assigned a second time. Raising the bound mends it. */
+/**
+ * Makes a check for each bound: numbers above the bound would be assigned a second time. Raising the bound mends it.
+ */
 export const numberChecks = (columns: readonly AssignedNumbers[]): DatabaseCheck[] =>
   [...Map.groupBy(columns, ({ bound }) => bound)].map(([bound, columnsOfBound]) => {
     const numbers = columnsOfBound

@@ -21,8 +21,8 @@ export interface TextSearch {
 }
 
 /**
- * A full-text index, created by `SchemaBuilder.fullText` and opened by `Database.fullText`. It stores only
- * the grams of a text: the caller has the texts and checks each candidate with `TextQuery.matches`.
+ * A full-text index, created by `SchemaBuilder.fullText` and opened by `Database.fullText`. It stores only the grams
+ * (short pieces of words) of a text. The caller has the texts and checks each candidate with `TextQuery.matches`.
  */
 export interface FullText {
   /** Adds documents; replaces documents with the same ids. */

@@ -45,6 +45,7 @@ async function read(session: Session): Promise<DatabaseFacts> {
   };
 }
 
+/** Describes the process that holds the lease on writing; `undefined` when no process holds it. */
 async function holder(session: Session): Promise<string | undefined> {
   const [found] = await rows(
     session,
@@ -54,7 +55,10 @@ async function holder(session: Session): Promise<string | undefined> {
   return found && `process ${found['pid']} on ${found['host']}`;
 }
 
-/** Returns the versions of the collation when they differ. Before PostgreSQL 15 they are not recorded. */
+/**
+ * Returns the recorded and the actual version of the collation when they differ. Returns `undefined` before PostgreSQL
+ * 15, which records no version.
+ */
 async function collationOf(session: Session): Promise<DatabaseFacts['collation']> {
   const [version] = await rows(session, "select current_setting('server_version_num')::bigint as number");
   if (Number(version!['number']) < 150_000) return undefined;

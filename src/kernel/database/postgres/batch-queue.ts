@@ -15,8 +15,8 @@ const maxTogether = 500;
 const maxWaiting = 100_000;
 
 /**
- * Batches that are ready at the same time share a transaction. When it fails, each batch is retried
- * separately, so that only the faulty one fails.
+ * Batches that are ready at the same time share a transaction. When the transaction fails, each batch is retried
+ * separately, so that only the faulty batch fails. After a broken connection no batch is retried.
  */
 export class BatchQueue {
   readonly #commit: (statements: readonly Statement[]) => Promise<void>;
@@ -28,7 +28,10 @@ export class BatchQueue {
     this.#commit = commit;
   }
 
-  /** Resolves when the statements are on disk. @throws DatabaseClosed, DatabaseOverloaded, and errors of the statements */
+  /**
+   * Resolves when the statements are on disk.
+   * @throws DatabaseClosed, DatabaseOverloaded, and errors of the statements
+   */
   add(statements: readonly Statement[]): Promise<void> {
     if (this.#closed) return Promise.reject(new DatabaseClosed('the database is closed'));
     if (this.#waiting.length >= maxWaiting) {

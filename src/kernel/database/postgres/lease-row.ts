@@ -11,7 +11,7 @@ const lockNotAvailable = '55P03';
 /** Milliseconds to wait for open transactions of a holder whose lease has expired; a paused holder never ends them. */
 const lockTimeout = 1_000;
 
-/** The server that has the lease. */
+/** The server that has the lease on writing: while it renews the lease, no other server may write. */
 export interface LeaseHolder {
   /** Fencing token: increases whenever a server takes the lease. */
   readonly epoch: number;
@@ -36,9 +36,9 @@ export async function readHolder(session: Session): Promise<LeaseHolder | undefi
 }
 
 /**
- * Takes a lease that has expired or was released. The lock waits for open transactions of the last holder and blocks new
- * ones, so that afterwards no transaction with an older epoch can commit.
- * @param time milliseconds until it expires
+ * Takes a lease that has expired or was released. The lock waits for open transactions of the last holder and blocks
+ * new ones, so that afterwards no transaction with an older epoch can commit.
+ * @param time milliseconds until the new lease expires
  * @returns the epoch; `undefined` when the holder has renewed the lease meanwhile
  */
 export async function takeLease(session: Session, time: number): Promise<number | undefined> {
@@ -57,8 +57,8 @@ export async function takeLease(session: Session, time: number): Promise<number 
 }
 
 /**
- * Begins a transaction that excludes all others that write. Terminates the connections of a holder that leaves its
- * transactions open.
+ * Begins a transaction that excludes all other transactions that write. Terminates the connections of a holder that
+ * leaves its transactions open.
  */
 async function lockTable(session: Session): Promise<void> {
   for (;;) {
@@ -95,9 +95,9 @@ export async function releaseLease(session: Session, epoch: number): Promise<voi
 }
 
 /**
- * Keeps other servers from taking the lease until the transaction ends; waits for one that is taking it. Sent with the
- * BEGIN of each transaction that writes, before its first query, because the snapshot must show the holder after the
- * wait. A lock on the table does not block renewals, as a lock on the row would.
+ * A statement that keeps other servers from taking the lease until the transaction ends, and waits for a server that is
+ * taking it. Sent with the BEGIN of each transaction that writes, before its first query, because the snapshot must
+ * show the holder after the wait. A lock on the table does not block renewals, as a lock on the row would.
  */
 export const leaseLock = 'lock table writer_lease in row share mode';
 

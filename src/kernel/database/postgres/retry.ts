@@ -29,8 +29,8 @@ export class FailedWithoutEffect extends Error {
 }
 
 /**
- * Repeats `attempt` while it rejects with `FailedWithoutEffect` because of a conflict or a lost connection. The delays use
- * the system clock, because they wait for other users of the database, whatever clock the server has.
+ * Repeats `attempt` while it rejects with `FailedWithoutEffect` because of a conflict or a lost connection. The delays
+ * use the system clock, because they wait for other users of the database, whatever clock the server has.
  */
 export async function retrying<T>(attempt: () => Promise<T>): Promise<T> {
   for (let failures = 1; ; failures += 1) {

@@ -22,8 +22,8 @@ interface Pages {
 }
 
 /**
- * Releases free pages of the file to the file system, in small transactions. Does nothing for files that were created
- * without `auto_vacuum`.
+ * Releases free pages of the file to the file system, in small transactions. Does nothing for files whose `auto_vacuum`
+ * mode is not incremental.
  * @returns the number of released bytes
  */
 export async function releaseFreePages(

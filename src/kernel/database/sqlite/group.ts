@@ -23,7 +23,10 @@ export class Group {
     this.control('begin');
   }
 
-  /** Adds a step around the transactions. When it fails, the whole group fails, and `commit` rejects. */
+  /**
+   * Adds an operation that controls the SQLite transaction; `undo` rolls back to the savepoint. When it fails, the
+   * whole group fails, and `commit` rejects.
+   */
   control(kind: 'begin' | 'commit' | 'savepoint' | 'release' | 'undo'): void {
     const done = this.hold({ kind });
     done.catch((error: Error) => {
@@ -32,7 +35,7 @@ export class Group {
     this.#controls.push(done);
   }
 
-  /** Runs `operation` no later than the next one that is sent. */
+  /** Holds an operation back until another operation is sent, or the group is committed. */
   hold(operation: Operation): Promise<Table | undefined> {
     if (this.#failure) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => this.#held.push({ operation, resolve, reject }));

@@ -22,7 +22,7 @@ export class OperationRunner {
    * transaction.
    */
   #ending: Error | undefined;
-  /** True until the first operation of a transaction. */
+  /** True between the beginning of a transaction and its first other operation. */
   #isUntouched = false;
 
   constructor(connection: SqliteConnection, access: 'reading' | 'writing') {

@@ -41,6 +41,7 @@ export interface SqliteOptions {
   readonly flush?: SqliteFile['flush'];
   /** Maximum time between two statements of a transaction. */
   readonly idleLimit?: number;
+  /** Overrides of the default limits of groups of commits. */
   readonly group?: Partial<GroupLimits>;
   /** Milliseconds to wait for another process that has the file exclusively; blocks the thread. */
   readonly claimTimeout?: number;

@@ -26,9 +26,10 @@ export class WorkerClient implements Executor {
   /** Resolves when the connection is closed or the thread has ended. */
   readonly #closed: Promise<void>;
   #lastId = 0;
+  /** The error of all further requests, after the worker was closed or has ended. */
   #lost: Error | undefined;
 
-  /** @param onLoss is called when the worker ends unexpectedly; it cannot be used afterwards */
+  /** @param onLoss called when the worker ends unexpectedly; afterwards every `send` rejects */
   constructor(options: WorkerOptions, onLoss: (error: Error) => void) {
     this.#worker = threads.take();
     this.#worker.on('error', (error) =>

@@ -8,11 +8,12 @@ import { isPair, mismatch, readStoreMark, removeStoreMark } from './store-marks.
 import type { TransferDatabase } from './transfer-database.ts';
 
 /**
- * Copies the state groups of a server with two databases, `source`, back to its database `main`, `target`. No server may
- * run. The call may be interrupted at any point and repeated.
+ * Copies the state groups of a server with two databases from the database of the store `state` (`source`) back to the
+ * database of the store `main` (`target`). No server may run meanwhile. The call may be interrupted at any point and
+ * repeated.
  *
- * A server starts with both databases only before the source is marked as moved, and with the target alone only after the
- * mark `main` of the target was removed. The source is marked first, so that at no time both configurations start.
+ * A server starts with both databases only before the source is marked as moved, and with the target alone only after
+ * the mark `main` of the target was removed. The source is marked first, so that at no time both configurations start.
  * @throws StartFailure when a server uses the databases, or they do not belong to one server; nothing is changed then
  */
 export async function joinDatabases(deps: Omit<SplitDeps, 'randomness'>): Promise<readonly MovedTable[]> {

@@ -4,7 +4,10 @@ import { type Digest, digestFrom, digestOf, digestSql, emptyDigest, sumOf } from
 import type { TableShape } from './table-shape.ts';
 import { query, quoted, type TransferDatabase } from './transfer-database.ts';
 
-/** Rows of a table by their primary key: after `after`, up to and including `upTo`; absent bounds are open. */
+/**
+ * A range of rows by primary key: the rows after the key `after`, up to and including the key `upTo`. An absent bound
+ * does not limit the range.
+ */
 export interface KeyRange {
   readonly after?: readonly SqlValue[] | undefined;
   readonly upTo?: readonly SqlValue[] | undefined;
@@ -44,7 +47,7 @@ export function readRows(
 /** Rows that are read at a time for a digest. */
 const rowsAtOnce = 500;
 
-/** Computes the digest of a range: PostgreSQL does so itself, and rows of SQLite are read in pieces. */
+/** Computes the digest of a range. PostgreSQL computes it itself; rows of SQLite are read in pieces. */
 export async function digestOfRange(
   side: TransferDatabase,
   table: TableShape,

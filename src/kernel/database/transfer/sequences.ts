@@ -2,8 +2,8 @@ import { CompiledQuery } from 'kysely';
 import { query, quoted, type TransferDatabase } from './transfer-database.ts';
 
 /**
- * Makes identity columns continue after the highest copied number. SQLite needs no change: it assigns the number after the
- * highest one in the table.
+ * Makes identity columns continue after the highest copied number. SQLite needs no change: it assigns the number after
+ * the highest one in the table.
  */
 export async function raiseIdentities(side: TransferDatabase): Promise<void> {
   if (side.kind === 'sqlite') return;

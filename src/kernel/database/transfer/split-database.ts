@@ -33,9 +33,9 @@ export interface SplitDeps extends Omit<MoveDeps, 'textIndexes' | 'overwrites'> 
  * Moves the state groups of `source` to the empty database `target`. Like `moveDatabase`, it only copies while a server
  * runs, and may be killed at any point and called again.
  *
- * A server starts with the old configuration only before the source is marked as the store `main`, and with the new
- * configuration only after the mark `incomplete` of the target was removed. The source is marked first, so that at no
- * time both configurations start. The rows of the source are deleted last.
+ * A server starts with the source alone only before the source is marked as the store `main`, and with both databases
+ * only after the mark `incomplete` of the target was removed. The source is marked first, so that at no time both
+ * configurations start. The rows of the source are deleted last.
  * @throws StartFailure when one of the databases is not in the required state; then nothing is changed
  */
 export async function splitDatabase(deps: SplitDeps): Promise<MoveResult> {
@@ -138,8 +138,8 @@ export async function copyTables(
   const tables: MovedTable[] = [];
   for (const table of shapes) {
     const { name } = table;
-    const onRows = (more: number) => {
-      rows += more;
+    const onRows = (copiedRows: number) => {
+      rows += copiedRows;
       deps.onProgress({ table: name, rows, totalRows: Math.max(rows, totalRows) });
     };
     const digest = await copyTable({ source, target, table, isExclusive, onRows });

@@ -6,8 +6,8 @@ import { hasTable, idLetters } from './move-marks.ts';
 import type { TransferDatabase } from './transfer-database.ts';
 
 /**
- * The mark of each database of a server with two of them. The option `databases` then puts the data store `state` (the
- * state groups) into one database, and the data store `main` (all other data) into the other one.
+ * The mark that each database has on a server with two databases. The option `databases` of this server puts the data
+ * store `state` (the state groups) into one database, and the data store `main` (all other data) into the other one.
  */
 export interface StoreMark {
   readonly store: 'main' | 'state';
@@ -49,7 +49,7 @@ export async function writeStoreMark(database: Database, { store, setId }: Store
   });
 }
 
-/** Removes the mark of a database after it has become the only one of its server again. */
+/** Removes the mark of a database that has become the only database of its server again. */
 export async function removeStoreMark(database: Database): Promise<void> {
   await database.transaction<MarkTables, void>(async (writer) => {
     await writer.deleteFrom('data_stores').execute();
@@ -60,7 +60,7 @@ export async function removeStoreMark(database: Database): Promise<void> {
  * Makes sure that the databases of a configuration belong to one server, and marks new ones. Must be called before the
  * databases are migrated.
  * @param state the database of state groups; absent when `main` has everything
- * @throws StartFailure when they do not belong together
+ * @throws StartFailure when the databases do not belong together, or `main` is only one of a server's two databases
  */
 export async function requireStores(
   main: TransferDatabase,
@@ -91,7 +91,7 @@ export async function requireStores(
 /**
  * Makes sure that the databases of a configuration belong to one server, and changes nothing.
  * @param state the database of state groups; absent when `main` has everything
- * @throws StartFailure when they do not belong together
+ * @throws StartFailure when the databases do not belong together, or `main` is only one of a server's two databases
  */
 export async function requireMatchingStores(
   main: TransferDatabase,

@@ -4,8 +4,8 @@ import { CopyDiffers } from './copy-table.ts';
 import { query, quoted, type TransferDatabase } from './transfer-database.ts';
 
 /**
- * A full-text index. It is stored in another form on each kind of database and contains no texts, so it is copied by making
- * its documents again. Slices declare their indexes in their manifests.
+ * A full-text index. It is stored in another form on each kind of database and contains no texts, so it is copied by
+ * making its documents again. Slices declare their indexes in their manifests.
  */
 export interface TextIndex {
   /** The name that was passed to `SchemaBuilder.fullText`. */
@@ -100,8 +100,8 @@ async function allIdsIn(
   }
 }
 
-const areSame = (one: readonly number[], other: readonly number[]): boolean =>
-  one.length === other.length && one.every((id, index) => id === other[index]);
+const areSame = (ids: readonly number[], otherIds: readonly number[]): boolean =>
+  ids.length === otherIds.length && ids.every((id, index) => id === otherIds[index]);
 
 /** Returns the ids of `copied` that are not in `wanted`. */
 function unwantedIds(copied: readonly number[], wanted: readonly number[]): number[] {

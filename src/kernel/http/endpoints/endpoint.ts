@@ -23,7 +23,7 @@ const maxServerBodyBytes = 1024 * 1024;
 /** Maximum bytes of a form unless the route says otherwise: large enough for a signed SAML assertion. */
 const maxFormBytes = 64 * 1024;
 
-/** Is called after every exchange. */
+/** Called after every exchange, which is one request and its response. */
 export type Observer = (route: Route, exchange: Exchange, milliseconds: number) => void;
 
 /** Records requests; declared here, supplied where traces are enabled. */
@@ -70,6 +70,7 @@ export class Endpoint {
   readonly #bodyLimit: number;
   readonly #slices: TimeSlices;
 
+  /** @param gzip whether responses are compressed for clients that accept it */
   constructor(route: Route, gzip: boolean, deps: EndpointDeps) {
     const { contract } = route;
     this.#route = route;
@@ -163,7 +164,10 @@ export class Endpoint {
     if (this.#route.contract.refuseSuspended && requester?.isSuspended) throw suspended();
   }
 
-  /** Checks the header first, then reads the body, which the signature covers. */
+  /**
+   * Authenticates a request of another server: checks the header first, then reads the body, which the signature
+   * covers.
+   */
   async #authenticateServer(exchange: Exchange): Promise<void> {
     const { serverAuthenticator, bodies } = this.#deps;
     if (serverAuthenticator === undefined) {
@@ -210,7 +214,7 @@ export class Endpoint {
     exchange.body = checker.check(parseForm(await readBody(exchange.raw, this.#bodyLimit)));
   }
 
-  /** Whether the error says that the request is invalid, which the route tells only to users with access. */
+  /** Whether the error says that the request is invalid, on a route that says this only to users with access. */
   #mustCheckAccess(error: unknown): boolean {
     const { checkAccess } = this.#route.contract;
     return checkAccess !== undefined && error instanceof MatrixError && error.status === 400;

@@ -66,6 +66,7 @@ function unmatchedRoute(table: RouteTable<Endpoint>): Route {
   };
 }
 
+/** Refuses requests whose path is not properly percent-encoded: the table has no value for them. */
 const malformedRoute: Route = {
   contract: { method: 'GET', path: '*', auth: 'none' },
   handler: () => {

@@ -10,8 +10,8 @@ interface JsonSchema {
 }
 
 /**
- * Returns a value without the members that are null where the schema has an optional member that cannot be null:
- * clients in many languages write null for a value that is not set.
+ * Returns a value without members that are null, if the schema makes them optional and does not allow null. Clients in
+ * many languages write null for a value that is not set.
  */
 export function withoutNullMembers(schema: object, value: unknown): unknown {
   return clean(schema, value);

@@ -55,8 +55,8 @@ export function readBody(
 }
 
 /**
- * Returns the body as a stream that fails with M_TOO_LARGE beyond `limit` bytes, and for a body of too many chunks. After it
- * is destroyed, the rest of the body is read and discarded, so that the client can read the response.
+ * Returns the body as a stream that fails with M_TOO_LARGE beyond `limit` bytes, and for a body of too many chunks.
+ * After it is destroyed, the rest of the body is read and discarded, so that the client can read the response.
  */
 export function limitBody(request: IncomingMessage, limit: number): Readable {
   if (declaredLength(request) > limit) throw bodyTooLarge(limit);

@@ -14,7 +14,7 @@ interface SizedSchema {
 
 /** A string, list or map with more characters, items or members than its schema allows. */
 export interface Excess {
-  /** Names of members and indexes of items that lead to it. */
+  /** Names of members and indexes of items that lead to the string, list or map. */
   readonly path: readonly string[];
   /** The message for the sender: `must not have more than 3 items`. */
   readonly text: string;
@@ -24,8 +24,8 @@ export interface Excess {
 export type FindExcess = (value: unknown) => Excess | undefined;
 
 /**
- * Returns a check of the sizes in a schema, or `undefined` if it has no bounds. A validator checks all entries of a list or
- * map before it counts them, so this check must come first: a request can have a million entries.
+ * Returns a check of the sizes in a schema, or `undefined` if it has no bounds. A validator checks all entries of a
+ * list or map before it counts them, so this check must come first: a request can have a million entries.
  */
 export function sizeCheck(schema: unknown): FindExcess | undefined {
   if (!isObject(schema)) return undefined;
@@ -90,20 +90,23 @@ function entryCheck({
   properties,
 }: SizedSchema): FindExcess | undefined {
   const schemas = [...Object.values(patternProperties ?? {}), additionalProperties];
-  const check = schemas.map(sizeCheck).find((one) => one !== undefined);
+  const check = schemas.map(sizeCheck).find((sizes) => sizes !== undefined);
   if (check === undefined || properties !== undefined) return undefined;
   return (value) =>
     isObject(value) && !Array.isArray(value) ? firstExcess(Object.keys(value), at(value, check)) : undefined;
 }
 
-/** Finds an excess where each schema of a union has one, apart from the schemas that accept nothing with a size. */
+/**
+ * Returns a check of a union, which finds an excess only if every schema of the union finds one. Schemas that accept
+ * nothing with a size are ignored.
+ */
 function unionCheck(schemas: readonly unknown[]): FindExcess | undefined {
   const sized = schemas.filter((schema) => !isScalar(schema));
   const checks = sized.map(sizeCheck).filter((check) => check !== undefined);
   if (checks.length < sized.length || checks.length === 0) return undefined;
   return (value) => {
     const found = checks.map((check) => check(value));
-    return found.every((one) => one !== undefined) ? found[0] : undefined;
+    return found.every((each) => each !== undefined) ? found[0] : undefined;
   };
 }
 

@@ -20,10 +20,10 @@ interface Containing {
 }
 
 /**
- * Finds the innermost member or item of a value that violates its schema. A validator that collects errors takes several
- * microseconds for each entry, so a large value must be narrowed first.
- * @returns the part, and its schema without the schemas of its members and items, so that collecting the errors does not
- * check each entry again; only a union of several schemas with members or items keeps them
+ * Finds the innermost member or item of a value that violates its schema. A validator that collects errors takes
+ * several microseconds for each entry, so a large value must be narrowed first.
+ * @returns the part, and its schema without the schemas of its members and items, so that collecting the errors does
+ * not check each entry again; only a union of several schemas with members or items keeps them
  */
 export function violatingPart({ schema: given, value, path }: Part): Part {
   const schema = schemaOfEntries(given, value);
@@ -38,8 +38,8 @@ export function violatingPart({ schema: given, value, path }: Part): Part {
 }
 
 /**
- * Returns the only schema of a union that may accept an object or list, such as the schema beside null. Returns the given
- * schema where there is no such schema, or more than one.
+ * Returns the only schema of a union that may accept an object or list, such as the schema beside null. Returns the
+ * given schema where there is no such schema, or more than one.
  */
 function schemaOfEntries(schema: TSchema, value: unknown): TSchema {
   const { anyOf } = schema as Containing;

@@ -24,6 +24,7 @@ interface Leaf<T> {
 
 /** A node of the tree: all paths that begin with the same segments. */
 interface Branch<T> {
+  /** The branches of paths that continue with a fixed text, by this text. */
   segments?: Map<string, Branch<T>>;
   /** The branch of paths that continue with a parameter. */
   parameter?: Branch<T>;
@@ -46,8 +47,9 @@ const maxParameterLength = 16_384;
 const anyMethod = '*';
 
 /**
- * Maps methods and paths to values. `:name` is a parameter; `*` as the last segment is a wildcard for the rest of a path.
- * Segments with a fixed text take precedence over parameters, and these over wildcards. HEAD finds the values of GET.
+ * Maps methods and paths to values. `:name` is a parameter; `*` as the last segment is a wildcard for the rest of a
+ * path. Segments with a fixed text take precedence over parameters, and these over wildcards. HEAD finds the values of
+ * GET.
  */
 export class RouteTable<T extends object> {
   readonly #root: Branch<T> = {};

@@ -22,7 +22,10 @@ import { WalBudget } from './wal-budget.ts';
 
 export interface CompactionDeps {
   readonly reader: Reader<unknown>;
-  /** Runs a transaction that sees what others have committed, and is fenced by the lease of the writer. */
+  /**
+   * Runs a transaction that sees what others have committed, and fails once another server has taken the lease on
+   * writing.
+   */
   readonly transaction: <T>(work: (writer: Writer<unknown>) => Promise<T>) => Promise<T>;
   /** Runs a statement outside of transactions, however long it takes. */
   readonly run: (statement: string) => Promise<void>;
@@ -37,13 +40,15 @@ const pagesAtOnce = 32;
 /** Number of pages whose large values one transaction rewrites. */
 const valuePagesAtOnce = 8;
 
-/** Minimum wasted bytes of a table or index that is compacted. */
+/** Minimum bytes that a table or an index must waste to be compacted. */
 const minWaste = 4 * 2 ** 20;
 
-/** Share of a table that its contents must fill. */
+/** Share of its pages that a table must fill: a table that fills less is compacted. */
 const tableFill = 0.7;
 
-/** Share of an index that its contents must fill; indexes are never as full as tables. */
+/**
+ * Share of its pages that an index must fill: an index that fills less is rebuilt. Indexes are never as full as tables.
+ */
 const indexFill = 0.5;
 
 /** Share of additional pages that a compacted table may have, since rows of different sizes leave gaps. */
@@ -65,15 +70,18 @@ const lockNotAvailable = '55P03';
 const queryCanceled = '57014';
 
 /**
- * Releases the space of deleted rows to the file system while the server works (decision 0168): moves rows from the last
- * pages of a table to free space in earlier pages, rewrites values that are stored outside of their rows, lets `VACUUM`
- * truncate the empty ends of tables, and rebuilds bloated indexes.
- * Each run measures the tables again, so that it continues after an interruption without a record of its progress.
+ * Releases the space of deleted rows to the file system while the server works (decision 0168): moves rows from the
+ * last pages of a table to free space in earlier pages, rewrites values that are stored outside of their rows, lets
+ * `VACUUM` truncate the empty ends of tables, and rebuilds bloated indexes. Each run measures the tables again, so that
+ * it continues after an interruption without a record of its progress.
  */
 export class Compaction {
   readonly #deps: CompactionDeps;
   readonly #budget: WalBudget;
-  /** By the oid of a table: the pages that its large values took after their last rewrite, and the estimated pages that they need. */
+  /**
+   * Results of the last rewrite of large values, by the oid of the table: the pages that the values took afterwards,
+   * and the pages that they were estimated to need.
+   */
   readonly #rewritten = new Map<number, { readonly pages: number; readonly needed: number }>();
 
   constructor(deps: CompactionDeps) {
@@ -153,7 +161,9 @@ export class Compaction {
     if (wasRewritten) this.#rewritten.set(table.oid, { pages: now.used, needed: now.needed });
   }
 
-  /** Rewrites the large values of a table, from its first page on: rewritten values take free space in earlier pages. */
+  /**
+   * Rewrites the large values of a table, from its first page on: rewritten values take free space in earlier pages.
+   */
   async #rewriteValues({ name, pages }: LargeTable, facts: TableFacts, signal: AbortSignal): Promise<void> {
     const { reader, transaction, statistics } = this.#deps;
     const { largeColumns: columns } = facts;
@@ -232,6 +242,6 @@ export class Compaction {
   }
 }
 
-/** Whether enough pages of a table can be released. */
+/** Whether compacting a table would release enough of its pages. */
 const isLoose = (pages: number, neededPages: number): boolean =>
   neededPages < pages * tableFill && (pages - neededPages) * pageBytes >= minWaste;

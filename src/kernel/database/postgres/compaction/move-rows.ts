@@ -5,12 +5,16 @@ import { quoted } from './table-facts.ts';
 /** Maximum number of rows in a page. Source: `MaxHeapTuplesPerPage` of PostgreSQL. */
 export const maxRowsPerPage = 291;
 
-/** Milliseconds to wait for a row that another transaction changes: less than PostgreSQL waits before it looks for a deadlock. */
+/**
+ * Milliseconds to wait for a row that another transaction changes: less than PostgreSQL waits before it looks for a
+ * deadlock.
+ */
 export const lockTimeout = 100;
 
 /** The pages from `begin` to before `end` of a table that had `pages` pages when its compaction began. */
 export interface PageRange {
   readonly table: string;
+  /** The column that the `UPDATE` sets to itself. */
   readonly column: string;
   readonly begin: number;
   readonly end: number;
@@ -21,9 +25,10 @@ export interface PageRange {
 export class NoSpaceBefore extends Error {}
 
 /**
- * Moves the rows of a range of pages to free space before it. An `UPDATE` that changes nothing writes a row again: at first
- * in its own page, and when that is full, in a page that the free space map names. So the rows are updated until each has
- * left the range; the transaction keeps the outdated versions from being removed, which would make room in the page again.
+ * Moves the rows of a range of pages to free space before it. An `UPDATE` that changes nothing writes a row again: at
+ * first in its own page, and when that is full, in a page that the free space map names. So the rows are updated until
+ * each has left the range; the transaction keeps the outdated versions from being removed, which would make room in the
+ * page again.
  * @returns how many rows were moved
  * @throws NoSpaceBefore
  */

@@ -12,9 +12,9 @@ export interface ValueRange {
 }
 
 /**
- * Moves the large values of a range of pages to free space near the beginning of the table: after a `VACUUM`, PostgreSQL
- * writes new values to the first pages with free space. An `UPDATE` stores a value again only if the value is computed,
- * which is why an empty text is appended to it.
+ * Moves the large values of a range of pages to free space near the beginning of the table: after a `VACUUM`,
+ * PostgreSQL writes new values to the first pages with free space. An `UPDATE` stores a value again only if the value
+ * is computed, which is why an empty text is appended to it.
  * @returns the number of rows with rewritten values
  */
 export async function rewriteValues(writer: Writer<unknown>, range: ValueRange): Promise<number> {

@@ -20,8 +20,9 @@ const indexOverhead = 20;
 const filledShare = 0.9;
 
 /**
- * Maximum bytes of a value inside its row. PostgreSQL stores larger values in pieces of this size in a TOAST table, and a
- * pointer to them in the row. Source: PostgreSQL manual, "TOAST".
+ * Maximum bytes of a value inside its row. PostgreSQL stores larger values in pieces of this size in a TOAST table, and
+ * a pointer to them in the row.
+ * Source: PostgreSQL manual, "TOAST".
  */
 export const maxInlineBytes = 1_996;
 
@@ -64,7 +65,7 @@ export interface TableFacts {
   readonly column: string;
 }
 
-/** An index, and the bytes that it would take after it was built again. */
+/** An index, and the bytes that it would take if it were built again. */
 export interface IndexFacts {
   /** Quoted, with its schema. */
   readonly name: string;
@@ -74,7 +75,10 @@ export interface IndexFacts {
 
 const asName = sql.raw(`format('%I.%I', n.nspname, c.relname)`);
 
-/** Lists the tables of this server that take at least `minBytes` with their indexes and large values, and have no triggers. */
+/**
+ * Lists the tables of this server that take at least `minBytes` with their indexes and large values, and have no
+ * triggers.
+ */
 export async function largeTables(reader: Reader<unknown>, minBytes: number): Promise<LargeTable[]> {
   const { rows } = await sql<{ oid: number; name: string; bytes: number; values_oid: number }>`
     select c.oid::bigint as oid, ${asName} as name, pg_relation_size(c.oid) as bytes,
@@ -124,7 +128,7 @@ export async function tableFacts(reader: Reader<unknown>, table: LargeTable): Pr
   const widths = new Map(
     columns.map(({ name }, index) => [name, found === 0 ? 0 : Number(sample[`c${index}`] ?? 0) / found]),
   );
-  const width = rowOverhead + [...widths.values()].reduce((sum, one) => sum + one, 0);
+  const width = rowOverhead + [...widths.values()].reduce((sum, bytes) => sum + bytes, 0);
   const rowCount = Math.round((found * 100) / percent);
   const rowsPerPage = Math.max(1, Math.floor(usableBytes / width));
   const outside = columns.reduce((sum, _, index) => sum + Number(sample[`v${index}`] ?? 0), 0);
@@ -140,7 +144,7 @@ export async function tableFacts(reader: Reader<unknown>, table: LargeTable): Pr
   };
 }
 
-/** Lists the valid indexes of a table, whose rows and widths `tableFacts` has estimated. */
+/** Lists the valid indexes of a table. Estimates the bytes that they need from the rows and widths of `tableFacts`. */
 export async function indexFacts(
   reader: Reader<unknown>,
   { oid }: LargeTable,
@@ -153,11 +157,14 @@ export async function indexFacts(
     from pg_index i join pg_class c on c.oid = i.indexrelid join pg_namespace n on n.oid = c.relnamespace
     where i.indrelid = cast(${oid} as oid) and i.indisvalid and i.indisready
     order by bytes desc, name`.execute(reader);
-  const wholeRow = [...widths.values()].reduce((sum, one) => sum + one, 0);
+  const wholeRow = [...widths.values()].reduce((sum, bytes) => sum + bytes, 0);
   return rows.map(({ name, bytes, columns }) => {
     const names = JSON.parse(columns) as (string | null)[];
     // An expression takes at most as many bytes as the whole row.
-    const width = names.reduce((sum, one) => sum + (one === null ? wholeRow : (widths.get(one) ?? 0)), 0);
+    const width = names.reduce(
+      (sum, column) => sum + (column === null ? wholeRow : (widths.get(column) ?? 0)),
+      0,
+    );
     return { name, bytes, neededBytes: Math.ceil((count * (width + indexOverhead)) / filledShare) };
   });
 }
@@ -174,8 +181,8 @@ export async function leftoverIndexes(reader: Reader<unknown>): Promise<string[]
 }
 
 /**
- * Whether a transaction that is older than a minute keeps deleted rows on disk, for instance a dump: moved rows would then
- * take space twice.
+ * Whether a transaction that is older than a minute keeps deleted rows on disk, for instance a dump: moved rows would
+ * then take space twice.
  */
 export async function hasOldSnapshot(reader: Reader<unknown>): Promise<boolean> {
   const { rows } = await sql<{ count: number }>`
