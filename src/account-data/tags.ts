@@ -39,8 +39,8 @@ export class Tags {
     await this.#accountData.update({ userId, roomId, type: 'm.tag' }, (content) => {
       const tags = tagsOf(content);
       if (!Object.hasOwn(tags, tag)) return undefined;
-      const { [tag]: _, ...rest } = tags;
-      return { tags: rest };
+      const { [tag]: _, ...otherTags } = tags;
+      return { tags: otherTags };
     });
   }
 }

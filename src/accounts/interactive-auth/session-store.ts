@@ -20,11 +20,11 @@ export async function saveInteractiveSession(
   writer: Writer<AccountTables>,
   row: Insertable<AccountTables['interactive_sessions']>,
 ): Promise<void> {
-  const { id_hash, ...rest } = row;
+  const { id_hash, ...otherColumns } = row;
   await writer
     .insertInto('interactive_sessions')
     .values(row)
-    .onConflict((conflict) => conflict.column('id_hash').doUpdateSet(rest))
+    .onConflict((conflict) => conflict.column('id_hash').doUpdateSet(otherColumns))
     .execute();
 }
 
@@ -41,6 +41,7 @@ export async function answerInteractiveSession(
     .execute();
 }
 
+/** Deletes the sessions that were created before a time. @param before milliseconds since the epoch */
 export async function deleteInteractiveSessionsBefore(
   writer: Writer<AccountTables>,
   before: number,

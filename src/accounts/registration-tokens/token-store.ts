@@ -47,8 +47,8 @@ export async function readTokens(
 }
 
 /**
- * Locks a token by an update that changes nothing: when two transactions lock a token at the same time, one of them is
- * retried and reads the uses again.
+ * Locks a token by an update that changes nothing: when two transactions lock a token at the same time, the database
+ * makes one of them start again, and it reads the uses again.
  */
 export async function touchToken(writer: Writer<AccountTables>, token: string): Promise<void> {
   await writer

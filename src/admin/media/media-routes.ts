@@ -18,7 +18,10 @@ const paths = {
   deletion: ['/_server/admin/v1/media/delete', '/_server/admin/v1/media/:serverName/delete'],
 } as const;
 
-/** The end of 1970 in milliseconds since the epoch: smaller values are probably in seconds. The reference server has the same limit. */
+/**
+ * A day in December 1970, in milliseconds since the epoch. Smaller values are probably in seconds. The reference server
+ * has the same limit.
+ */
 const earliestTime = 30_000_000_000;
 
 const time = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });

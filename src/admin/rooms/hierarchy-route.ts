@@ -52,8 +52,8 @@ export function hierarchyRoute(hierarchy: SpaceHierarchy, rooms: KnownRooms): Ro
     async ({ params: { roomId }, requester: { userId }, query: { limit, max_depth: maxDepth, from } }) => {
       await rooms.get(roomId);
       const request = { suggestedOnly: false, limit, maxDepth, from, seesAllRooms: true };
-      const { rooms: found, ...rest } = await hierarchy.page(userId, roomId, request);
-      return { rooms: found as JsonObject[], ...rest };
+      const { rooms: found, ...nextBatch } = await hierarchy.page(userId, roomId, request);
+      return { rooms: found as JsonObject[], ...nextBatch };
     },
   );
 }

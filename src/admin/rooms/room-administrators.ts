@@ -73,6 +73,7 @@ export class RoomAdministrators {
     }
   }
 
+  /** Returns the most powerful joined local user who may change the power levels. */
   #mostPowerful(head: RoomHead, levels: PowerLevels): string {
     let mostPowerful: string | undefined;
     for (const [userId, membership] of head.members) {
@@ -87,6 +88,7 @@ export class RoomAdministrators {
     return mostPowerful;
   }
 
+  /** Returns the content of the power levels of a room with the level of one more user. */
   async #contentWith(
     head: RoomHead,
     { administrator, administratorLevel, userId, level }: Grant,

@@ -71,11 +71,13 @@ interface Order {
   readonly flag?: Pick<FlagOrder, 'is' | 'skipsFast'>;
 }
 
+/** Returns an order by a column that describes the room, for instance its name. */
 const byDescription = (column: keyof DirectoryTables['listed_rooms']) => ({
   table: 'listed_rooms' as const,
   by: sql.ref(`r.${column}`),
 });
 
+/** Returns an order by a number, for instance of members. */
 const byCount = (column: keyof DirectoryTables['room_stats']) => ({
   table: 'room_stats' as const,
   by: sql.ref(`r.${column}`),
@@ -253,10 +255,11 @@ export class RoomList {
  * Returns a condition for the rooms with joined users, or for the rooms without. Joined users are looked up by a scalar
  * subquery for each room, as in `matches`. Rooms without joined users are few, so one subquery selects them all.
  */
-function hasMembers(wanted: boolean, table: OrderTable): RawBuilder<boolean> {
-  const condition = (room: string) => sql.raw(`${room}.joined_members ${wanted ? '> 0' : '= 0'}`);
+function hasMembers(expected: boolean, table: OrderTable): RawBuilder<boolean> {
+  const condition = (room: string) => sql.raw(`${room}.joined_members ${expected ? '> 0' : '= 0'}`);
   if (table === 'room_stats') return sql<boolean>`${condition('r')}`;
-  if (!wanted) return sql<boolean>`r.room_id in (select s.room_id from room_stats s where ${condition('s')})`;
+  if (!expected)
+    return sql<boolean>`r.room_id in (select s.room_id from room_stats s where ${condition('s')})`;
   return sql<boolean>`(case when exists (
     select 1 from room_stats s where s.room_id = r.room_id and ${condition('s')}) then 1 else 0 end) = 1`;
 }

@@ -43,6 +43,7 @@ export function bufferFacts(
   return buffer;
 }
 
+/** Returns the fact for services about a change in a room; `undefined` when the change concerns no service. */
 function factOf(
   { roomId, stored, onTimeline, membershipChanges }: RoomFact,
   position: number,

@@ -28,8 +28,8 @@ export interface PendingTransaction {
 }
 
 /**
- * The transactions of one service. Each is made of the next entries of the outbox and is stored before it is sent, so that
- * it has the same id and content until the service accepts it, also after a restart.
+ * The transactions of one service. Each transaction is made of the next entries of the outbox and is stored before it
+ * is sent. Its id and content therefore stay the same until the service accepts the transaction, also after a restart.
  */
 export class StoredTransactions {
   readonly #service: Appservice;

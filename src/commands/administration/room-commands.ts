@@ -166,7 +166,7 @@ export async function makeRoomAdmin(
   const answer = await session.call('POST', `${pathOf(roomId)}/make_room_admin`, { user_id: userId });
   writeDone(
     outputOf(flags),
-    `${userId} has all rights in ${roomId}. A user outside of the room is invited, or can join if it is public.`,
+    `${userId} has all rights in ${roomId}. A user outside of the room is invited, or can join if the room is public.`,
     answer,
   );
 }

@@ -107,8 +107,8 @@ export async function createUser(name: string, flags: CreateUserFlags): Promise<
     ...(flags.displayName !== undefined && { displayname: flags.displayName }),
     ...(flags.admin && { admin: true }),
   });
-  const what = flags.admin ? ' as a server administrator' : '';
-  writeDone(outputOf(flags), `Created ${String(created['name'])}${what}.`, created);
+  const role = flags.admin ? ' as a server administrator' : '';
+  writeDone(outputOf(flags), `Created ${String(created['name'])}${role}.`, created);
 }
 
 export interface PasswordFlags extends AdministrationFlags {

@@ -32,8 +32,8 @@ export async function checkConfiguredDatabase(flags: CheckFlags): Promise<void> 
 function report(checks: number, problems: readonly CheckResult[]): string {
   if (problems.length === 0) return `${checks} checks, nothing found.\n`;
   const lines = problems.map(({ problem, count, examples, outcome }) => {
-    const more = count > examples.length ? ', …' : '';
-    return `${labels[outcome]} ${count} ${problem}\n  ${examples.join(', ')}${more}\n`;
+    const ellipsis = count > examples.length ? ', …' : '';
+    return `${labels[outcome]} ${count} ${problem}\n  ${examples.join(', ')}${ellipsis}\n`;
   });
   return `${lines.join('')}${checks} checks, ${problems.length} with findings.\n`;
 }

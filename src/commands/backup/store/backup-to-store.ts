@@ -34,7 +34,7 @@ export async function backupToStore(flags: ConfigFlags & StoreFlags): Promise<vo
   const paths = configPaths(flags).map((path) => resolve(path));
   if (paths.length === 0) throw new CommandFailure('no configuration found: give one with -c');
   const { values } = readConfiguration(paths, { environment: process.env });
-  // The directory is beside the media, where the running server can write too: it copies a SQLite database itself.
+  // The directory is beside the media, where the running server can write. The server itself copies a SQLite database.
   const work = resolve(values.media.media_store_path, 'backup-work');
   const release = claimWork(work);
   try {
