@@ -131,7 +131,7 @@ function watchErrors(log: Logger, uncaughtErrors: UncaughtErrors): void {
 
 interface ReadConfiguration {
   readonly values: HearthConfiguration;
-  /** The file and the line at which the configuration sets an option, by the option's path. */
+  /** File and line of each option that the configuration files set, by the option's path. */
   readonly origins: OptionPlaces;
 }
 

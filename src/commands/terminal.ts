@@ -4,7 +4,7 @@ import { CommandFailure } from './failure.ts';
 
 /**
  * Prompts at the terminal, or reads the answers from a pipe, one line for each question. One reader serves all
- * questions, because a reader may read more lines than the one it returns, and a second reader would miss them.
+ * questions, because a reader may read further lines ahead, and a second reader would miss these lines.
  */
 export class TerminalPrompt {
   readonly #advice: string;

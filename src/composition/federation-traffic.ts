@@ -30,8 +30,8 @@ interface Deps<Sources extends EduSources = Conversations> {
 type EduDeps = Deps<EduSources>;
 
 /**
- * Starts sending events and EDUs to remote servers and receiving theirs. Must be called before jobs are
- * started.
+ * Starts to send events and EDUs to remote servers, and to receive events and EDUs from them. Must be called before
+ * jobs are started.
  */
 export async function startFederationTraffic(deps: Deps, opened: OpenedSlices): Promise<FederationSender> {
   const { kernel, federation, rooms } = deps;

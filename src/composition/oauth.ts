@@ -97,7 +97,7 @@ function withService(
   };
 }
 
-/** Opens the connection to the authentication service, which may be at a private address. */
+/** Opens the connection to the authentication service. The service may be at a private address. */
 function openService(kernel: Kernel, opened: OpenedSlices): AuthenticationService {
   const { endpoint, force_http2: http2, secret } = kernel.configuration.accounts.proto_authentication_service;
   const http = openHttpToConfiguredServers(kernel, 'authentication_service_pools', { http2, maxPools: 8 });

@@ -21,9 +21,9 @@ export async function finishRestore(database: Database, now: () => number): Prom
 }
 
 /**
- * Prepares the separate database of state groups, where there is one. Its backup may be older than that of the main
- * database. Then events in the main database refer to state groups that are missing here, and the ids of the missing
- * groups must not be assigned a second time.
+ * Prepares the separate database of state groups, where there is one. Its backup may be older than the backup of the
+ * main database. Then events in the main database refer to state groups that are missing here, and the ids of the
+ * missing groups must not be assigned a second time.
  */
 export async function finishRestoreOfState(database: Database): Promise<void> {
   await database.transaction((writer) => skipAssignedNumbers(writer, [stateGroupIds]));

@@ -14,7 +14,7 @@ interface Deps {
   readonly rooms: Rooms;
   readonly sender: FederationSender;
   readonly dailyFigures: DailyFigures;
-  /** The file and the line at which the configuration sets an option, by the option's path. */
+  /** File and line of each option that the configuration files set, by the option's path. */
   readonly origins: OptionPlaces;
 }
 

@@ -84,7 +84,7 @@ export interface UserSources {
     | undefined;
   /** For requests to the CAPTCHA service, and for pictures whose URLs come from identity providers and their users. */
   readonly http?: OutboundHttp;
-  /** For requests to identity providers, which the configuration names. */
+  /** For requests to the identity providers that the configuration names. */
   readonly providerHttp?: OutboundHttp;
   /** Limits the number of monthly active users. */
   readonly activeUsers?: ActiveUsers | undefined;

@@ -30,9 +30,9 @@ export interface LoadConfigurationOptions {
 export type LoadedConfiguration = Loaded<typeof sections>;
 
 /**
- * Loads Hearth's configuration from files and directories; later ones override top-level options of earlier ones. Does
- * not throw for errors in these files: `errors` lists them. Only when `errors` is empty, `values` is complete and every
- * file that the configuration names could be read.
+ * Loads Hearth's configuration from files and directories; later files override top-level options of earlier files.
+ * Does not throw for errors in these files: `errors` lists them. Only when `errors` is empty, `values` is complete and
+ * every file that the configuration names could be read.
  */
 export function loadConfigurationFiles(
   paths: readonly string[],

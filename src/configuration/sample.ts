@@ -17,9 +17,9 @@ export interface SampleChoices {
   readonly bindAddresses?: readonly string[];
   /** Where clients reach the server; needed behind a reverse proxy. */
   readonly publicBaseurl?: string;
-  /** A secret for signing tokens, which is written into the file. */
+  /** A secret for signing tokens. It is written into the file. */
   readonly macaroonSecretKey: string;
-  /** A secret for protecting forms, which is written into the file. */
+  /** A secret for protecting forms. It is written into the file. */
   readonly formSecret: string;
 }
 

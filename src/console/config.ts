@@ -3,7 +3,7 @@ import { boolean, object, option, type SectionType, section } from '../kernel/co
 /** Options of the console for administrators. */
 export const consoleSection = section({
   title: 'Administration console',
-  description: 'Pages for server administrators, which use the admin API.',
+  description: 'Pages for server administrators. They use the admin API.',
   options: {
     admin_console: option(
       object({

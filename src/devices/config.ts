@@ -6,7 +6,7 @@ export const devicesSection = section({
   options: {
     delete_stale_devices_after: option(nullable(duration()), {
       description:
-        'Logs out and deletes devices that have not been used for this long, once a day, on the main process. Null keeps them.',
+        'Once a day, the main process logs out and deletes devices that have not been used for this long. Null keeps all devices.',
       default: null,
     }),
     allow_device_name_lookup_over_federation: option(boolean(), {

@@ -6,8 +6,8 @@ import type { Requester } from '../kernel/http/index.ts';
  */
 export interface Reauthentication {
   /**
-   * Carries out an action when the user has authenticated, and returns its result, which must be JSON. A repeated
-   * request receives the same result without another run.
+   * Carries out an action when the user has authenticated, and returns the result of the action. The result must be
+   * JSON. A repeated request receives the same result without another run.
    * @throws MatrixError 401 with the flows (client-server API, "User-Interactive Authentication API"); the errors of
    * the action
    */

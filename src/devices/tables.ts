@@ -21,8 +21,8 @@ export interface DeviceTables {
     last_seen_at: number;
   };
   /**
-   * When each user last used a device, including deleted devices; 0 for users who never used one, and for erased users. The
-   * admin API lists users in this order.
+   * When each user last used a device, including deleted devices; 0 for users who never used a device, and for erased
+   * users. The admin API lists users in this order.
    */
   user_activity: { user_id: string; last_seen_at: number };
   /** Stream positions of the last change of each user's device list; one row per user bounds the table. */

@@ -81,7 +81,7 @@ export const directorySection = section({
       object({
         enabled: option(boolean(), {
           description:
-            'Collects statistics of rooms. Without them the list of public rooms is empty, and the list of rooms of the admin API is not updated.',
+            'Collects statistics of rooms. Without these statistics, the list of public rooms is empty, and the list of rooms in the admin API is not updated.',
           default: true,
         }),
       }),

@@ -11,12 +11,12 @@ export const federationSection = section({
     }),
     federation_metrics_domains: option(list(string({ minLength: 1 })), {
       description:
-        'Servers for which the metrics include how old events are when they are sent to these servers or received from them.',
+        'Names of servers. The metrics include the age of events when they are sent to these servers or received from them.',
       default: [],
     }),
     federation_rr_transactions_per_room_per_second: option(integer({ minimum: 1 }), {
       description:
-        'Maximum rate at which read receipts of a room are sent to other servers; receipts in between are sent together.',
+        'Maximum rate at which read receipts of a room are sent to other servers; receipts that arrive in between are sent together.',
       default: 50,
       unit: 'transactions per second and room',
     }),

@@ -36,7 +36,10 @@ export class LoginAttempts {
     try {
       this.#failures.check(ip);
     } catch {
-      log.warn({ ip }, 'Refused a login to the debugging console, because too many were wrong');
+      log.warn(
+        { ip },
+        'Refused a login to the debugging console after too many wrong logins from its address',
+      );
       return false;
     }
     if (isRightLogin(given, login)) {

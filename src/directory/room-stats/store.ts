@@ -49,7 +49,7 @@ export function roomStatsRow(room: RoomDetails): RoomRow {
   };
 }
 
-/** Databases reject U+0000, which events may contain. */
+/** Events may contain U+0000, but databases reject it. */
 const withoutNul = (text: string): string => text.replaceAll('\0', '');
 
 const storable = (text: string | undefined): string | null => (text === undefined ? null : withoutNul(text));

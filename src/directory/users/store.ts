@@ -131,5 +131,5 @@ const toEntry = (row: DirectoryTables['user_directory']): DirectoryEntry => ({
   avatarUrl: row.avatar_url ?? undefined,
 });
 
-/** Databases reject U+0000, which events may contain. */
+/** Events may contain U+0000, but databases reject it. */
 const storable = (text: string | undefined): string | null => text?.replaceAll('\0', '') ?? null;

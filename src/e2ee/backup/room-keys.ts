@@ -21,7 +21,7 @@ const maxKeys = 2_000;
 /** Maximum characters of a session id. */
 const maxIdLength = 255;
 
-/** Maximum UTF-16 code units of an encrypted session key, which usually has about 800. */
+/** Maximum UTF-16 code units of an encrypted session key. Such a key usually has about 800. */
 const maxDataLength = 65_536;
 
 /**

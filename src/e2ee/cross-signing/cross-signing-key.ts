@@ -14,7 +14,7 @@ export interface CrossSigningKey {
   readonly verifyKey: VerifyKey;
 }
 
-/** Maximum number of UTF-16 units of a key, which usually has about 200. */
+/** Maximum number of UTF-16 units of a key. A key usually has about 200. */
 const maxKeyLength = 16_384;
 
 /**

@@ -29,7 +29,7 @@ export interface DehydratedDevicesDeps {
   readonly upload: KeyUpload;
 }
 
-/** Maximum number of UTF-16 units of the encrypted device, which has about 10,000 with 50 one-time keys. */
+/** Maximum number of UTF-16 units of the encrypted device. A device with 50 one-time keys has about 10,000. */
 const maxDataLength = 262_144;
 
 /** Maximum number of messages in one response. */
@@ -89,9 +89,9 @@ export class DehydratedDevices {
   }
 
   /**
-   * Returns the messages for the dehydrated device after a position. They stay in the queue, so that another
-   * client can read them again from the start.
-   * @param limit at most 100, which is also the default
+   * Returns the messages for the dehydrated device after a position. They stay in the queue, so that another client can
+   * read them again from the start.
+   * @param limit maximum number of messages: at most 100, and 100 by default
    * @throws MatrixError M_FORBIDDEN when the device is not the user's dehydrated device
    */
   async messages(

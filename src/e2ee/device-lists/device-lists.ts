@@ -119,7 +119,8 @@ export class DeviceLists {
         affected.has(other) && usersSharingRooms.stoppedSharing(other, rooms.get(other)!, after, end);
       const startedSharing = shareNow && (!sharedBefore || stoppedSharing());
       if (startedSharing || (shareNow && updated.has(other))) changed.add(other);
-      // A user who has joined a room of the other user also receives the own user id, as other homeservers return it.
+      // If this user has joined a room of the other user, `changed` also contains this user's own id, as on other
+      // homeservers.
       if (startedSharing && usersSharingRooms.joinedRoomOf(other, rooms.get(other)!, after, end))
         changed.add(userId);
       if (!shareNow && sharedBefore && affected.has(other)) left.push(other);

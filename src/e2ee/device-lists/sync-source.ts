@@ -51,7 +51,7 @@ function joinedRooms({ engine, log }: DeviceListSyncDeps, userId: string): strin
     (error: unknown) => {
       log.error(
         { err: error },
-        'Failed to wake the syncs of users who share rooms with a user whose device list has changed',
+        'Failed to find the rooms of a user whose device list has changed: syncs of the members were not woken',
       );
       return [];
     },

@@ -138,7 +138,8 @@ export function validDeviceKeys(keys: JsonObject, userId: string, deviceId: stri
 
 /**
  * Returns a master or self-signing key of a remote user for clients. Keeps only the user's own signatures. Returns
- * `undefined` for malformed keys; a valid object has one public key, whose id contains the public key itself.
+ * `undefined` for malformed keys; a valid object has one public key, and the id of the key contains the public key
+ * itself.
  */
 export function validCrossSigningKey(
   key: JsonObject | undefined,

@@ -131,7 +131,7 @@ export class MembershipApi {
     };
   }
 
-  /** Sends a signed leave, which may also reject an invite or withdraw a knock. */
+  /** Sends a signed leave. A leave may also reject an invite or withdraw a knock. */
   async sendLeave(server: string, leave: SignedEvent, request?: MembershipRequest): Promise<void> {
     const { roomId, eventId, event } = leave;
     const common = {

@@ -28,7 +28,7 @@ export const requestOptions = {
   }),
   federation_custom_ca_list: option(list(string({ minLength: 1 })), {
     description:
-      'PEM files of the certificate authorities to trust for other servers, instead of those that the host trusts.',
+      'PEM files of certificate authorities. For certificates of other servers, they replace the authorities that the host trusts.',
     default: [],
   }),
   federation_domain_whitelist: option(nullable(list(string({ minLength: 1 }))), {
@@ -66,7 +66,7 @@ export const requestOptions = {
         default: '10m',
       }),
       destination_retry_multiplier: option(integer({ minimum: 1 }), {
-        description: 'The factor by which the backoff grows with each further failure.',
+        description: 'Each further failure multiplies the backoff by this factor.',
         default: 2,
         unit: 'factor',
       }),

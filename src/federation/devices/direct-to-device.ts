@@ -38,7 +38,7 @@ export class DirectToDeviceSender implements RemoteDelivery {
     this.#outbox = outbox;
   }
 
-  /** Adds the messages to the outbox as EDUs, at least one for each server of their recipients. */
+  /** Adds the messages to the outbox as EDUs: at least one EDU for each server with a recipient. */
   async enqueue(
     writer: AnyWriter,
     _publish: unknown,
