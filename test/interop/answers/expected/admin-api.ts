@@ -27,7 +27,7 @@ export const administration: readonly ExpectedDifference[] = [
     hearth: '"M_INVALID_PARAM"',
     reference: '"M_UNKNOWN"',
     what: 'The errcode says what is wrong, here `M_INVALID_PARAM`; the reference server has `M_UNKNOWN`',
-    reason: '"Common error codes" names a code for the case',
+    reason: 'The specification ("Common error codes") names a code for this case',
   },
   {
     requests: [
@@ -40,7 +40,8 @@ export const administration: readonly ExpectedDifference[] = [
     at: errcode,
     hearth: '"M_BAD_JSON"',
     what: 'A body that does not match the contract of the admin API is `M_BAD_JSON`; the reference server has `M_MISSING_PARAM`, `M_INVALID_PARAM` or `M_UNKNOWN`',
-    reason: '"Common error codes": "missing required keys" (decision 0119)',
+    reason:
+      'The specification ("Common error codes") has `M_BAD_JSON` for "missing required keys" (decision 0119)',
   },
   {
     requests: ['admin POST /_synapse/admin/v1/media/protect/unknown'],
@@ -48,7 +49,7 @@ export const administration: readonly ExpectedDifference[] = [
     hearth: '"M_NOT_FOUND"',
     reference: '"M_UNKNOWN"',
     what: 'The errcode says what is wrong, here `M_NOT_FOUND`; the reference server has `M_UNKNOWN`',
-    reason: '"Common error codes" names a code for the case',
+    reason: 'The specification ("Common error codes") names a code for this case',
   },
   {
     requests: [
@@ -61,7 +62,7 @@ export const administration: readonly ExpectedDifference[] = [
     at: status,
     hearth: '404',
     what: 'Unknown users and rooms are 404; the reference server has 200, 400 or 500 for some requests of the admin API',
-    reason: 'No user or room has the id',
+    reason: 'No user or room has this id',
   },
   {
     requests: ['admin DELETE /_synapse/admin/v1/rooms/!unknown:{server}'],
@@ -69,7 +70,7 @@ export const administration: readonly ExpectedDifference[] = [
     hearth: '400',
     reference: '200',
     what: 'The deletion of an unknown room is 400, unless the room is to be blocked',
-    reason: 'Nothing would be deleted',
+    reason: 'There is nothing to delete',
   },
   {
     requests: ['admin PUT /_synapse/admin/v2/users/{anna}/devices/MADE (long)'],
@@ -77,7 +78,7 @@ export const administration: readonly ExpectedDifference[] = [
     hearth: '413',
     reference: '400',
     what: '`M_TOO_LARGE` has the status 413, not 400, also in the admin API',
-    reason: 'As elsewhere in the specification',
+    reason: 'The specification has the status 413 for requests that are too large',
   },
   {
     requests: ['admin GET /_synapse/admin/*/users?*'],
@@ -85,7 +86,7 @@ export const administration: readonly ExpectedDifference[] = [
     hearth: 'false',
     reference: 'absent',
     what: 'The list of users says whether a user is suspended',
-    reason: 'Lists of users can be read without a request for each user',
+    reason: 'An administrator who lists users needs no further request for each user',
   },
   {
     requests: ['admin GET /_synapse/admin/*/users?*'],
@@ -99,7 +100,7 @@ export const administration: readonly ExpectedDifference[] = [
     requests: ['admin GET *whois/{anna}', 'anna GET /admin/whois/{anna}'],
     at: ['body.devices.*'],
     what: '`whois` groups connections by device; the reference server lists all connections under an empty device id',
-    reason: 'Schema of the operation',
+    reason: 'The schema of the operation has the connections of each device under its device id',
   },
   {
     requests: ['admin GET /_synapse/admin/v2/users/{anna}/devices*'],
@@ -118,7 +119,7 @@ export const administration: readonly ExpectedDifference[] = [
     at: ['body.*last_seen_ts'],
     dependsOnTime: true,
     what: 'A user was last seen at the time of the newest request; the reference server shows the stored time',
-    reason: 'The reference server stores it later, for many users at once',
+    reason: 'The reference server stores the time later, for many users at once',
   },
   {
     requests: ['admin PUT /_synapse/admin/v2/users/{cleo} (reactivation*)'],
@@ -133,7 +134,7 @@ export const administration: readonly ExpectedDifference[] = [
     hearth: '"forbidden"',
     reference: 'null',
     what: 'Rooms without `m.room.guest_access` are shown with `forbidden`',
-    reason: 'An absent event forbids guests to join',
+    reason: 'A room without the event forbids guests to join',
   },
   {
     requests: [
@@ -142,7 +143,7 @@ export const administration: readonly ExpectedDifference[] = [
     ],
     at: ['body.rooms.*', 'body.total_rooms'],
     what: 'The list of rooms applies `public_rooms` and `empty_rooms` also together with `search_term`',
-    reason: 'Description of the parameters',
+    reason: 'The description of these parameters makes no exception for a search',
   },
   {
     requests: [
@@ -153,7 +154,8 @@ export const administration: readonly ExpectedDifference[] = [
     at: ['body.*.age', 'body.*.user_id'],
     hearth: 'absent',
     what: 'Events of the admin API have the format of the client-server API, without `age` and `user_id` at the top',
-    reason: 'The fields are of version 1 of that API, and repeat `unsigned.age` and `sender`',
+    reason:
+      'Both fields belong to version 1 of the client-server API, and repeat `unsigned.age` and `sender`',
   },
   {
     requests: [
@@ -163,7 +165,7 @@ export const administration: readonly ExpectedDifference[] = [
     at: ['body.*status', 'status'],
     dependsOnTime: true,
     what: 'The deletion of a room completes; on the reference server it sometimes fails',
-    reason: 'Seen in one run of four on a busy machine',
+    reason: 'The failure was seen in one of four runs, on a busy machine',
   },
   {
     requests: ['cleo POST /join/{room} (blocked)'],
@@ -171,33 +173,34 @@ export const administration: readonly ExpectedDifference[] = [
     hearth: '"M_FORBIDDEN"',
     reference: '"M_UNKNOWN"',
     what: 'Joins to a blocked room are `M_FORBIDDEN`',
-    reason: 'Description of `POST /join`',
+    reason: 'The description of `POST /join` in the specification names this code',
   },
   {
     requests: ['admin GET /_synapse/admin/v1/event_reports*', 'admin GET /_synapse/admin/v1/user_reports*'],
     at: ['body.*id', 'body.event_json.unsigned'],
     what: 'Reports have ids of the server that received them, and their events have no `unsigned`',
-    reason: 'Ids are chosen by each server; `age_ts` is the time of reading',
+    reason:
+      'Each server chooses its own ids, and `unsigned` would only have the age of the event when the report is read',
   },
   {
     requests: ['admin GET /_synapse/admin/v1/purge_history_status/{purge}'],
     at: ['body.progress'],
     reference: 'absent',
     what: 'Purges of history show their progress',
-    reason: 'They may take long',
+    reason: 'A purge may take long',
   },
   {
     requests: ['admin GET /_synapse/admin/v1/media/{image-id} (*)'],
     at: ['body.media_info.*'],
     what: 'Details of local media name their server and their file, and flags are true or false, not 1 or 0',
-    reason: 'Types of the documentation',
+    reason: 'The documentation of the reference server describes these types',
   },
   {
     requests: ['admin GET /_synapse/admin/v1/users/{anna}/media*'],
     at: ['body.media.*'],
     hearth: 'absent',
     what: 'The list of the media of a user has only the documented fields; the details of each file have more fields',
-    reason: 'The lists stay small',
+    reason: 'The list stays small without the other fields',
   },
   {
     requests: [
@@ -207,13 +210,13 @@ export const administration: readonly ExpectedDifference[] = [
     ],
     at: ['body.num_quarantined'],
     what: '`num_quarantined` is the number of files of the user or in the room; the reference server counts other files of the same content, and only new quarantines',
-    reason: 'Description of the field',
+    reason: 'The documentation of the reference server describes the field like that',
   },
   {
     requests: ['admin GET /_synapse/admin/v1/media/quarantine_changes*'],
     at: ['body.changes.*'],
     what: 'The list of quarantine changes has the last change of each file, and flags are true or false',
-    reason: 'The list does not grow with each change',
+    reason: 'The list does not grow each time that a file is quarantined or released',
   },
   {
     requests: ['admin POST /_synapse/admin/v1/account_validity/validity'],
@@ -221,7 +224,7 @@ export const administration: readonly ExpectedDifference[] = [
     hearth: '400',
     reference: '500',
     what: 'The renewal of an account where accounts do not expire is 400, not 500',
-    reason: 'The mistake is on the side of the client',
+    reason: 'The mistake is in the request, not in the server',
   },
   {
     requests: ['admin GET /_synapse/admin/v1/statistics/database/rooms'],
@@ -229,6 +232,6 @@ export const administration: readonly ExpectedDifference[] = [
     hearth: '200',
     reference: '400',
     what: 'The largest rooms are listed with both databases; the reference server needs PostgreSQL',
-    reason: 'Hearth counts the bytes itself',
+    reason: 'Hearth adds up the bytes of the events itself, with both databases',
   },
 ];

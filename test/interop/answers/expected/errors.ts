@@ -30,7 +30,7 @@ export const errors: readonly ExpectedDifference[] = [
     hearth: '"M_BAD_JSON"',
     reference: '"M_UNKNOWN"',
     what: 'The errcode says what is wrong, here `M_BAD_JSON`; the reference server has `M_UNKNOWN`',
-    reason: '"Common error codes" names a code for the case',
+    reason: 'The specification ("Common error codes") names a code for this case',
   },
   {
     requests: [
@@ -42,7 +42,7 @@ export const errors: readonly ExpectedDifference[] = [
     hearth: '"M_THREEPID_MEDIUM_NOT_SUPPORTED"',
     reference: '"M_UNKNOWN"',
     what: 'The errcode says what is wrong, here `M_THREEPID_MEDIUM_NOT_SUPPORTED`; the reference server has `M_UNKNOWN`',
-    reason: '"Common error codes" names a code for the case',
+    reason: 'The specification ("Common error codes") names a code for this case',
   },
   {
     requests: [
@@ -72,7 +72,7 @@ export const errors: readonly ExpectedDifference[] = [
     hearth: '"M_INVALID_PARAM"',
     reference: '"M_UNKNOWN"',
     what: 'The errcode says what is wrong, here `M_INVALID_PARAM`; the reference server has `M_UNKNOWN`',
-    reason: '"Common error codes" names a code for the case',
+    reason: 'The specification ("Common error codes") names a code for this case',
   },
   {
     requests: [
@@ -87,7 +87,7 @@ export const errors: readonly ExpectedDifference[] = [
     hearth: '"M_NOT_FOUND"',
     reference: '"M_UNKNOWN"',
     what: 'The errcode says what is wrong, here `M_NOT_FOUND`; the reference server has `M_UNKNOWN`',
-    reason: '"Common error codes" names a code for the case',
+    reason: 'The specification ("Common error codes") names a code for this case',
   },
   {
     requests: [
@@ -99,7 +99,7 @@ export const errors: readonly ExpectedDifference[] = [
     hearth: '"M_MISSING_PARAM"',
     reference: '"M_UNKNOWN"',
     what: 'The errcode says what is wrong, here `M_MISSING_PARAM`; the reference server has `M_UNKNOWN`',
-    reason: '"Common error codes" names a code for the case',
+    reason: 'The specification ("Common error codes") names a code for this case',
   },
   {
     requests: ['anna POST /createRoom (creator without power)'],
@@ -107,7 +107,7 @@ export const errors: readonly ExpectedDifference[] = [
     hearth: '"M_INVALID_ROOM_STATE"',
     reference: '"M_UNKNOWN"',
     what: 'The errcode says what is wrong, here `M_INVALID_ROOM_STATE`; the reference server has `M_UNKNOWN`',
-    reason: '"Common error codes" names a code for the case',
+    reason: 'The specification ("Common error codes") names a code for this case',
   },
   {
     requests: [
@@ -117,7 +117,7 @@ export const errors: readonly ExpectedDifference[] = [
     hearth: '"M_UNKNOWN_POS"',
     reference: '"M_UNKNOWN"',
     what: 'The errcode says what is wrong, here `M_UNKNOWN_POS`; the reference server has `M_UNKNOWN`',
-    reason: '"Common error codes" names a code for the case',
+    reason: 'The specification ("Common error codes") names a code for this case',
   },
   {
     requests: [
@@ -150,15 +150,15 @@ export const errors: readonly ExpectedDifference[] = [
     hearth: '400',
     reference: '500',
     what: 'Malformed requests are 400; the reference server has 500 for some',
-    reason: 'The mistake is on the side of the client',
+    reason: 'The mistake is in the request, not in the server',
   },
   {
     requests: ['anna PUT /rooms/{room}/send/m.room.member/4', 'anna PUT /rooms/{room}/send/m.room.create/5'],
     at: status,
     hearth: '403',
     reference: '500',
-    what: 'Messages of the types `m.room.member` and `m.room.create` are 403, not 500',
-    reason: 'The authorization rules do not allow them',
+    what: '`PUT /send` of events of the types `m.room.member` and `m.room.create` is 403, not 500',
+    reason: 'The authorization rules do not allow such events',
   },
   {
     requests: ['anna POST /rooms/{room}/invite (by address)'],
@@ -166,7 +166,7 @@ export const errors: readonly ExpectedDifference[] = [
     hearth: '502',
     reference: '500',
     what: 'An invite by address through an identity server that cannot be reached is 502, not 500',
-    reason: 'The mistake is on the side of the identity server',
+    reason: 'The identity server has failed, not this server',
   },
   {
     requests: ['server PUT /_matrix/federation/v1/send/3 (with EDUs)'],
@@ -174,7 +174,7 @@ export const errors: readonly ExpectedDifference[] = [
     hearth: '200',
     reference: '500',
     what: 'A transaction with malformed EDUs is 200, and these EDUs are ignored; the reference server has 500',
-    reason: 'Its events and the other EDUs would be lost',
+    reason: 'If the transaction were refused, its events and its other EDUs would be lost',
   },
   {
     requests: [
@@ -195,7 +195,8 @@ export const errors: readonly ExpectedDifference[] = [
     hearth: '"M_BAD_JSON"',
     reference: '"M_MISSING_PARAM"',
     what: 'A body without a required field is `M_BAD_JSON`, not `M_MISSING_PARAM`',
-    reason: '"Common error codes": "missing required keys" (decision 0119)',
+    reason:
+      'The specification ("Common error codes") has `M_BAD_JSON` for "missing required keys" (decision 0119)',
   },
   {
     requests: ['anonymous POST /login (no *)', 'anonymous POST /login (a number as password)'],
@@ -226,7 +227,7 @@ export const errors: readonly ExpectedDifference[] = [
     ],
     at: ['body', 'body.errcode', 'body.error'],
     what: 'Errors have an errcode; the reference server leaves it or the whole body out for some requests',
-    reason: '"Standard error response"',
+    reason: 'The specification ("Standard error response") requires an errcode in every error',
   },
   {
     requests: [
@@ -235,7 +236,7 @@ export const errors: readonly ExpectedDifference[] = [
     ],
     at: ['body.errcode', 'body.room_version'],
     what: 'Unknown login types are `M_UNKNOWN`, unsupported room versions of invites `M_INCOMPATIBLE_ROOM_VERSION`',
-    reason: 'The descriptions of the operations name these codes',
+    reason: 'The descriptions of the operations in the specification name these codes',
   },
   {
     requests: [
@@ -257,13 +258,14 @@ export const errors: readonly ExpectedDifference[] = [
     at: status,
     hearth: '400',
     what: 'Bodies, paths and parameters that do not match the schema of a request are 400, before any other check',
-    reason: 'The reference server accepts some of them, or finds them later',
+    reason:
+      'Such a request is wrong in any case. The reference server accepts some of them, or finds the mistake after other checks',
   },
   {
     requests: ['anna GET /user/{anna}/rooms/{room}/tags (set)'],
     at: ['body.tags.u.two'],
     what: 'A tag whose order is a text is not listed, because it was refused',
-    reason: 'The specification has numbers only',
+    reason: 'The specification allows only a number as the order',
   },
   {
     requests: [
@@ -275,7 +277,7 @@ export const errors: readonly ExpectedDifference[] = [
     at: status,
     hearth: '400',
     what: 'A request that contradicts itself is 400, also where 403 or 404 would apply to a consistent request',
-    reason: 'The order of the checks is free',
+    reason: 'The specification does not say in which order a request is checked',
   },
   {
     requests: [
@@ -291,7 +293,7 @@ export const errors: readonly ExpectedDifference[] = [
     at: status,
     hearth: '404',
     what: 'Unknown rooms and filters are 404; the reference server has 200, 400 or 403 for some',
-    reason: 'No room or filter has the id',
+    reason: 'No room or filter has this id',
   },
   {
     requests: [
@@ -301,7 +303,7 @@ export const errors: readonly ExpectedDifference[] = [
     at: status,
     hearth: '413',
     what: '`M_TOO_LARGE` has the status 413, not 400',
-    reason: 'As elsewhere in the specification',
+    reason: 'The specification has the status 413 for requests that are too large',
   },
   {
     requests: [
@@ -314,13 +316,14 @@ export const errors: readonly ExpectedDifference[] = [
     hearth: '403',
     reference: '400',
     what: 'Requests that the requester is not allowed to make are 403, not 400',
-    reason: '`M_FORBIDDEN` has the status 403',
+    reason: 'The specification has the status 403 for `M_FORBIDDEN`',
   },
   {
     requests: ['anna PUT /rooms/{room}/send/m.room.message/2 (empty)'],
     at: status,
     what: 'Messages may lack `msgtype` and `body`',
-    reason: 'Contents of messages are up to clients; contents of state events are checked (decision 0113)',
+    reason:
+      'Clients decide what a message contains; only the content of state events is checked (decision 0113)',
   },
   {
     requests: ['anna POST /rooms/{room}/receipt/m.read/{message} (no body)'],
@@ -332,7 +335,7 @@ export const errors: readonly ExpectedDifference[] = [
     requests: ['anna POST /createRoom (malformed power levels)'],
     at: errcode,
     what: 'Every mistake in the initial state of a new room is `M_INVALID_ROOM_STATE`',
-    reason: 'Decision 0119',
+    reason: 'The code is for all mistakes in the initial state (decision 0119)',
   },
   {
     requests: ['*(banned)', 'ben POST /join/{room} (banned)'],
@@ -346,7 +349,7 @@ export const errors: readonly ExpectedDifference[] = [
     requests: ['anna POST /rooms/{room}/unban (never banned)'],
     at: status,
     what: 'Unbanning a user who was never in the room is refused like every other wrong unban',
-    reason: 'The description of `M_BAD_STATE`',
+    reason: 'The user is not banned, which is the example in the description of `M_BAD_STATE`',
   },
   {
     requests: [
