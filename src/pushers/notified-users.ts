@@ -15,14 +15,17 @@ export interface NotifiedUsers {
    */
   of(stored: StoredEvent, userIds: readonly string[]): Promise<ReadonlyMap<string, EventNotification>>;
   /**
-   * Returns how an event whose push was delayed notifies a user now; `undefined` when it does not any more, for instance
-   * because the user has read it.
+   * Returns how an event whose push was delayed notifies a user now; `undefined` when it does not any more, for
+   * instance because the user has read it.
    */
   ofPending(stored: StoredEvent, userId: string): Promise<EventNotification | undefined>;
 }
 
 /** Counts the unread notifications of users; declared here, supplied at composition. */
 export interface UnreadTotals {
-  /** Returns the unread count for a badge: the number of rooms or of messages, as `push.group_unread_count_by_room` says. */
+  /**
+   * Returns the unread count for a badge: the number of rooms or of messages, as `push.group_unread_count_by_room`
+   * says.
+   */
   of(userId: string): Promise<number>;
 }

@@ -32,7 +32,9 @@ const maxPushers = 100;
 /** The pushers of local users. Source: client-server API, "Push Notifications". */
 export class Pushers {
   readonly #deps: PushersDeps;
-  /** Users who may have pushers. A user who has deleted all pushers stays until the next event would notify the user. */
+  /**
+   * Users who may have pushers. A user who has deleted all pushers stays until the next event would notify the user.
+   */
   readonly #users = new Set<string>();
   readonly #setListeners: ((userId: string) => void)[] = [];
   /** Number of calls that have set a pusher. */
@@ -95,7 +97,10 @@ export class Pushers {
     return address;
   }
 
-  /** Like `set`, inside the caller's transaction, and without the check of the mail address, which must be in canonical form. */
+  /**
+   * Like `set`, inside the caller's transaction, and without the check of the mail address, which must be in canonical
+   * form.
+   */
   async setIn(
     anyWriter: AnyWriter,
     owner: PusherOwner,
@@ -149,7 +154,9 @@ export class Pushers {
     await this.#removeOtherForms(pusherWriter, userId, key);
   }
 
-  /** Deletes the pushers of a user whose address differs from `pushkey` only in its form, for instance in letter case. */
+  /**
+   * Deletes the pushers of a user whose address differs from `pushkey` only in its form, for instance in letter case.
+   */
   async #removeOtherForms(
     writer: Writer<PusherTables>,
     userId: string,

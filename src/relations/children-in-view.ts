@@ -70,8 +70,8 @@ export class ChildrenInView {
   }
 
   /**
-   * Returns the visible children, in the same order; the same array if none of them had to be checked. When they must be
-   * checked one by one, only the latest are returned (see `maxExamined`).
+   * Returns the visible children, in the same order; the same array if none of them had to be checked. When they must
+   * be checked one by one, only the latest are returned (see `maxExamined`).
    */
   async visible(children: readonly Child[]): Promise<readonly Child[]> {
     const expiredBefore = await this.#engine.retention.expiredBefore(this.#view.head);

@@ -31,7 +31,7 @@ export class RelationIndex implements EventIndex {
   readonly #reader: Reader<RelationTables>;
   readonly #serverName: string;
   readonly #children: Cache<string, readonly Child[]>;
-  readonly #together = new LoadTogether<string, readonly Child[]>((eventIds) => this.#read(eventIds));
+  readonly #sharedReads = new LoadTogether<string, readonly Child[]>((eventIds) => this.#read(eventIds));
   /** Changes by events that are being written. */
   readonly #changes = new WeakMap<StoredEvent, RelationChange>();
   /** Counts changes: a result that was read before a change is not cached. */
@@ -97,7 +97,7 @@ export class RelationIndex implements EventIndex {
     if (missing.length === 0) return childrenByParent;
     const generation = this.#generation;
     const mayReadTogether = missing.length <= maxReadTogether;
-    const read = await (mayReadTogether ? this.#together.getMany(missing) : this.#read(missing));
+    const read = await (mayReadTogether ? this.#sharedReads.getMany(missing) : this.#read(missing));
     for (const eventId of missing) {
       const children = read.get(eventId);
       if (children) childrenByParent.set(eventId, children);

@@ -6,10 +6,10 @@ export interface IgnoredUserLists {
   of(userId: string): ReadonlySet<string> | Promise<ReadonlySet<string>>;
 }
 
-const none: ReadonlySet<string> = new Set();
+const noUsers: ReadonlySet<string> = new Set();
 
 /** The look-up of a server on which no user ignores other users. */
-export const noIgnoredUsers: IgnoredUserLists = { of: () => none };
+export const noIgnoredUsers: IgnoredUserLists = { of: () => noUsers };
 
 /**
  * Returns whether an event is hidden from a user who ignores these users. State events are not hidden, so that a room

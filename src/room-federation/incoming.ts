@@ -62,6 +62,7 @@ export interface IncomingDeps {
   readonly placement: Placement;
   readonly policies: PolicyServers;
   readonly serverAcls: ServerAcls;
+  /** Requests to other servers, the keys of these servers, and whether they can be reached. */
   readonly others: OtherServers;
   readonly outOfBand: OutOfBandMemberships;
   readonly history: StoredHistory;

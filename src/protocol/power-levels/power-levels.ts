@@ -35,7 +35,7 @@ export class PowerLevels {
     const create = this.#create;
     if (create?.version.privilegedCreators && creatorsOf(create).has(userId)) return Number.POSITIVE_INFINITY;
     if (this.#content !== undefined) {
-      return lookUp(this.#content.users, userId) ?? this.required('users_default');
+      return levelOf(this.#content.users, userId) ?? this.required('users_default');
     }
     const isCreator = create !== undefined && creatorsOf(create).has(userId);
     return isCreator ? creatorLevelWithoutEvent : defaultLevels.users_default;
@@ -48,13 +48,13 @@ export class PowerLevels {
 
   /** Returns the level required to send an event of this type. For membership events `required` applies instead. */
   requiredToSend(type: string, isState: boolean): number {
-    const level = this.#content && lookUp(this.#content.events, type);
+    const level = this.#content && levelOf(this.#content.events, type);
     return level ?? this.required(isState ? 'state_default' : 'events_default');
   }
 
   /** Returns the level required to trigger this notification, for instance `room` for `@room`. */
   requiredToNotify(key: string): number {
-    const level = this.#content && lookUp(this.#content.notifications, key);
+    const level = this.#content && levelOf(this.#content.notifications, key);
     return level ?? defaultNotificationLevel;
   }
 
@@ -78,6 +78,6 @@ export class PowerLevels {
  * Returns the level of that key; `undefined` if the key is not listed, `NaN` if the content has something other than an
  * object in the place of the levels.
  */
-function lookUp(levels: Levels, key: string): number | undefined {
+function levelOf(levels: Levels, key: string): number | undefined {
   return levels === undefined ? Number.NaN : levels.get(key);
 }

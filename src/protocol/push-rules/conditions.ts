@@ -64,7 +64,7 @@ function compileEventMatch(
   const folded = foldCase(pattern);
   if (isPathOfBody(path) && isShortLiteral(folded)) return (event) => bodyContainsFolded(event, folded);
   const matches = isPathOfBody(path) ? compileWordGlob(folded) : compileGlob(folded);
-  const stepsPerCharacter = searchSteps(pattern, isPathOfBody(path));
+  const stepsPerCharacter = searchStepsPerCharacter(pattern, isPathOfBody(path));
   const isComparison = !isPathOfBody(path) && !/[*?]/.test(pattern);
   return (event) => {
     const text = event.foldedString(key, path);
@@ -77,7 +77,7 @@ function compileEventMatch(
  * Returns how many search steps a pattern takes for each character of the text: see `SEARCH_BUDGET`, `compileGlob` and
  * `compileWordGlob`.
  */
-function searchSteps(pattern: string, inBody: boolean): number {
+function searchStepsPerCharacter(pattern: string, inBody: boolean): number {
   return !inBody && pattern.length <= SHORT_GLOB_LENGTH ? pattern.length : (pattern.length >>> 5) + 1;
 }
 
@@ -129,7 +129,10 @@ function bodyContainsFolded(event: PushEvent, literal: string): boolean {
   const body = event.foldedString(BODY_KEY, BODY_PATH);
   if (body === undefined) return false;
   if (literal.length > SHORT_GLOB_LENGTH)
-    return event.spendSearchSteps(body.length * searchSteps(literal, true)) && containsAsWords(body, literal);
+    return (
+      event.spendSearchSteps(body.length * searchStepsPerCharacter(literal, true)) &&
+      containsAsWords(body, literal)
+    );
   const canSearch = event.spendSearchSteps(Math.ceil(body.length / charactersPerStep));
   return canSearch && containsWord(body, literal, () => event.spendSearchSteps(1));
 }

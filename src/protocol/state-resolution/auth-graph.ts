@@ -38,8 +38,8 @@ export class AuthGraph {
   }
 
   /**
-   * Calls `visit` for each auth event of the event `from`. When `visit` returns true, the auth events of the visited event
-   * are visited, too. So `visit` must return true only when it sees an event for the first time.
+   * Calls `visit` for each auth event of the event `from`. When `visit` returns true, the auth events of the visited
+   * event are visited, too. So `visit` must return true only when it sees an event for the first time.
    */
   walk(from: number, visit: (number: number) => boolean): void {
     const pending = [from];

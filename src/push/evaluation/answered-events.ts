@@ -30,7 +30,7 @@ export class AnsweredEvents {
   readonly #engine: RoomReader;
   readonly #events: PushEvents;
   /** The last search. It is kept because the pending events of a user in a room are looked up one after the other. */
-  #last: Search | undefined;
+  #lastSearch: Search | undefined;
 
   constructor(engine: RoomReader, events: PushEvents) {
     this.#engine = engine;
@@ -61,7 +61,7 @@ export class AnsweredEvents {
     if (recent.length > 0 && first === -1) return noEvents;
     if (first > 0) return this.#newestByThread(userId, head, recent.slice(first).reverse());
     const newest = recent.at(-1)?.stream;
-    const last = this.#last;
+    const last = this.#lastSearch;
     if (last && last.head === head && last.userId === userId && last.newest === newest)
       return last.newestByThread;
     const range = { limit: maxSearched, direction: 'backward' } as const;
@@ -70,7 +70,7 @@ export class AnsweredEvents {
       head,
       await this.#engine.events.timeline(roomNid, range),
     );
-    this.#last = { head, userId, newest, newestByThread };
+    this.#lastSearch = { head, userId, newest, newestByThread };
     return newestByThread;
   }
 

@@ -20,7 +20,9 @@ export interface EventNotificationsDeps {
   readonly enabled: boolean;
 }
 
-/** How an event notifies a user: the actions of the rule that matched, the tweaks among them, and whether it highlights. */
+/**
+ * How an event notifies a user: the actions of the rule that matched, the tweaks among them, and whether it highlights.
+ */
 export interface EventNotification extends PushOutcome {
   /** The root of the event's thread; `undefined` on the main timeline. */
   readonly threadId: string | undefined;
@@ -78,8 +80,8 @@ export class EventNotifications {
   }
 
   /**
-   * Returns the notification of an event whose push was delayed, for one user; `undefined` also when the user has sent a
-   * message after the event, and so has read it.
+   * Returns the notification of an event whose push was delayed, for one user; `undefined` also when the user has sent
+   * a message after the event, and so has read it.
    */
   async ofPending(stored: StoredEvent, userId: string): Promise<EventNotification | undefined> {
     const notification = (await this.of(stored, [userId])).get(userId);

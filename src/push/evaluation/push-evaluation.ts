@@ -3,7 +3,10 @@ import type { StoredEvent } from '../../room-engine/index.ts';
 import { NotifiedMembers, type NotifiedMembersDeps } from './member.ts';
 import { PushEvents } from './push-events.ts';
 
-/** Evaluates push rules for unread counts, the list of notifications and pushers: each event is prepared once for all three. */
+/**
+ * Evaluates push rules for unread counts, the list of notifications and pushers: each event is prepared once for all
+ * three.
+ */
 export class PushEvaluation {
   readonly events: PushEvents;
   readonly members: NotifiedMembers;

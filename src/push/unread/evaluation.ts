@@ -30,7 +30,10 @@ export class Evaluation implements NewMarks {
   count = 0;
   /** Number of evaluated events that were read from the database. */
   readCount = 0;
-  /** Whether the events of the current page were read from the database: they are not cached, as other users rarely need them. */
+  /**
+   * Whether the events of the current page were read from the database: they are not cached, as other users rarely need
+   * them.
+   */
   #isFromDatabase = false;
   readonly #engine: RoomReader;
   readonly #pushEvents: PushEvents;
@@ -131,9 +134,9 @@ export class Evaluation implements NewMarks {
   }
 
   /**
-   * Adds a mark for the event if it is unread and notifies the user. A user who sends an event has read the events before
-   * it in its thread. Exceptions are redactions and the user's own membership events, for instance one with a new display
-   * name, which is sent to all rooms.
+   * Adds a mark for the event if it is unread and notifies the user. A user who sends an event has read the events
+   * before it in its thread. Exceptions are redactions and the user's own membership events, for instance one with a
+   * new display name, which is sent to all rooms.
    */
   #count(stored: StoredEvent, prepared: PreparedEvent): void {
     const { stream = 0 } = stored;

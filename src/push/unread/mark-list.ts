@@ -5,8 +5,8 @@ export interface StoredMarks {
   /** Positions on the stream of rooms, oldest first. */
   readonly streams: readonly number[];
   /**
-   * The times of sending in milliseconds since the epoch, in the order of `streams`, null where a time is not known; absent
-   * if the list keeps no times.
+   * The times of sending in milliseconds since the epoch, in the order of `streams`, null where a time is not known;
+   * absent if the list keeps no times.
    */
   readonly times?: readonly (number | null)[];
   /** Positions of the events that a push rule highlights. */
@@ -37,8 +37,8 @@ const noHighlights: ReadonlySet<number> = new Set();
 const noThreads: ReadonlyMap<number, string> = new Map();
 
 /**
- * The unread events (marks) of one user in one room, oldest first. Columns of numbers take much less memory than an object
- * for each mark; few events are highlights or in threads.
+ * The unread events (marks) of one user in one room, oldest first. Columns of numbers take much less memory than an
+ * object for each mark; few events are highlights or in threads.
  */
 export class MarkList {
   #streams: number[] = [];

@@ -53,7 +53,10 @@ export class GatewaySlots {
   readonly #healthy = newLane(maxHealthy, maxHealthyOfGateway);
   readonly #failing = newLane(maxFailing, maxFailingOfGateway);
 
-  /** Runs `task` as soon as there is a slot for its gateway and user. @param hasFailed whether the pusher's last attempt failed */
+  /**
+   * Runs `task` as soon as there is a slot for its gateway and user.
+   * @param hasFailed whether the pusher's last attempt failed
+   */
   async run<T>(request: GatewayRequest, hasFailed: boolean, task: () => Promise<T>): Promise<T> {
     const lane = hasFailed ? this.#failing : this.#healthy;
     if (this.#canStart(lane, request)) this.#take(lane, request);

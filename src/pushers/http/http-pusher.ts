@@ -43,7 +43,9 @@ const maxAge = 7 * 24 * 3_600_000;
 /** The end of a step: the next step follows at once, a timer starts it, or nothing remains to be done. */
 type Step = 'go on' | 'wait' | 'done';
 
-/** Sends the notifications of one pusher, one after the other. Pending events are on disk, so that a crash loses none. */
+/**
+ * Sends the notifications of one pusher, one after the other. Pending events are on disk, so that a crash loses none.
+ */
 export class HttpPusher {
   readonly #id: number;
   readonly #deps: HttpPusherDeps;
@@ -57,8 +59,8 @@ export class HttpPusher {
   #failedSteps = 0;
   #timer: Timer | undefined;
   /**
-   * Position of the event that the gateway may have received already, because its request timed out. After a restart, this
-   * may be the first pending event, whose position is not read yet.
+   * Position of the event that the gateway may have received already, because its request timed out. After a restart,
+   * this may be the first pending event, whose position is not read yet.
    */
   #maybeReceived: number | 'first pending' | undefined;
 

@@ -1,7 +1,9 @@
 import { mapConcurrently } from '../../kernel/map-concurrently.ts';
 import { HttpPusher, type HttpPusherDeps } from './http-pusher.ts';
 
-/** Number of pushers that begin to send at the same time after a start: the number of concurrent requests to gateways. */
+/**
+ * Number of pushers that begin to send at the same time after a start: the number of concurrent requests to gateways.
+ */
 const restoredAtOnce = 200;
 
 /** Runs the pushers that send to push gateways; only pushers with something to send are in memory. */

@@ -17,8 +17,8 @@ const subscription = (address: string): PusherSettings => ({
 });
 
 /**
- * Returns `identifiers`, except that `bind` also subscribes the account to mailed notifications, in the transaction that
- * adds the mail address. For registrations (`email.notif_for_new_users`).
+ * Returns `identifiers`, except that `bind` also subscribes the account to mailed notifications, in the transaction
+ * that adds the mail address. For registrations (`email.notif_for_new_users`).
  */
 export function subscribingNewUsers(
   identifiers: ThirdPartyIdentifiers,
@@ -39,7 +39,9 @@ export function subscribingNewUsers(
   };
 }
 
-/** Subscribes a new user to mailed notifications at an address, inside the caller's transaction; ignores phone numbers. */
+/**
+ * Subscribes a new user to mailed notifications at an address, inside the caller's transaction; ignores phone numbers.
+ */
 export async function subscribeNewUser(
   pushers: Pushers,
   writer: AnyWriter,

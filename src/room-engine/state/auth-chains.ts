@@ -1,7 +1,7 @@
 import type { AuthEdges } from './auth-edges.ts';
 
 /** Maximum number of events whose edges one query reads. */
-const batch = 250;
+const eventsPerQuery = 250;
 
 /** Number of events that are processed between two checks whether to yield to other work. */
 const stepsBetweenPauses = 100;
@@ -77,11 +77,12 @@ class DifferenceWalk {
       // The auth events of common events are in all chains, so common events are marked before lower nids are taken.
       const top = this.#heap.peek() ?? 0;
       if (next < unconflicted.length && unconflicted[next]! >= top) {
-        const end = Math.min(next + batch, unconflicted.length);
+        const end = Math.min(next + eventsPerQuery, unconflicted.length);
         for (; next < end; next++) this.#mark(unconflicted[next]!, this.#all, 0);
         continue;
       }
-      const auth = this.#edges.peek(top) ?? (await this.#edges.of(this.#heap.highest(batch))).get(top) ?? [];
+      const auth =
+        this.#edges.peek(top) ?? (await this.#edges.of(this.#heap.highest(eventsPerQuery))).get(top) ?? [];
       this.#heap.pop();
       const { held, reached } = this.#nodes.get(top)!;
       if (this.#isOpen({ held, reached })) this.#openCount -= 1;
@@ -164,7 +165,7 @@ export async function authChain(
   let steps = 0;
   for (let top = heap.peek(); top !== undefined; top = heap.peek()) {
     if (++steps % stepsBetweenPauses === 0) await edges.slices.pauseIfDue();
-    const auth = edges.peek(top) ?? (await edges.of(heap.highest(batch))).get(top) ?? [];
+    const auth = edges.peek(top) ?? (await edges.of(heap.highest(eventsPerQuery))).get(top) ?? [];
     heap.pop();
     if (inChain.has(top)) {
       chain.push(top);

@@ -27,6 +27,7 @@ export class EventCache {
   protected readonly slices: TimeSlices;
   readonly #freezesEvents: boolean;
   readonly #byNid: Cache<number, StoredEvent>;
+  /** The nids of cached events by event id. */
   readonly #nids: Cache<string, number>;
   /** Events that are not on disk yet, and so cannot be read again when the cache drops them. */
   readonly #unsaved = new BriefMap<number, StoredEvent>();

@@ -6,7 +6,7 @@ import { EventFlag, eventColumns, type RoomTables, storedEventOf } from '../../r
 const nidsPerQuery = 500;
 
 /** Number of nids in the first query: 100 events may have 6 MB. */
-const firstNids = 100;
+const nidsInFirstQuery = 100;
 
 /**
  * Maximum number of characters that the events of one query probably have, judged by the events of the previous query.
@@ -28,7 +28,7 @@ export class PduStore {
    * @param hidden nids of further events to return in redacted form
    */
   async *read(nids: readonly number[], hidden?: ReadonlySet<number>): AsyncGenerator<readonly string[]> {
-    let count = firstNids;
+    let count = nidsInFirstQuery;
     for (let start = 0; start < nids.length; ) {
       const wanted = nids.slice(start, start + count);
       start += wanted.length;

@@ -60,6 +60,7 @@ export class Staging {
   readonly #events: Cache<string, VerifiedEvent>;
   /** Promises by room id that resolve when more events of the room may be due. */
   readonly #changes = new Map<string, PromiseWithResolvers<void>>();
+  /** Ids of removed events that are not deleted from disk yet. */
   #removed: string[] = [];
   #removing: Promise<void> | undefined;
 

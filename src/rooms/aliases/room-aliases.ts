@@ -217,11 +217,11 @@ export class RoomAliases {
     if (localpart === '' || /[\s:\0]/.test(localpart) || !fitsBytes(alias) || !isRoomAlias(alias)) {
       throw invalidParam('Invalid room alias');
     }
-    if (this.#reservations.isReservedFrom(alias, requester)) throw reserved(alias);
+    if (this.#reservations.isReservedFrom(alias, requester)) throw aliasReserved(alias);
     if (!(await this.#rules.mayCreateAlias(userId, alias, roomId))) {
       throw forbidden('You may not create this alias on this server');
     }
-    if ((await this.find(alias)) !== undefined) throw inUse(alias);
+    if ((await this.find(alias)) !== undefined) throw aliasInUse(alias);
     return alias;
   }
 
@@ -246,7 +246,7 @@ export class RoomAliases {
         .executeTakeFirst();
       return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
     });
-    if (!created) throw inUse(alias);
+    if (!created) throw aliasInUse(alias);
     this.#reservations.onChange(roomId);
   }
 
@@ -298,7 +298,7 @@ export class RoomAliases {
     const isAllowed =
       row.creator === userId || mayServiceDelete || (await this.#maySetCanonicalAlias(userId, row.room_id));
     if (isReserved || !isAllowed) {
-      if (!isAdmin) throw isReserved ? reserved(alias) : forbidden('You may not delete this alias');
+      if (!isAdmin) throw isReserved ? aliasReserved(alias) : forbidden('You may not delete this alias');
       useAdministratorRight();
     }
     await this.#database.transaction<RoomTables, void>(async (writer) => {
@@ -345,10 +345,10 @@ export class RoomAliases {
   }
 }
 
-const reserved = (alias: string) =>
+const aliasReserved = (alias: string) =>
   new MatrixError(400, 'M_EXCLUSIVE', `${alias} is reserved for an application service`);
 
-const inUse = (alias: string) => new MatrixError(400, 'M_ROOM_IN_USE', `Room alias ${alias} is taken`);
+const aliasInUse = (alias: string) => new MatrixError(400, 'M_ROOM_IN_USE', `Room alias ${alias} is taken`);
 
 /** Translates M_ROOM_IN_USE, which is for `createRoom`, to the 409 M_UNKNOWN of `PUT /directory/room`. */
 function asConflict(error: unknown): never {

@@ -14,7 +14,7 @@ import { type BeforeStates, extremityGroups } from '../states/before-state.ts';
  */
 export async function buildOverManyExtremities(
   deps: PlacementDeps,
-  before: BeforeStates,
+  beforeStates: BeforeStates,
   roomId: string,
   draft: EventToSend,
 ): Promise<VerifiedEvent> {
@@ -22,7 +22,7 @@ export async function buildOverManyExtremities(
   if (!head) throw notFound('Unknown room');
   const { version } = head;
   const prev = [...head.extremities].sort((a, b) => b.depth - a.depth).slice(0, maxPrevEvents);
-  const state = await before.afterGroups(version, extremityGroups({ extremities: prev }), head);
+  const state = await beforeStates.afterGroups(version, extremityGroups({ extremities: prev }), head);
   try {
     const subject = { ...draft, stateKey: draft.stateKey, version };
     const authState = await authStateInGroup(deps, subject, state.id);
@@ -43,6 +43,6 @@ export async function buildOverManyExtremities(
     return { event: unsigned.event, json: unsigned.complete(key.sign(unsigned.signingInput)) };
   } finally {
     // The new groups are not stored: they are created again when the event is placed.
-    before.drop(state.newGroups);
+    beforeStates.drop(state.newGroups);
   }
 }

@@ -30,11 +30,11 @@ interface RevisedCurrentState {
  */
 export class CompleteState {
   readonly #deps: PlacementDeps;
-  readonly #before: BeforeStates;
+  readonly #beforeStates: BeforeStates;
 
   constructor(deps: PlacementDeps, before: BeforeStates) {
     this.#deps = deps;
-    this.#before = before;
+    this.#beforeStates = before;
   }
 
   /**
@@ -60,7 +60,7 @@ export class CompleteState {
     await this.#waitForDisk(initialHead);
     const revision = await StateRevision.begin(
       this.#deps,
-      this.#before,
+      this.#beforeStates,
       initialHead,
       initialHead.partial.joinEventId,
       state,
@@ -105,7 +105,7 @@ export class CompleteState {
       resolver.forgetAll();
       throw error;
     } finally {
-      this.#before.drop(revision.groups);
+      this.#beforeStates.drop(revision.groups);
     }
   }
 

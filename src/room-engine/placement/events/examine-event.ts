@@ -56,11 +56,11 @@ export interface ExamineOptions extends SuppliedState {
 /** Checks received events against their auth events, the state before them and the current state. */
 export class EventExaminer {
   readonly #deps: PlacementDeps;
-  readonly #before: BeforeStates;
+  readonly #beforeStates: BeforeStates;
 
   constructor(deps: PlacementDeps, before: BeforeStates) {
     this.#deps = deps;
-    this.#before = before;
+    this.#beforeStates = before;
   }
 
   /**
@@ -88,10 +88,12 @@ export class EventExaminer {
     this.#requireReferences(event, authById, prevById, options);
     const before = await this.#stateBefore(head, event, prev, options);
     const authState = await authStateInGroup(this.#deps, event, before.id);
-    const complete = head.isPartial ? withMembersFromAuthEvents(authState, authById.values()) : authState;
+    const completeAuthState = head.isPartial
+      ? withMembersFromAuthEvents(authState, authById.values())
+      : authState;
     const rejected =
       rejectionByAuthEvents(event, authById) ??
-      (options.storedEvent?.rejected ? 'it was rejected before' : rejectionByState(event, complete));
+      (options.storedEvent?.rejected ? 'it was rejected before' : rejectionByState(event, completeAuthState));
     const followsCurrentState = before.id === head.stateGroup;
     const softFailed =
       rejected === undefined && options.softFails
@@ -103,7 +105,9 @@ export class EventExaminer {
           (await this.#denialByModule(event)))
         : undefined;
     const replaced =
-      event.stateKey === undefined ? undefined : complete.get(stateMapKey(event.type, event.stateKey));
+      event.stateKey === undefined
+        ? undefined
+        : completeAuthState.get(stateMapKey(event.type, event.stateKey));
     const isHidden = rejected !== undefined || softFailed !== undefined;
     const auth = event.authEventIds.map((eventId) => authById.get(eventId)?.nid);
     return {
@@ -143,11 +147,11 @@ export class EventExaminer {
     options: ExamineOptions,
   ): Promise<GroupState> {
     const groups = prev.map(({ stateGroup }) => stateGroup).filter((group) => group !== undefined);
-    if (isSupplied(options)) return this.#before.supplied(head, options, groups);
+    if (isSupplied(options)) return this.#beforeStates.supplied(head, options, groups);
     // The state before an event without previous events is empty, and allows nothing but a create event.
     return groups.length === 0
-      ? this.#before.ofEventIds(head, [])
-      : this.#before.afterGroups(event.version, groups, head);
+      ? this.#beforeStates.ofEventIds(head, [])
+      : this.#beforeStates.afterGroups(event.version, groups, head);
   }
 
   /**
@@ -162,7 +166,7 @@ export class EventExaminer {
     options: ExamineOptions,
   ): Promise<AuthState> {
     if (!isSupplied(options)) return currentAuthState(this.#deps, event, head);
-    const resolved = await this.#before.afterGroups(
+    const resolved = await this.#beforeStates.afterGroups(
       event.version,
       [...extremityGroups(head), before.id],
       head,
@@ -170,7 +174,7 @@ export class EventExaminer {
     try {
       return await authStateInGroup(this.#deps, event, resolved.id);
     } finally {
-      this.#before.drop(resolved.newGroups);
+      this.#beforeStates.drop(resolved.newGroups);
     }
   }
 

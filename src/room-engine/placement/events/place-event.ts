@@ -39,13 +39,13 @@ const maxBackfillResponses = 100;
  */
 export class EventPlacer {
   readonly #deps: PlacementDeps;
-  readonly #before: BeforeStates;
+  readonly #beforeStates: BeforeStates;
   readonly #examiner: EventExaminer;
   readonly #planner: PlacementPlanner;
 
   constructor(deps: PlacementDeps, before: BeforeStates) {
     this.#deps = deps;
-    this.#before = before;
+    this.#beforeStates = before;
     this.#examiner = new EventExaminer(deps, before);
     this.#planner = new PlacementPlanner(deps);
   }
@@ -108,7 +108,7 @@ export class EventPlacer {
           examination.pendingTarget !== undefined;
         return { stored, durable, nextEventWaitsForDisk };
       } finally {
-        this.#before.drop(newGroups);
+        this.#beforeStates.drop(newGroups);
       }
     }
   }

@@ -51,17 +51,17 @@ export class BeforeStates {
     const { resolver } = this.#deps.states;
     const distinct = [...new Set(groups)];
     const [first = 0] = distinct;
-    if (distinct.length <= 1) return this.#existing(first, head);
+    if (distinct.length <= 1) return this.#existingGroup(first, head);
     const atEnd = head && sameGroups(distinct, extremityGroups(head)) ? head.chain.id : undefined;
     const knownGroup = atEnd ?? resolver.known(distinct);
-    if (knownGroup !== undefined) return this.#existing(knownGroup, head);
+    if (knownGroup !== undefined) return this.#existingGroup(knownGroup, head);
     const resolution = await resolver.resolve(version, distinct);
     const changes = distinct.map((group) => ({ group, delta: resolution.changesFrom(group) }));
     const [nearest] = changes.sort((a, b) => a.delta.size - b.delta.size);
     if (!nearest) throw new Error('state resolution received no state groups');
     if (nearest.delta.size === 0) {
       resolver.remember(distinct, nearest.group);
-      return this.#existing(nearest.group, head);
+      return this.#existingGroup(nearest.group, head);
     }
     const names = await this.#deps.states.stateKeys.names([...nearest.delta.keys()]);
     const chain = await this.#deps.states.groups.chain(nearest.group);
@@ -138,7 +138,8 @@ export class BeforeStates {
     if (stateBefore !== undefined) return this.ofEventIds(head, stateBefore);
     const supplied: GroupState[] = [];
     try {
-      for (const stateAfterPrev of statesAfterPrev) supplied.push(await this.#after(head, stateAfterPrev));
+      for (const stateAfterPrev of statesAfterPrev)
+        supplied.push(await this.#stateAfter(head, stateAfterPrev));
       const [first] = supplied;
       if (first && supplied.length === 1 && knownGroups.length === 0) return first;
       const groups = [...knownGroups, ...supplied.map(({ id }) => id)];
@@ -156,7 +157,7 @@ export class BeforeStates {
   }
 
   /** Computes the state after an event from the state before the event, which a remote server supplied. */
-  async #after(head: WritableHead, { eventId, before }: StateAfterEvent): Promise<GroupState> {
+  async #stateAfter(head: WritableHead, { eventId, before }: StateAfterEvent): Promise<GroupState> {
     const eventsById = await this.#deps.events.getManyById([...before, eventId]);
     const missing = before.filter((id) => !eventsById.has(id));
     if (missing.length > 0) throw new MissingEvents(missing);
@@ -202,7 +203,7 @@ export class BeforeStates {
       if (changesByKeyNid.size < changes.size)
         throw new Error('a state key has no nid: prepareMany() was not called');
       if (delta.size === 0 && head.chain.id !== undefined)
-        return { ...this.#existing(head.chain.id, head), keyNids };
+        return { ...this.#existingGroup(head.chain.id, head), keyNids };
       const chain = isSmall ? head.chain.fork() : new GroupChain();
       return { ...this.#createGroup(chain, changesByKeyNid, [...changes.keys()]), keyNids };
     }
@@ -246,7 +247,7 @@ export class BeforeStates {
     };
   }
 
-  #existing(id: number, head: WritableHead | undefined): GroupState {
+  #existingGroup(id: number, head: WritableHead | undefined): GroupState {
     const chain = async () =>
       head?.chain.id === id ? head.chain.fork() : await this.#deps.states.groups.chain(id);
     return { id, chain, newGroups: [], newGroupKeys: [], resolvedFrom: [] };
