@@ -1,7 +1,7 @@
 import { nullable, object, option, type SectionType, section, string } from '../kernel/config/index.ts';
 import { emailOption } from './email-options.ts';
 
-/** Placeholders of subjects. */
+/** Names that subjects may contain as `%(name)s`. */
 const placeholders = new Set(['app', 'person', 'room', 'server_name']);
 
 /** Options for mail, and for the templates of mails and pages. */

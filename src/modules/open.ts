@@ -68,7 +68,7 @@ export async function openModules(deps: ModulesDeps, options: ModulesOptions) {
   const callbacks = new RegisteredCallbacks();
   const calls = new ModuleCalls(deps);
   const { context } = calls;
-  const unclaim = deps.uncaughtErrors?.claim((error) => calls.claimUncaught(error));
+  const endClaim = deps.uncaughtErrors?.claim((error) => calls.claimUncaught(error));
   let services: ServerServices | undefined;
   const apiDeps: ModuleApiDeps = {
     ...deps,
@@ -175,7 +175,7 @@ export async function openModules(deps: ModulesDeps, options: ModulesOptions) {
       for (const { module, callbacks: stop } of callbacks.stops) {
         await calls.run(module, 'onStop', stop).catch(() => {});
       }
-      unclaim?.();
+      endClaim?.();
       deps.stallWatch?.stop();
       heap.stop();
     },

@@ -24,8 +24,9 @@ export const fileIdAt = (place: string) => place.replaceAll(/[\\/]/g, '');
 
 /**
  * Returns the path of a file, or of a marker of a file, in the incoming directory.
- * @param stage `part`: the file is being written. The other stages are markers of a file at its final path; `placed`: its row
- * is about to be written or deleted; `moving`: `hearth media move` is storing it at providers
+ * @param stage `part`: the file is being written, or it is linked to its final path and its row is about to be written.
+ * `placed`: the file is at its final path, and its row is about to be written or deleted. `moving`: the file is at its
+ * final path, and `hearth media move` is storing it at providers
  */
 export const incomingPath = (
   directory: string,

@@ -167,6 +167,10 @@ export class LocalMedia {
     if (clock.now() >= (media.expiresAt ?? 0)) throw mediaNotFound();
   }
 
+  /**
+   * Stores content as a file, and calls `record` to write its row in the transaction that checks the quota again.
+   * Deletes the file when a check or the transaction fails, unless its row may exist.
+   */
   async #receive(
     userId: string,
     description: MediaDescription,

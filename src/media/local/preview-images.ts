@@ -126,7 +126,11 @@ export class PreviewImages {
     return { mxcUri: `mxc://${serverName}/${mediaId}`, contentType, size: file.size, width, height };
   }
 
-  /** Yields the bytes, and counts them for all images and for the user. @throws ShareExceeded */
+  /**
+   * Yields the bytes, and counts them for all images and for the user.
+   * @param counted receives the number of bytes that were added to the bytes of all images
+   * @throws ShareExceeded
+   */
   async *#bounded(
     userId: string,
     content: AsyncIterable<Uint8Array>,

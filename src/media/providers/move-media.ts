@@ -122,7 +122,7 @@ async function pathsOf(directory: string, area: MediaArea): Promise<string[]> {
     .sort();
 }
 
-/** @returns `undefined` for a file that was deleted meanwhile */
+/** Returns a file with its size and hash; `undefined` when it was deleted meanwhile. */
 async function localFile(source: string): Promise<FileToStore | undefined> {
   try {
     const { size } = await stat(source);
@@ -133,6 +133,7 @@ async function localFile(source: string): Promise<FileToStore | undefined> {
   }
 }
 
+/** Returns the SHA-256 of a file at a provider, in hexadecimal; `undefined` when the provider lacks the file. */
 async function hashAt(provider: StorageProvider, path: string): Promise<string | undefined> {
   const content = await provider.open(path);
   return content && hashOf(content);

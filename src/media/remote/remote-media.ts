@@ -137,8 +137,8 @@ export class RemoteMedia {
     limit.check(request.ip);
     const timeout = new AbortController();
     const abort = () => timeout.abort();
-    const begin = clock.setTimer(request.uploadTimeout + responseTimeout, abort);
-    const end = clock.setTimer(downloadTimeout, abort);
+    const beginTimer = clock.setTimer(request.uploadTimeout + responseTimeout, abort);
+    const endTimer = clock.setTimer(downloadTimeout, abort);
     const signal = AbortSignal.any([timeout.signal, this.#stopping.signal]);
     const serverRequest = {
       uploadTimeout: request.uploadTimeout,
@@ -147,7 +147,7 @@ export class RemoteMedia {
     };
     try {
       const media = await fetchMedia(servers, address, serverRequest, request.isUnauthenticated);
-      begin.cancel();
+      beginTimer.cancel();
       const watch = new TransferWatch(clock, abort);
       try {
         return await this.#store(address, media, this.#bounded(media.content, request.ip, watch));
@@ -158,11 +158,12 @@ export class RemoteMedia {
     } catch (error) {
       throw errorOf(error);
     } finally {
-      begin.cancel();
-      end.cancel();
+      beginTimer.cancel();
+      endTimer.cancel();
     }
   }
 
+  /** Yields the bytes. Enforces the maximum size, the limit of the client address, and the minimum speed. */
   async *#bounded(
     content: AsyncIterable<Uint8Array>,
     ip: string,

@@ -1,5 +1,6 @@
 import { Script } from 'node:vm';
 
+/** Calls `pendingCall`. A script is needed because only scripts can be interrupted while they run. */
 const script = new Script(`globalThis[Symbol.for('hearth.module')]()`, { filename: 'module-call' });
 let pendingCall: (() => unknown) | undefined;
 

@@ -22,6 +22,7 @@ export class ModuleInviteLimits {
   readonly #calls: ModuleCalls;
   readonly #clock: Clock;
   readonly #registered: readonly ModuleCallbacks<NonNullable<RateLimitRules['limitOf']>>[];
+  /** The counters of each limit that modules have chosen, by the name of the limiter and the values of the limit. */
   readonly #limiters = new Map<string, RateLimiter>();
 
   constructor(callbacks: RegisteredCallbacks, calls: ModuleCalls, clock: Clock) {

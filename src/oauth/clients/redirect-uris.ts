@@ -36,7 +36,7 @@ export function isAllowedRedirectUri(
   if (isPlainHttps(uri)) return isSameOrSubdomain(uri.hostname, clientHost);
   if (applicationType === 'web') return false;
   if (uri.protocol === 'http:') {
-    return loopbackHosts.includes(uri.hostname) && !/^http:\/\/[^/]*(:\d|@)/.test(withoutAddress(text));
+    return loopbackHosts.includes(uri.hostname) && !/^http:\/\/[^/]*(:\d|@)/.test(withoutIpv6Loopback(text));
   }
   return isOwnScheme(uri.protocol.slice(0, -1), clientHost) && !/^[^:]*:\/\//.test(text);
 }
@@ -48,7 +48,7 @@ function isOwnScheme(scheme: string, clientHost: string): boolean {
 }
 
 /** Replaces the IPv6 loopback address, because its colons do not begin a port. */
-const withoutAddress = (text: string) => text.replace('[::1]', 'localhost');
+const withoutIpv6Loopback = (text: string) => text.replace('[::1]', 'localhost');
 
 /**
  * Whether a requested redirect URI is a registered one. Redirect URIs to the same machine may have any port, because

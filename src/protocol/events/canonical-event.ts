@@ -11,7 +11,9 @@ import { redactContent, survivesRedaction } from './redaction.ts';
 /** One field of an event as canonical JSON, `"key":value`: the whole field, and the part that a redaction keeps. */
 interface Field {
   readonly key: string;
+  /** Empty when the event lacks the field. */
   text: string;
+  /** `undefined` when a redaction removes the field. */
   redacted: string | undefined;
 }
 
