@@ -48,8 +48,8 @@ const candidatesPerBatch = 200;
 const maxCandidates = 2_000;
 
 /**
- * Maximum number of characters that one search compares with its term: about 100 ms of work. The next page goes on with
- * the other candidates.
+ * Maximum number of characters that one search compares with its term: about 100 ms of work. The next page continues
+ * with the candidates that were not compared.
  */
 const maxCharacters = 1_048_576;
 

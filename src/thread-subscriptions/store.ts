@@ -67,7 +67,7 @@ export async function readFollowedThreads(
 /**
  * Replaces a subscription.
  * @param old the stored subscription; `undefined` when there is none
- * @returns false, without a change, when another writer has replaced `old` in between
+ * @returns false, without a change, when another writer has replaced `old` since it was read
  */
 export async function replaceThread(
   writer: Writer<Tables>,

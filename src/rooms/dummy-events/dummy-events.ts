@@ -26,7 +26,7 @@ export interface DummyEventsDeps {
 
 const job = 'rooms/dummy-events';
 
-/** Milliseconds before dummy events are sent, because the next ordinary event merges the extremities as well. */
+/** Milliseconds before dummy events are sent. An ordinary event in the meantime merges the extremities without them. */
 const delay = 30_000;
 
 /**

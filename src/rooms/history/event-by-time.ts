@@ -20,7 +20,8 @@ export class EventByTime {
    * history has a gap at that time, requests a closer event from other servers, for at most ten seconds. Source:
    * client-server API, `GET /rooms/{roomId}/timestamp_to_event`.
    * @param ts milliseconds since the epoch
-   * @throws MatrixError M_NOT_FOUND when the user can see no such event, M_FORBIDDEN when they may not read the room
+   * @throws MatrixError M_NOT_FOUND when the user can see no event on this side of the time, M_FORBIDDEN when they may
+   * not read the room
    */
   async find(
     viewer: Viewer,

@@ -72,7 +72,8 @@ export class Memberships {
   }
 
   /**
-   * Joins a room. For a joined user, `request.extraContent` is the profile for this room; without it nothing changes.
+   * Joins a room. For a joined user, `request.extraContent` is the profile for this room; a request without a profile
+   * changes nothing.
    * @throws MatrixError M_GUEST_ACCESS_FORBIDDEN where guests may not join, M_FORBIDDEN, M_NOT_FOUND, M_LIMIT_EXCEEDED
    */
   async join(userId: string, roomId: string, request: MembershipRequest = {}): Promise<StoredEvent> {

@@ -189,7 +189,7 @@ export class OidcProvider implements IdentityProvider {
   }
 
   /**
-   * Returns the claims about the user: the claims of the id token, or those of the userinfo endpoint if the
+   * Returns the claims about the user: the claims of the id token, or the claims of the userinfo endpoint if the
    * configuration asks for them or there is no id token.
    */
   async #claims(

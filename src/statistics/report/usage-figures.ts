@@ -62,8 +62,8 @@ const returningDays = 30;
 const consideredDays = 60;
 
 /**
- * Counts returning users: users with requests at least 30 days apart within the last 60 days. Counts those of any
- * clients (`all`), and those of one kind of client.
+ * Counts returning users: users with requests at least 30 days apart within the last 60 days. Counts them for all
+ * clients together (`all`), and for each kind of client.
  */
 export async function returningUsers(
   database: Database,

@@ -1,9 +1,9 @@
 import type { OEmbedProvider } from './provider.ts';
 
 /**
- * Sites whose oEmbed responses have more metadata than their pages, or whose pages reject requests of servers. Taken
- * from the list at https://oembed.com/providers.json on 2026-11-20; all other sites are found by the links in their
- * pages.
+ * Sites that need oEmbed: their oEmbed responses have more metadata than their pages, or their pages reject requests of
+ * servers. Taken from the list at https://oembed.com/providers.json on 2026-11-20; all other sites are found by the
+ * links in their pages.
  */
 export const builtInProviders: readonly OEmbedProvider[] = [
   {

@@ -55,7 +55,10 @@ export async function pastFields(engine: RoomReader, state: StateNids): Promise<
   };
 }
 
-/** Returns the field if its text is new to the client or has changed, with `null` for a removed text; else no field. */
+/**
+ * Returns the field with its text if the text is new to the client or has changed, or with `null` if the text was
+ * removed. Returns no field if nothing has changed.
+ */
 function changedText(
   field: string,
   text: string | undefined,
