@@ -62,8 +62,8 @@ export type { Environment } from './composition/kernel.ts';
 
 export interface Homeserver {
   /**
-   * Opens all parts and starts to serve; closes the opened parts again when one fails.
-   * @returns the addresses of the listeners, as URLs or `unix:` with a path, and whether a user has an account
+   * Opens all parts and starts to serve. When a part fails, closes the parts that are open.
+   * @returns the addresses of the listeners, as URLs or `unix:` with a path, and whether there is an account
    */
   start(): Promise<{ readonly addresses: readonly string[]; readonly hasAccounts: boolean }>;
   /** Completes running requests and writes, and closes all parts in reverse order. */

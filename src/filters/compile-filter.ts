@@ -16,7 +16,7 @@ export interface Filter {
 }
 
 export interface RoomFilter {
-  /** Whether the response contains the room. The filters below apply to the events of such rooms. */
+  /** Whether the response contains the room. The members below filter the events of rooms that pass. */
   passesRoom(roomId: string): boolean;
   /** Whether to include rooms that the user has left. */
   readonly includeLeave: boolean;

@@ -49,8 +49,8 @@ const passedOnCodes = new Set([
 ]);
 
 /**
- * Sends requests to identity servers. Users choose the servers, so a response is trusted for the request of that user
- * only.
+ * Sends requests to identity servers. Users choose the servers, so a response is trusted only for the request of the
+ * user who has chosen the server.
  * Source: identity service API.
  */
 export class IdentityServers {

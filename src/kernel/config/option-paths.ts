@@ -28,7 +28,7 @@ export function allPaths(sections: Readonly<Record<string, AnySection>>): Option
 }
 
 /**
- * Returns the schema of the entries of a list or the values of a mapping, and the step that it adds to the
+ * Returns the schema of the entries of a list or a mapping, and the step (`[]` or `.*`) that stands for an entry in a
  * path.
  */
 function innerSchema(

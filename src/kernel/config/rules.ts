@@ -1,7 +1,7 @@
 import type { Findings, Position } from './problems.ts';
 import type { SourceMap, SourceNode } from './sources/source.ts';
 
-/** Checks options that are each valid by themselves against each other, and reports conflicts. */
+/** Reports conflicts between options. Each of the options is valid by itself. */
 export type Rule<Values> = (values: Values, view: RuleView) => void;
 
 /**

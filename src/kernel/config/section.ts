@@ -4,7 +4,7 @@ import type { Rule } from './rules.ts';
 
 /** The options of one slice or kernel part: top-level names of the document with their types and rules. */
 export interface Section<Values> {
-  /** Heading in the reference. */
+  /** Heading in the reference of options. */
   readonly title: string;
   /** One or two sentences below the heading. */
   readonly description?: string;

@@ -4,7 +4,10 @@ import type { Writer } from './database.ts';
 
 type Callback = () => void;
 
-/** Callbacks by executor, which a writer shares with the writers derived from it. */
+/**
+ * Callbacks of a transaction by the executor of its writer. Writers that are derived from a writer have the same
+ * executor.
+ */
 const callbacks = new WeakMap<object, Callback[]>();
 
 const keyOf = (writer: AnyWriter) => (writer as Writer<unknown>).getExecutor();

@@ -1,6 +1,6 @@
 /**
- * A writer without the types of its tables. One slice passes it to another, so that both write in one
- * transaction without knowing each other's tables. Every `Writer` is an AnyWriter.
+ * A writer without the types of its tables. A slice passes it to another slice, so that both write in one transaction
+ * without knowing each other's tables. Every `Writer` is an AnyWriter.
  */
 export interface AnyWriter {
   readonly isTransaction: true;

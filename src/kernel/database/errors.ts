@@ -56,8 +56,8 @@ export class DatabaseOverloaded extends Error {
 const machineCodes: readonly number[] = [5, 6, 7, 8, 10, 13, 14];
 
 /**
- * Classes of PostgreSQL's codes that concern the machine or other transactions, and the platform's codes for
- * broken connections.
+ * Classes of PostgreSQL's codes that concern the machine or other transactions, and the operating system's error codes
+ * for broken connections.
  */
 const serverCodes = /^(08|40|53|57|58|E[A-Z])/;
 

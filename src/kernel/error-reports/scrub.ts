@@ -13,7 +13,7 @@ const closing = '\u0002';
 
 /** Patterns of private values with their replacements, in the order of replacing. */
 const replacements: readonly (readonly [RegExp, string])[] = [
-  // From the first quotation mark to the last one: parsers quote their input, which may have such marks as well.
+  // From the first quotation mark to the last one: parsers quote their input, which may contain quotation marks.
   [/".*"|".*/gs, '"…"'],
   [/(?<!\w)'.*'|(?<!\w)'.*/gs, "'…'"],
   [/`.*`|`.*/gs, '`…`'],

@@ -50,8 +50,8 @@ export function clearCookie(connection: Connection, name: string, options: Cooki
 }
 
 /**
- * Parses the `Cookie` header of a request. The result has no prototype; of several cookies with one name it
- * has the first.
+ * Parses the `Cookie` header of a request. The result has no prototype. If several cookies have the same name, the
+ * result contains the first of them.
  */
 export function parseCookies(header: string | undefined): Readonly<Cookies> {
   return parseCookie(header ?? '');

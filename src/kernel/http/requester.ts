@@ -7,7 +7,7 @@ export interface Requester {
   readonly isAdmin: boolean;
   /** Whether the account is suspended: its user may read, and little else. */
   readonly isSuspended?: boolean;
-  /** Whether the user's events are accepted and not sent. */
+  /** Whether the user's events are accepted, but not sent to anyone. */
   readonly isShadowBanned?: boolean;
   /** Id of the application service whose token was used. */
   readonly appservice: string | undefined;
@@ -36,7 +36,7 @@ export interface AuthenticationContext {
   readonly assertedDeviceId: string | undefined;
   readonly ip: string;
   readonly userAgent: string | undefined;
-  /** Whether users with a locked account may call the route, too. */
+  /** Whether users with a locked account may call the route. */
   readonly allowLocked?: boolean;
 }
 

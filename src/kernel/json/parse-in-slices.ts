@@ -140,7 +140,7 @@ class PieceBuilder {
     parent.isAfterComma = false;
   }
 
-  /** Makes the innermost frame, and each frame around it, one whose value is built from pieces. */
+  /** Prepares the innermost frame, and each frame around it, for building its value from pieces. */
   #begin(): void {
     const first = this.#frames.findIndex(({ value }) => value === undefined);
     for (let index = first; index < this.#frames.length; index++) {

@@ -38,7 +38,7 @@ type Members = Readonly<Record<string, unknown>>;
 const isMembers = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Members that are read. */
+/** Members of `jaeger_config` that this server reads. */
 const knownMembers: ReadonlySet<string> = new Set([
   'enabled',
   'service_name',

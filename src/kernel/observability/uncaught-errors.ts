@@ -4,7 +4,7 @@
  */
 export type ErrorClaim = (error: unknown) => boolean;
 
-/** Errors that no code has caught: they end the process, except those that a part of the server claims. */
+/** Decides about errors that no code has caught. They end the process, unless a part of the server claims them. */
 export class UncaughtErrors {
   readonly #claims = new Set<ErrorClaim>();
 

@@ -68,10 +68,10 @@ export class CatchUp {
    * lacks no event of the room up to the stream position `upTo`. When further events remain, the room stays recorded as
    * missed.
    *
-   * A destination in the room receives the forward extremities. If this server was removed from the room for some time,
-   * the destination also receives the extremities from before the removal. A destination that has left the room
-   * receives only events that concern it and that it cannot request: the last missed event, and the events that end
-   * invites of its users.
+   * A destination in the room receives the forward extremities. If this server was out of the room for some time, the
+   * destination also receives the extremities that the room had when the last local user left it. A destination that
+   * has left the room receives only events that concern it and that it cannot request: the last missed event, and the
+   * events that end invites of its users.
    * @param room `missed`: the last missed event, absent when it was purged
    */
   async #newest(

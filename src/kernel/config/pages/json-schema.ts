@@ -6,7 +6,7 @@ type JsonSchema = Record<string, unknown>;
 
 /**
  * Returns the JSON Schema (draft 2020-12) of the whole document, with standard keywords only and without references.
- * Every option has a description and a default; the default is null where an option is required or has no other one.
+ * Every option has a description and a member `default`, which is null where the option is required or has no default.
  * Old names and names of other servers are not included.
  */
 export function jsonSchema(sections: Readonly<Record<string, AnySection>>, title: string): JsonSchema {

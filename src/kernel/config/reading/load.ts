@@ -20,7 +20,7 @@ export interface LoadOptions<S extends Sections> {
   readonly transforms?: readonly DocumentTransform[];
   /** Rules between options of several sections. */
   readonly rules?: readonly Rule<ConfigurationValues<S>>[];
-  /** Options of other servers that this one does not have, with the message for each. */
+  /** Options of other homeservers that this server does not have, with the message for each option. */
   readonly foreignOptions?: ReadonlyMap<string, string>;
   /**
    * Options whose effect is proven by a test. This release ignores all other options: a warning for each feature

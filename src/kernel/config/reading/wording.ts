@@ -2,6 +2,7 @@ import type { OptionSchema } from '../option.ts';
 import type { SourceNode } from '../sources/source.ts';
 import { grammars } from '../values/grammars.ts';
 
+/** Maximum characters of a quoted value; the rest of a longer value is left out. */
 const maxQuoteLength = 60;
 
 /** Describes the values that a schema allows, in words that follow "allowed: ". */

@@ -39,14 +39,14 @@ function renameWithin(
   alias: Alias,
   findings: Findings,
 ): SourceMap {
-  const [step, ...rest] = steps;
+  const [step, ...innerSteps] = steps;
   if (step === undefined) return rename(map, path, alias, findings);
   const isList = step.endsWith('[]');
   const name = isList ? step.slice(0, -2) : step;
   const entry = map.entries.get(name);
   if (entry === undefined) return map;
   const inside = (node: SourceNode, at: string): SourceNode =>
-    node.kind === 'map' ? renameWithin(node, rest, `${at}.`, alias, findings) : node;
+    node.kind === 'map' ? renameWithin(node, innerSteps, `${at}.`, alias, findings) : node;
   let node = entry.node;
   if (!isList) node = inside(node, path + name);
   else if (node.kind === 'list') {
@@ -78,15 +78,15 @@ function rename(map: SourceMap, path: string, alias: Alias, findings: Findings):
 
 /** Sets an entry at its path. Returns false when the path is taken. */
 function place(entries: Map<string, SourceEntry>, steps: readonly string[], entry: SourceEntry): boolean {
-  const [step = '', ...rest] = steps;
+  const [step = '', ...innerSteps] = steps;
   const existing = entries.get(step);
-  if (rest.length === 0) {
+  if (innerSteps.length === 0) {
     if (existing === undefined) entries.set(step, entry);
     return existing === undefined;
   }
   if (existing !== undefined && existing.node.kind !== 'map') return false;
   const inner = new Map(existing?.node.kind === 'map' ? existing.node.entries : []);
-  const placed = place(inner, rest, entry);
+  const placed = place(inner, innerSteps, entry);
   entries.set(step, { at: existing?.at ?? entry.at, node: { kind: 'map', entries: inner, at: entry.at } });
   return placed;
 }

@@ -9,7 +9,8 @@ export interface AssignedNumbers {
 }
 
 /**
- * Makes a check for each bound: numbers above the bound would be assigned a second time. Raising the bound mends it.
+ * Makes a check for each bound: numbers above the bound would be assigned a second time. Raising the bound repairs
+ * this.
  */
 export const numberChecks = (columns: readonly AssignedNumbers[]): DatabaseCheck[] =>
   [...Map.groupBy(columns, ({ bound }) => bound)].map(([bound, columnsOfBound]) => {

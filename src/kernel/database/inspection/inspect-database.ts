@@ -5,7 +5,7 @@ import { inspectSqlite } from './inspect-sqlite.ts';
 
 /**
  * Reads the facts of a database without creating or changing anything; a server may be running on it.
- * @returns `undefined` when there is no such SQLite file
+ * @returns `undefined` when the SQLite file does not exist
  * @throws Error when it cannot be read; on PostgreSQL its `code` is the SQLSTATE or the error code of the operating
  * system
  */

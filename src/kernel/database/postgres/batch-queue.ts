@@ -11,7 +11,7 @@ interface Waiting {
 /** Maximum number of batches that share a transaction. */
 const maxTogether = 500;
 
-/** Maximum number of batches that wait; more are rejected. */
+/** Maximum number of batches that wait; further batches are rejected. */
 const maxWaiting = 100_000;
 
 /**

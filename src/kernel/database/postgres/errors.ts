@@ -10,7 +10,7 @@ const conflicts = ['40001', '40P01'];
  */
 const interruptions = ['57P01', '57P02', '57P03', '57P05'];
 
-/** Codes of the platform for connections that break or cannot be opened. */
+/** Error codes of the operating system for connections that break or cannot be opened. */
 const broken = /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT)$/;
 
 /** Messages of the driver about connections that break or cannot be opened. */
@@ -21,7 +21,7 @@ export class Conflict extends DatabaseError {
   override name = 'Conflict';
 }
 
-/** There is no connection, or it broke. */
+/** A connection cannot be opened, or has broken. */
 export class Disconnected extends DatabaseError {
   override name = 'Disconnected';
 }

@@ -5,9 +5,9 @@ import { StartFailure } from '../../start-failure.ts';
 import { claimFile } from './claim.ts';
 
 /**
- * Writes a SQLite file again without its free pages, so that from then on the server can release free pages one by one
- * (`free-space.ts`), whichever `auto_vacuum` mode the file was created with. SQLite copies the file and then writes the
- * copy as one transaction: an interruption leaves the file as it was.
+ * Writes a SQLite file again without its free pages. From then on the server can release free pages one by one
+ * (`free-space.ts`), whichever `auto_vacuum` mode the file was created with. SQLite copies the file, then writes the
+ * copy back in one transaction, so an interruption leaves the file as it was.
  * @param timeout milliseconds to wait for a server that uses the file
  * @returns the number of released bytes
  * @throws DatabaseInUse while a server uses the file

@@ -20,8 +20,8 @@ const threads = new SpareThreads('./copy-thread', import.meta.url);
 
 /**
  * Copies a SQLite database into a new file while any process may write to it. The copy has everything that was
- * committed before the call, is written in small steps by a thread, and is checked. Until it ends, the write-ahead log
- * of the database grows by all writes of that time.
+ * committed before the call, is written in small steps by a thread, and is checked. The write-ahead log of the database
+ * grows by all writes until the copy ends.
  * @param signal ends the copy and removes it
  * @throws Error when the target exists, the disk is full or the copy is damaged; then there is no copy
  */

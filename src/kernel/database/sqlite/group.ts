@@ -9,8 +9,8 @@ interface Pending {
 }
 
 /**
- * One BEGIN IMMEDIATE ... COMMIT in the writing worker. Operations whose results are not awaited are held
- * back and sent together with the next awaited one, so that a group of batches costs one message.
+ * One BEGIN IMMEDIATE ... COMMIT in the writing worker. Operations whose results are not awaited are held back and sent
+ * together with the next awaited operation, so that a group of batches costs one message.
  */
 export class Group {
   readonly #executor: Executor;

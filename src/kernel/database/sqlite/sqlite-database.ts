@@ -37,7 +37,10 @@ export interface SqliteOptions {
    * temporary file, which is deleted when the database is closed.
    */
   readonly path: string;
-  /** `never` is for tests: a crash of the machine (not of the process) may destroy the file. */
+  /**
+   * When writes are flushed to the disk. `never` is for tests: a crash of the machine (not of the process) may destroy
+   * the file.
+   */
   readonly flush?: SqliteFile['flush'];
   /** Maximum time between two statements of a transaction. */
   readonly idleLimit?: number;
@@ -249,8 +252,8 @@ export class SqliteDatabase implements Database {
 const fileOf = ({ path, flush }: SqliteOptions): SqliteFile => ({ path, flush: flush ?? 'every-commit' });
 
 /**
- * Returns the options of a temporary file, which stands in for an in-memory database because several connections cannot
- * share one, and a function that removes the file.
+ * Returns the options of a temporary file, and a function that removes the file. The file stands in for an in-memory
+ * database, which several connections cannot share.
  */
 function temporaryFile(options: SqliteOptions): { options: SqliteOptions; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-memory-'));

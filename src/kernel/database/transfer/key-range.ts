@@ -47,7 +47,10 @@ export function readRows(
 /** Rows that are read at a time for a digest. */
 const rowsAtOnce = 500;
 
-/** Computes the digest of a range. PostgreSQL computes it itself; rows of SQLite are read in pieces. */
+/**
+ * Computes the digest of a range, which shows whether its copy has the same rows. PostgreSQL computes it itself; rows
+ * of SQLite are read in pieces.
+ */
 export async function digestOfRange(
   side: TransferDatabase,
   table: TableShape,

@@ -20,7 +20,7 @@ export interface CopyTextIndex {
   readonly source: TransferDatabase;
   readonly target: TransferDatabase;
   readonly index: TextIndex;
-  /** Whether no other process writes to the source: each piece is then compared again after it was written. */
+  /** Whether no other process writes to the source. If so, each piece is compared after it was written. */
   readonly isExclusive: boolean;
   /** Called after each piece with the number of its documents. */
   onRows(rows: number): void;

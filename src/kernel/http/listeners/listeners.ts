@@ -49,7 +49,7 @@ export interface OpenListener {
   readonly address: string;
   /** Reads the certificate files again; new connections use the new certificate. */
   reload(): Promise<void>;
-  /** Closes idle connections: those without a request that is being answered. */
+  /** Closes idle connections, which have no request that is being answered. */
   closeIdle(): void;
 }
 

@@ -131,7 +131,7 @@ export class Exchange implements AuthenticationContext {
     return this.#controller.signal;
   }
 
-  /** Resolves when the exchange is over, with whether the whole response was sent. */
+  /** Resolves when the exchange is over: true when the whole response was sent. */
   get wasSent(): Promise<boolean> {
     const { response } = this;
     if (response.closed || response.destroyed) return Promise.resolve(response.writableFinished);

@@ -20,7 +20,7 @@ export interface Excess {
   readonly text: string;
 }
 
-/** Returns the first excess in a value. Does not check the entries of a list or map that has too many. */
+/** Returns the first excess in a value. Does not check the entries of a list or map that has too many entries. */
 export type FindExcess = (value: unknown) => Excess | undefined;
 
 /**

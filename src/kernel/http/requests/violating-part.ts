@@ -38,8 +38,9 @@ export function violatingPart({ schema: given, value, path }: Part): Part {
 }
 
 /**
- * Returns the only schema of a union that may accept an object or list, such as the schema beside null. Returns the
- * given schema where there is no such schema, or more than one.
+ * Returns the only schema of a union that may accept an object or list, for instance the other schema of a union with
+ * null. Returns the given schema if it is not a union, or if several of its schemas or none may accept an object or
+ * list.
  */
 function schemaOfEntries(schema: TSchema, value: unknown): TSchema {
   const { anyOf } = schema as Containing;

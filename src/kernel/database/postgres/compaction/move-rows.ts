@@ -25,10 +25,10 @@ export interface PageRange {
 export class NoSpaceBefore extends Error {}
 
 /**
- * Moves the rows of a range of pages to free space before it. An `UPDATE` that changes nothing writes a row again: at
- * first in its own page, and when that is full, in a page that the free space map names. So the rows are updated until
- * each has left the range; the transaction keeps the outdated versions from being removed, which would make room in the
- * page again.
+ * Moves the rows of a range of pages to free space in earlier pages. An `UPDATE` that changes nothing writes a row a
+ * second time: in the page of the row while it has space, otherwise in a page that the free space map names. The rows
+ * are updated until each has left the range. PostgreSQL does not remove the outdated versions before the transaction
+ * ends, so the pages of the range gain no space meanwhile.
  * @returns how many rows were moved
  * @throws NoSpaceBefore
  */
