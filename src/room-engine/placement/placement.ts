@@ -6,8 +6,8 @@ import type { RoomWithVersion, VerifiedEvent } from '../verified-event.ts';
 
 /**
  * The state after an event that this server has not placed, as a remote server reports it. All events of the state
- * before the event are stored. If the event itself is not stored, the state after it counts as equal to the state before
- * it.
+ * before the event are stored. If the event itself is not stored, the state after it counts as equal to the state
+ * before it.
  */
 export interface StateAfterEvent {
   readonly eventId: string;
@@ -68,8 +68,8 @@ export interface OlderEvent extends SuppliedState {
 }
 
 /**
- * Places the events of remote servers in this server's rooms. To place an event is to authorize it, to work out the state
- * after it, and to extend the timeline of the room.
+ * Places the events of remote servers in this server's rooms. To place an event is to authorize it, to work out the
+ * state after it, and to extend the timeline of the room.
  */
 export interface Placement {
   /** Finds stored events by id, outliers and rejected events included; events that are not stored are absent. */

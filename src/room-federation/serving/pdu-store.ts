@@ -23,8 +23,8 @@ export class PduStore {
   }
 
   /**
-   * Reads the JSON of events by nid, in the order of `nids`, at most 500 at a time, and fewer where they are long. Leaves out rejected events and
-   * events that are not on disk yet; redacted events are returned in redacted form.
+   * Reads the JSON of events by nid, in the order of `nids`, at most 500 at a time, and fewer where they are long.
+   * Leaves out rejected events and events that are not on disk yet; redacted events are returned in redacted form.
    * @param hidden nids of further events to return in redacted form
    */
   async *read(nids: readonly number[], hidden?: ReadonlySet<number>): AsyncGenerator<readonly string[]> {

@@ -8,9 +8,9 @@ import type { StagedEvent, Staging } from './staging.ts';
 
 /**
  * Number of attempts at the beginning that require the full state, where a state has to be fetched. They take about a
- * minute. An event that is placed with an incomplete state keeps that state for ever, and events of users whom the state
- * lacks are rejected. So the first attempts require the full state, because a key that cannot be fetched now may be
- * available soon.
+ * minute. An event that is placed with an incomplete state keeps that state for ever, and events of users whom the
+ * state lacks are rejected. So the first attempts require the full state, because a key that cannot be fetched now may
+ * be available soon.
  */
 const fullStateAttempts = 2;
 
@@ -56,8 +56,8 @@ export class StagedEventProcessor {
   }
 
   /**
-   * Begins to place an event if it is complete: its previous events are placed or being placed, its auth events are stored
-   * or being placed, and it has the signature of the policy server where the room requires one.
+   * Begins to place an event if it is complete: its previous events are placed or being placed, its auth events are
+   * stored or being placed, and it has the signature of the policy server where the room requires one.
    * @param isUnderWay whether an event is being placed at the moment
    * @returns `undefined` when the event is not complete
    */

@@ -52,7 +52,9 @@ export class AutoJoinJobs {
     await jobs.schedule(writer, { kind: autoJoinJob, key: userId, payload, runAt: clock.now() });
   }
 
-  /** Schedules the joins of a guest who becomes a user: guests are joined only if the options and the rooms allow it. */
+  /**
+   * Schedules the joins of a guest who becomes a user: guests are joined only if the options and the rooms allow it.
+   */
   upgraded(writer: AnyWriter, publish: unknown, { userId }: { userId: string }): Promise<void> {
     return this.registered(writer, publish, { userId, isGuest: false });
   }
