@@ -56,7 +56,7 @@ export function adminApiAt({ address, certificate }: ServerAddress, token?: stri
 /** Returns the reason of an error response for the terminal. */
 export function reasonOf({ status, body, text }: AdminAnswer): string {
   if (typeof body['error'] === 'string') return printable(body['error']);
-  if (status === 404) return 'no admin API answers at this address; is it the address of the server?';
+  if (status === 404) return 'no admin API answers there; is this the address of the server?';
   return printable(text.slice(0, 200));
 }
 

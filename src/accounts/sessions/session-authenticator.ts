@@ -93,8 +93,8 @@ export class SessionAuthenticator implements Authenticator {
     if (found === undefined) throw unknownToken('Unknown access token');
     const { userId, deviceId, isAdmin, usableUntil } = found;
     const user = await readUser(database.reader<AccountTables>(), userId);
-    // The service creates its users on this server, so a missing user is an error of one of the servers, and clients
-    // must not log out because of it.
+    // The service creates its users on this server, so a missing user is an error of the service or of this server.
+    // Clients must not log out because of this error.
     if (user === undefined)
       throw new MatrixError(500, 'M_UNKNOWN', 'The user of the access token does not exist on this server');
     if (user.isDeactivated) throw unknownToken('Unknown access token');
