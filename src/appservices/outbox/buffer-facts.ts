@@ -43,7 +43,7 @@ export function bufferFacts(
   return buffer;
 }
 
-/** Returns the fact for services about a change in a room; `undefined` without an event to send or a changed membership. */
+/** Returns the fact for services about a change in a room; `undefined` without an event or a changed membership. */
 function factOf(
   { roomId, stored, onTimeline, membershipChanges }: RoomFact,
   position: number,
