@@ -12,7 +12,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    it('answers 500 to the request, and delivers the next event in /sync', async () => {
+    it('answers 500 to a request whose event cannot be written, and delivers the next event in /sync', async () => {
       const { token } = await server.register('alice');
       const call = (method: string, path: string, body?: object) =>
         server.api(method, `/_matrix/client/v3${path}`, { token, ...(body && { body }) });

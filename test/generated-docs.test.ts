@@ -49,7 +49,7 @@ describe('the ledger of options', () => {
     assert.deepEqual(optionMarkersIn(source), []);
   });
 
-  it('reports markers of unknown options and of groups of options, and options that no marker names any more', () => {
+  it('reports markers of unknown options and of groups of options, and options that have lost their marker', () => {
     const options = [
       { path: 'email', isCounted: false },
       { path: 'email.smtp_host', isCounted: true },

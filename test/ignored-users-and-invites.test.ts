@@ -20,7 +20,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     setAccountData(client, 'm.ignored_user_list', {
       ignored_users: Object.fromEntries(others.map(({ id }) => [id, {}])),
     });
-  const codeOf = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
+  const statusAndErrcodeOf = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
     status,
     body['errcode'],
   ];
@@ -66,8 +66,11 @@ forSelectedDatabases(import.meta.url, (open) => {
         anna!.call('GET', `/rooms/${enc(room)}${path}`, undefined, query);
       const page = await getInRoom('/messages', { dir: 'b', limit: 50 });
       assert.deepEqual(bodies(page.body['chunk'] as []), ['mine', 'wanted']);
-      assert.deepEqual(codeOf(await getInRoom(`/event/${enc(unwanted)}`)), [404, 'M_NOT_FOUND']);
-      assert.deepEqual(codeOf(await getInRoom(`/context/${enc(unwanted)}`)), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(statusAndErrcodeOf(await getInRoom(`/event/${enc(unwanted)}`)), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(statusAndErrcodeOf(await getInRoom(`/context/${enc(unwanted)}`)), [
+        404,
+        'M_NOT_FOUND',
+      ]);
       const wantedEvent = whole.find(({ content }) => content['body'] === 'wanted')!;
       const context = await getInRoom(`/context/${enc(wantedEvent.event_id)}`, { limit: 4 });
       assert.equal(context.raw.includes('unwanted'), false);
@@ -125,7 +128,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('accepts invites of ignored users, and shows them when the users are no longer ignored', async () => {
+    it('accepts invites from ignored users, and shows them once the users are not ignored', async () => {
       const [anna, ben] = await registerUsers('anna', 'ben');
       const since = (await anna!.sync()).next_batch;
       await ignore(anna!, ben!);
@@ -143,16 +146,25 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('blocked invites', () => {
     const block = { default_action: 'block' };
 
-    it('refuses blocked invites with 403 M_INVITE_BLOCKED on invite, state event and createRoom', async () => {
+    it('refuses blocked invites with 403 M_INVITE_BLOCKED at /invite, as state events and in createRoom', async () => {
       const [anna, ben] = await registerUsers('anna', 'ben');
       await setAccountData(anna!, 'm.invite_permission_config', block);
       const room = await ben!.createRoom();
       const invite = { user_id: anna!.id };
-      const refused = [403, 'M_INVITE_BLOCKED'];
-      assert.deepEqual(codeOf(await ben!.call('POST', `/rooms/${enc(room)}/invite`, invite)), refused);
+      const blockedError = [403, 'M_INVITE_BLOCKED'];
+      assert.deepEqual(
+        statusAndErrcodeOf(await ben!.call('POST', `/rooms/${enc(room)}/invite`, invite)),
+        blockedError,
+      );
       const state = `/rooms/${enc(room)}/state/m.room.member/${enc(anna!.id)}`;
-      assert.deepEqual(codeOf(await ben!.call('PUT', state, { membership: 'invite' })), refused);
-      assert.deepEqual(codeOf(await ben!.call('POST', '/createRoom', { invite: [anna!.id] })), refused);
+      assert.deepEqual(
+        statusAndErrcodeOf(await ben!.call('PUT', state, { membership: 'invite' })),
+        blockedError,
+      );
+      assert.deepEqual(
+        statusAndErrcodeOf(await ben!.call('POST', '/createRoom', { invite: [anna!.id] })),
+        blockedError,
+      );
       await anna!.join(room);
       await anna!.leave(room);
       await setAccountData(anna!, 'm.invite_permission_config', {});
@@ -176,7 +188,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         blocked_servers: ['te?t'],
       });
       const invite = async (inviter: TestClient) =>
-        codeOf(
+        statusAndErrcodeOf(
           await inviter.call('POST', `/rooms/${enc(await inviter.createRoom())}/invite`, {
             user_id: anna!.id,
           }),

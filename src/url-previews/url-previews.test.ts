@@ -21,7 +21,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
     after(() => previews.stop());
 
-    it('answers with Open Graph data and a copy of the image, at both paths [option: url_preview_enabled]', async () => {
+    it('returns Open Graph data and a copy of the image, below /_matrix/client and /_matrix/media [option: url_preview_enabled]', async () => {
       web.set('/picture.png', image, 'image/png');
       const url = web.set(
         '/graph',
@@ -48,13 +48,13 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(web.count('/graph'), 1);
     });
 
-    it('rejects requests without an access token with 401 M_MISSING_TOKEN', async () => {
+    it('answers 401 M_MISSING_TOKEN to requests without an access token', async () => {
       const url = web.url('/graph');
       const anonymous = await previews.server.api('GET', paths[0], { query: { url } });
       assert.deepEqual([anonymous.status, anonymous.body['errcode']], [401, 'M_MISSING_TOKEN']);
     });
 
-    it('takes missing properties from Twitter cards, JSON-LD and the page itself, in this order', async () => {
+    it('takes missing Open Graph properties from Twitter cards, JSON-LD and the page itself, in this order', async () => {
       const cases: readonly (readonly [page: string, expected: Record<string, string>])[] = [
         [
           head(
@@ -126,7 +126,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
     });
 
-    it('decodes pages by byte order mark, header, meta, XML declaration, and else as UTF-8 or Windows-1252', async () => {
+    it('decodes pages by byte order mark, Content-Type header, meta element or XML declaration, and otherwise as UTF-8 or Windows-1252', async () => {
       const title = (text: string, more = '') => head(`${more}<title>${text}</title>`);
       const cases: readonly (readonly [page: Buffer, contentType: string, title: string])[] = [
         [Buffer.from(`\ufeff${title('Ж')}`), 'text/html; charset=iso-8859-1', 'Ж'],
@@ -172,7 +172,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(request?.headers['accept-language'], 'nl, en;q=0.5, *;q=0.1');
     });
 
-    it('previews pages of listed sites by oEmbed [option: oembed.additional_providers]', async () => {
+    it('previews pages of additional oEmbed providers from their oEmbed responses [option: oembed.additional_providers]', async () => {
       web.set('/thumb.png', image, 'image/png');
       const response = {
         type: 'video',
@@ -261,12 +261,12 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await previews.previewOrError(url), { 'og:title': 'Found' });
     });
 
-    it('rejects URLs that are not http or https with 400 M_INVALID_PARAM', async () => {
+    it('answers 400 M_INVALID_PARAM to URLs that are not http or https', async () => {
       for (const invalid of ['malformed', 'ftp://pages.test/', 'data:text/html,x'])
         assert.equal(await previews.previewOrError(invalid), '400 M_INVALID_PARAM');
     });
 
-    it('deletes images and stored previews after some days', async () => {
+    it('deletes images and stored previews within four days', async () => {
       web.set('/brief.png', image, 'image/png');
       const url = web.set('/brief', head(og('image', '/brief.png')));
       const { 'og:image': uri } = await previews.preview(url);

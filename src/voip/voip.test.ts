@@ -59,14 +59,14 @@ it('GET /voip/turnServer returns the fixed credentials when there is no shared s
   assert.deepEqual(body, { username: 'user', password: 'password', uris, ttl: 3_600 });
 });
 
-it('GET /voip/turnServer responds 404 without servers, or without a secret and fixed credentials', async () => {
+it('GET /voip/turnServer responds 404 without TURN servers, and when there is neither a shared secret nor fixed credentials', async () => {
   for (const options of [{}, { turn_uris: uris }, { turn_shared_secret: 'secret' }]) {
     const { body, status } = await request(options, 'v3/voip/turnServer');
     assert.deepEqual([status, body['errcode']], [404, 'M_NOT_FOUND']);
   }
 });
 
-it('GET /voip/turnServer returns credentials to guests only when that is allowed [option: turn_allow_guests]', async () => {
+it('GET /voip/turnServer answers 403 to guests unless the configuration allows guests [option: turn_allow_guests]', async () => {
   const options = { turn_uris: uris, turn_shared_secret: 'secret' };
   const allowed = await request(options, 'v3/voip/turnServer', { guest: true });
   assert.equal(allowed.status, 200);

@@ -59,7 +59,7 @@ async function synadm(...command: readonly string[]): Promise<string> {
   const options = ['--batch', '--config-file', join(home, 'synadm.yaml'), '--output', 'json'];
   const { code, stdout, stderr } = await commands!.run(...options, ...command);
   assert.equal(code, 0, `synadm ${command.join(' ')}: ${stderr}${stdout}`);
-  // `user modify` looks for the user first, who may not exist yet.
+  // `user modify` first requests the user, which fails with 404 when the command creates the user.
   const mayFail = command[1] === 'modify';
   assert.ok(mayFail || !stderr.includes('status code'), `synadm ${command.join(' ')}: ${stderr}${stdout}`);
   return stdout;
@@ -311,7 +311,7 @@ const omittedCommands: Readonly<Record<string, string>> = {
   'group delete': 'deletes a community, which the specification and the reference server have removed',
 };
 
-test('the tests above run every command that synadm lists, apart from config and group delete', async () => {
+test('the tests of synadm run every command that synadm lists, apart from config and group delete', async () => {
   const { stdout } = await run('/usr/bin/python3', ['-c', listCommands]);
   const commands = stdout.trim().split('\n');
   assert.ok(commands.length > 40, stdout);

@@ -74,7 +74,7 @@ describe('configuration files of packages, containers and deployment tools', () 
     }
   });
 
-  it('reads the intended values of listeners, databases and secrets in files', () => {
+  it('reads listeners, databases, secrets in files and other options of packages, containers and deployment tools as intended', () => {
     const valuesOf = (name: keyof typeof setUps) => load(...setUps[name]!).values;
     const debian = valuesOf('a Debian package with conf.d');
     assert.equal(debian.server.server_name, 'chat.example.org');

@@ -128,14 +128,14 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     }
     const firstUser = () => remoteUsers.get('@one:far.test')!;
 
-    it('queries devices of remote users from their server for each /keys/query, because device list updates may be missed', async () => {
+    it('queries devices of remote users from their server for each /keys/query while the members of the room are not known', async () => {
       assert.deepEqual(await devicesOf(firstUser().userId), ['D0']);
       await sendDeviceListUpdate(firstUser().addDeviceUpdate());
       assert.deepEqual(await devicesOf(firstUser().userId), ['D0', 'D1']);
       assert.deepEqual(queriedUsers, [firstUser().userId, firstUser().userId]);
     });
 
-    it('sends device list updates of local users to the servers of members that are not known', async () => {
+    it('sends device list updates of local users to the servers in a room whose members are not known yet', async () => {
       const device = new ClientDevice(
         anna.id,
         String((await anna.do('GET', '/account/whoami'))['device_id']),

@@ -184,7 +184,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await until(async () => (await membershipAtB(anna)) === 'leave');
     });
 
-    it('answers a false invite with a leave event in the room version that make_leave claims', async () => {
+    it('rejects a false invite by a leave event in the room version that make_leave claims', async () => {
       await acceptsFalseInvite('1', alan);
       const room = falseRoom('11');
       evil.on(`GET ${v1}/make_leave/`, () => room.membershipTemplate(alan.id, 'leave'));
@@ -211,8 +211,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await inviteFromB(anna)).status, 200);
       const room = falseRoom('6');
       const leaveOfAnna = memberEvent(room, anna, 'leave');
-      const refused = await deliver(leaveOfAnna.pdu, `${roomId}1`);
-      assert.ok(Object.values(refused).every(({ error }) => error !== undefined));
+      const outcomes = await deliver(leaveOfAnna.pdu, `${roomId}1`);
+      assert.ok(Object.values(outcomes).every(({ error }) => error !== undefined));
       assert.equal(await inviteRoomName(anna), 'True');
       const leaveOfAlan = memberEvent(room, alan, 'leave');
       assert.deepEqual(await deliver(leaveOfAlan.pdu, `${roomId}2`), { [leaveOfAlan.eventId]: {} });
@@ -258,7 +258,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await joinsAndReceives(anna, 'b.test');
     });
 
-    it('forgets the events of a failed join with a false version once a user joins with the true one', async () => {
+    it('forgets the events of a failed join in a false room version once a user joins in the true one', async () => {
       const d = await several.scripted('d.test');
       const room = new SignedRoom('9', { serverName: 'd.test', key: d.key });
       roomId = room.roomId;

@@ -14,12 +14,15 @@ describe('GET /_synapse/client/v1/config/federation_whitelist', () => {
       },
     });
     const { token } = await server.register('alice');
-    const [known, unknown] = [await server.api('GET', path, { token }), await server.api('GET', path)];
+    const [withToken, withoutToken] = [
+      await server.api('GET', path, { token }),
+      await server.api('GET', path),
+    ];
     await server.stop();
-    return { ...known, statuses: [known.status, unknown.status] };
+    return { ...withToken, statuses: [withToken.status, withoutToken.status] };
   }
 
-  it('returns the federation whitelist to users when it is enabled [option: federation_whitelist_endpoint_enabled]', async () => {
+  it('returns the federation whitelist to logged-in users when the endpoint is enabled [option: federation_whitelist_endpoint_enabled]', async () => {
     const listed = await answer(true, ['b.example']);
     assert.deepEqual(listed.body, { whitelist_enabled: true, whitelist: ['b.example'] });
     assert.deepEqual(listed.statuses, [200, 401]);

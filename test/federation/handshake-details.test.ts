@@ -110,7 +110,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
-    it('joins a room with an event that cannot be verified, and drops the events that refer to it', async () => {
+    it('joins a room although its state has an unsigned event, and drops that event and the events that refer to it', async () => {
       const room = new SignedRoom('11', { serverName: 'd.test', key: d.key });
       room.setState('m.room.member', { membership: 'join' }, dora, dora);
       room.setState('m.room.topic', { topic: 'by Dora' }, '', dora);
@@ -129,7 +129,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await anna.call('GET', `/rooms/${enc(room.roomId)}/state/m.room.topic`)).status, 404);
     });
 
-    it('returns an invite unchanged except for its own signature', async () => {
+    it('returns an invite unchanged except for the added signature of this server', async () => {
       const room = new SignedRoom('1', { serverName: 'd.test', key: d.key });
       const { event } = room.build({
         type: 'm.room.member',
@@ -151,7 +151,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }
     });
 
-    it('puts its server name as origin into the events of join, leave, knock and invite handshakes', async () => {
+    it('puts the name of this server as origin into the events of join, leave, knock and invite handshakes', async () => {
       const room = new SignedRoom('11', { serverName: 'd.test', key: d.key });
       const bodies: JsonObject[] = [];
       const record = (body: JsonObject, answer: JsonObject | ReturnType<SignedRoom['stateAndAuthChain']>) => {

@@ -128,7 +128,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.equal((await make('knock', roomId, '')).status, 400);
       });
 
-      it(`rejects an invite to a remote room of version ${version}`, async () => {
+      it(`lets a user reject an invite to a remote room of version ${version}`, async () => {
         const roomId = await roomOf(version, 'invite');
         await anna.do('POST', `/rooms/${enc(roomId)}/invite`, { user_id: ben.id });
         assert.ok((await ben.sync()).rooms?.invite?.[roomId]);
@@ -225,7 +225,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.deepEqual(sent('knock'), []);
       });
 
-      it('accepts an invite by the v1 endpoint as one of room version 1 or 2', async () => {
+      it('accepts invites to rooms of the versions 1 and 2 by the v1 endpoint', async () => {
         for (const version of ['1', '2']) {
           await sendInvite(version);
           const draft = { type: 'm.room.member', sender: room.creator, stateKey: anna.id };

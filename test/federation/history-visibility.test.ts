@@ -6,8 +6,8 @@ import { eventsIn, far, fay, finn, ServedRooms } from '../support/rooms/served-r
 import { enc } from '../support/users/test-client.ts';
 
 /**
- * A membership change of fay. After each one, and before the first, alice sends a message; at the end finn
- * joins.
+ * A membership change of fay. After each one, and before the first, alice sends a message; at the end finn joins, and
+ * alice sends a last message.
  */
 type MembershipChange = 'invite' | 'join' | 'leave' | 'ban' | 'unban';
 
@@ -125,7 +125,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('returns only events that the server may see from timestamp_to_event', async () => {
+    it('returns from timestamp_to_event only events that the requesting server may see', async () => {
       const { roomId, messageIds } = await playHistory('joined', ['join', 'leave']);
       const timeOf = async (eventId: string) =>
         (await served.rooms.engine.events.getById(eventId))!.event.originServerTs;
@@ -158,7 +158,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(!ids.includes(hiddenMessage));
     });
 
-    it('returns the events that any one of 61 users of the server may see', async () => {
+    it('returns to a server the messages that at least one of its 61 users may see', async () => {
       const roomId = await served.room('joined');
       await served.say(roomId, 'message 0');
       const users = Array.from({ length: 60 }, (_, index) => `@u${index}:${far}`);

@@ -47,7 +47,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
 
       for (const [what, change] of falseKnockAndLeaveTemplates) {
-        it(`fails without signing anything for a template ${what}`, async () => {
+        it(`fails a knock without signing anything for a template ${what}`, async () => {
           answerMakeRequests('knock', change);
           const { status, body } = await knock();
           assert.deepEqual([status, body['errcode']], [502, 'M_UNKNOWN'], JSON.stringify(body));

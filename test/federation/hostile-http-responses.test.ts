@@ -36,7 +36,7 @@ const dripBytes = (start: string, byte: string) => (response: ServerResponse) =>
     response.on('close', () => clearInterval(timer));
   });
 
-/** Responses that never end; a promise resolves when the timeout may pass. */
+/** Responses that never end. The test waits for a returned promise before it lets the timeout pass. */
 const endlessAnswers: [what: string, answer: (response: ServerResponse) => Promise<void> | void][] = [
   ['sent byte by byte', dripBytes('{', ' ')],
   ['with an endless string sent byte by byte', dripBytes('{"room_version":"', 'x')],
@@ -146,7 +146,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(status, 200, text);
     });
 
-    it('answers /sync after a knock with malformed knock_room_state', async () => {
+    it('answers /sync after a knock whose response contains malformed knock_room_state', async () => {
       room.setState('m.room.join_rules', { join_rule: 'knock' });
       evil.on(makeHandshake, () => room.membershipTemplate(anna.id, 'knock'));
       const event = (type: unknown, content: unknown) => ({

@@ -48,7 +48,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return status === 200 ? body['membership'] : undefined;
     }
 
-    it("sends the stripped state and adds the remote server's signature", async () => {
+    it('sends signed events as stripped state, and invites the user when the remote server has signed the invite', async () => {
       answerInvites((event) => ({ event: { ...signedByFar(event), unsigned: { evil: true } } }));
       const { status, raw } = await invite();
       assert.equal(status, 200, raw);
@@ -104,7 +104,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await guestMembership(), undefined);
     });
 
-    it('falls back to the v1 endpoint for old servers in old room versions', async () => {
+    it('sends an invite in room version 1 to the v1 endpoint when the remote server has no v2 endpoint', async () => {
       version = '1';
       roomId = await anna.createRoom({ preset: 'private_chat', room_version: '1' });
       answerInvites(() => [404, { errcode: 'M_UNRECOGNIZED', error: 'Unrecognized' }]);

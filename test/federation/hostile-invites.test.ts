@@ -74,7 +74,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
     }
 
-    it('accepts invites by the v1 endpoint for old room versions', async () => {
+    it('accepts invites in room version 1 by the v1 endpoint', async () => {
       room = newRoom('1');
       const event = invitation();
       const path = `${v1}/invite/${enc(room.roomId)}/${enc(event.eventId)}`;
@@ -87,7 +87,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await isShown(), true);
     });
 
-    it('refuses invites that are not from a user of the sending server to a user of this server', async () => {
+    it('refuses invites that are forged, in an unknown room version, or not from a user of the sending server to a user of this server', async () => {
       const wrongEvents: [what: string, change: Parameters<typeof invitation>[0]][] = [
         ['another type', { type: 'm.room.power_levels', stateKey: '', content: {} }],
         ['another membership', { content: { membership: 'join' } }],
@@ -119,7 +119,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await isShown(), false);
     });
 
-    it('refuses invites with a float with 400 M_BAD_JSON in room versions since 6', async () => {
+    it('answers 400 M_BAD_JSON to invites that contain a float, in room version 11', async () => {
       const { eventId, pdu } = invitation();
       for (const change of [{ content: { membership: 'invite', bad: 1.5 } }, { depth: 1.5 }, { more: 1.5 }]) {
         const event = { eventId, pdu: { ...pdu, ...change } };

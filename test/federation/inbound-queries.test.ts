@@ -228,7 +228,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     });
 
-    it('answers unsigned requests with the user id of a valid OpenID token', async () => {
+    it('returns the user id of a valid OpenID token to unsigned requests', async () => {
       const { access_token: token } = await alice.do(
         'POST',
         `/user/${enc(alice.id)}/openid/request_token`,

@@ -100,7 +100,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const isJoined = async () =>
       ((await anna.do('GET', '/joined_rooms'))['joined_rooms'] as string[]).includes(room.roomId);
 
-    it('rejects an invite while its server is unreachable, and can receive a new invite', async () => {
+    it('lets a user reject an invite while the inviting server is unreachable, and receive a new invite afterwards', async () => {
       await invite();
       isReachable = false;
       assert.equal((await leave()).status, 200);
@@ -212,7 +212,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     for (const membership of ['leave', 'ban']) {
-      it(`does not end an invite by the ${membership} of another user of the inviter's server, unless that server confirms it`, async () => {
+      it(`ends an invite after a ${membership} sent by another user of the inviter's server only once that server confirms the end`, async () => {
         await invite();
         const otherUserId = '@other:d.test';
         await deliver(memberEvent(membership, otherUserId).pdu);
@@ -226,7 +226,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
     }
 
-    it('ends an invite by a user of a third server once the inviting server confirms it', async () => {
+    it('ends an invite after a leave sent by a user of a third server, once the inviting server confirms the end', async () => {
       await invite();
       const thirdRoom = roomOfThirdServer();
       await deliver(memberEvent('leave', thirdRoom.creator, thirdRoom).pdu, third);
@@ -238,7 +238,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(requestCount('make_leave') >= 2);
     });
 
-    it('ends an invite that the inviting server confirms to be over only after a restart of this server', async () => {
+    it('ends an invite when the inviting server confirms its end only after a restart of this server', async () => {
       await invite();
       const thirdRoom = roomOfThirdServer();
       await deliver(memberEvent('leave', thirdRoom.creator, thirdRoom).pdu, third);
@@ -250,7 +250,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(requestCount('make_leave') >= 2);
     });
 
-    it('ends an invite by a user who was in the room together with this server, once the inviting server confirms it', async () => {
+    it('ends an invite after a leave sent by a user of a third server who was in the room together with this server, once the inviting server confirms the end', async () => {
       const thirdRoom = roomOfThirdServer();
       thirdRoom.state.clear();
       for (const [key, event] of room.state) thirdRoom.state.set(key, event);

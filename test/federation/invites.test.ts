@@ -13,7 +13,7 @@ async function membershipFor(user: TestClient, roomId: string, userId: string): 
 }
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
-  describe('an invite of a user of another server', () => {
+  describe('an invite to a user of another server', () => {
     let several: SeveralServers;
     let a: FederatedServer;
     let b: FederatedServer;

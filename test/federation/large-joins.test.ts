@@ -14,7 +14,7 @@ const entryCount = 2_000;
 const boundStep = 20;
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
-  describe('a join to a room of another server with many more state entries than the server reserves ids at a time', () => {
+  describe('a join to a remote room whose state entries outnumber the ids that the server reserves at a time', () => {
     let several: SeveralServers;
     let a: FederatedServer;
     let peer: ScriptedServer;

@@ -191,7 +191,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await isOddVisible(), false);
     });
 
-    it('refuses a transaction with invalid JSON or lone surrogates with 400', async () => {
+    it('answers 400 to a transaction that contains invalid JSON or lone surrogates', async () => {
       const oddEvent = sortedJson(signed({ content: { body: 'odd', x: 77_777 } }));
       const broken = [
         oddEvent.replace('77777', '"\\ud800"'),

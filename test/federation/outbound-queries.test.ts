@@ -155,7 +155,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       };
       const listed = { ...entry, name: 'A', canonical_alias: '#a:far.test', join_rule: 'knock' };
 
-      it('returns the remote list with its paging tokens', async () => {
+      it('returns the public rooms of a remote server with its paging tokens', async () => {
         const page = { chunk: [listed], next_batch: 'n', prev_batch: 'p', total_room_count_estimate: 7 };
         remote.on(`GET ${v1}/publicRooms`, () => page);
         assert.deepEqual(await get('/v3/publicRooms?server=far.test&limit=5&since=s'), page);
@@ -172,7 +172,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.deepEqual(remote.receivedRequests[0]!.body, { filter, limit: 100 });
       });
 
-      it('returns the remote list without invalid rooms and fields', async () => {
+      it('returns the public rooms of a remote server without invalid rooms and fields', async () => {
         const chunk = [
           5,
           { ...entry, room_id: 7 },

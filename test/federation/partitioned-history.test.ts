@@ -97,7 +97,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     for (const isRestarted of [false, true]) {
-      it(`shows the newest events of the history in an initial sync, and older state that arrived late in the state${isRestarted ? ', after a restart' : ''}`, async () => {
+      it(`shows the newest events of the history in the timeline of an initial sync, and in its state an older state event that arrived late${isRestarted ? ', after a restart' : ''}`, async () => {
         if (isRestarted) await a.restart();
         const { rooms } = await anna.sync(undefined, limited(10));
         const room = rooms?.join?.[roomId];

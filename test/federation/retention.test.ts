@@ -38,7 +38,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         .filter((body) => body !== undefined);
     };
 
-    it('ignores expired messages from other servers, and sends them expired messages without content', async () => {
+    it('ignores expired messages from other servers, and sends expired messages to other servers without content', async () => {
       const opened = await SeveralServers.withScriptedServer(kind, 'b.test', {
         config: { rooms: { retention } },
       });
@@ -123,7 +123,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
     });
 
-    it('lets another server join after expired messages were deleted, and backfills these when the policy of the room is removed', async () => {
+    it('accepts a join and a message from another server after expired messages were deleted, and backfills the deleted messages when the policy of the room is removed', async () => {
       const clock = manualClock(Date.now());
       ticking = setInterval(() => clock.advance(5), 5);
       several = new SeveralServers(kind);

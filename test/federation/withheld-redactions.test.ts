@@ -27,7 +27,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    /** Opens a room with two messages of Anna, whom a user of the other server may not redact. */
+    /** Opens a room with two messages of Anna, which a user of the other server may not redact. */
     async function openRoom() {
       const roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
       const remote = await ScriptedMember.join(evil, 'a.test', roomId, '@mallory:evil.test');
@@ -50,7 +50,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         return status === 200;
       });
 
-    it('does not count or show a redaction without the power level in the list of threads, also after a restart', async () => {
+    it('leaves redactions by a user without the power level out of the list of threads and its counts, also after a restart', async () => {
       const { roomId, remote, messages } = await openRoom();
       const [root, otherRoot] = messages;
       const reply = await anna.send(roomId, 'm.room.message', {
@@ -79,7 +79,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await checkThreads();
     });
 
-    it('sends no push for a redaction without the power level, and a push for one that takes effect', async () => {
+    it('sends no push for a redaction by a user without the power level, and a push for one that takes effect', async () => {
       const { roomId, remote, messages } = await openRoom();
       await anna.do('PUT', `/pushrules/global/room/${enc(roomId)}`, { actions: ['notify'] });
       const gateway = await PushGateway.start();
@@ -100,7 +100,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const last = await remote.say('last');
         await gateway.until(() => gateway.received.some(({ event_id: eventId }) => eventId === last));
         const pushed = gateway.received.flatMap(({ event_id: eventId }) => eventId ?? []);
-        // The message may be redacted before its push is sent.
+        // The message itself is pushed only if its redaction arrives after the push was sent.
         assert.deepEqual(
           pushed.filter((eventId) => eventId !== ownMessage),
           [effective, last],

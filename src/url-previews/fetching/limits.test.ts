@@ -144,7 +144,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(web.count('/loop'), 6);
     });
 
-    it('answers requests for hostile pages, and continues to preview other pages', async () => {
+    it('answers each request for a hostile page with 200', async () => {
       const pages = [
         '<div>'.repeat(50_000),
         `${'<a>'.repeat(40_000)}${'</b>'.repeat(40_000)}`,
@@ -164,7 +164,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
     });
 
-    it('bounds the previews that are made for one user, at the same time and by rate', async () => {
+    it('limits the number of concurrent previews of a user, and their rate', async () => {
       const heldResponses: ServerResponse[] = [];
       const { token } = await previews.server.register('bounded');
       const previewStatus = async (url: string) =>
@@ -177,7 +177,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await eventually('the refusal', () => answered.length === 1 && heldResponses.length === 20);
       web.set('/of-anna', head('<title>Quick</title>'));
       assert.deepEqual(await previews.preview(web.url('/of-anna')), { 'og:title': 'Quick' });
-      assert.equal(await previewStatus(web.url('/of-anna')), 200, 'a preview that is made already');
+      assert.equal(await previewStatus(web.url('/of-anna')), 200, 'a stored preview');
       for (const response of heldResponses) response.writeHead(404).end();
       await Promise.all(running);
       assert.deepEqual([answered[0], new Set(answered.slice(1))], [429, new Set([502])]);
@@ -188,7 +188,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.ok(status === 429 && count > 100, `${status} after ${count}`);
     });
 
-    it('reads pages only while few bytes wait for the process that reads them, and makes an empty preview of a page that ends the process', async () => {
+    it('rejects pages while too many bytes wait for the process that reads pages, and returns an empty preview when that process is killed', async () => {
       const earlierProcesses = pageProcesses();
       const reader = new PageReader({
         clock: previews.clock,

@@ -21,7 +21,9 @@ export interface FakeWeb {
   stop(): Promise<void>;
 }
 
-/** @param addresses functions that return the address of a host at each look-up; other hosts are at 127.0.0.1 */
+/**
+ * @param addresses for a host name, a function that returns its address at each look-up; other hosts are at 127.0.0.1
+ */
 export async function startFakeWeb(
   addresses: Readonly<Record<string, (lookup: number) => string | undefined>> = {},
 ): Promise<FakeWeb> {

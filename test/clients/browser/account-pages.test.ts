@@ -161,7 +161,7 @@ test('a user registers in a browser with a token, a CAPTCHA, a mail address and 
   await context.close();
 });
 
-test('a client opens the fallback page of a stage, which reports its completion', async () => {
+test('the fallback page of an authentication stage reports the completion to the client that opened it', async () => {
   const challenge = await mail.post('/register', { username: 'bob', password: 'correct horse' });
   const session = String(challenge.body['session']);
   const context = await browser.newContext();
@@ -204,7 +204,7 @@ const policy = (title: string, button: string, done: string) => `{% extends "_ba
 <input type="hidden" name="v" value="{{ version }}"><input type="hidden" name="u" value="{{ user }}">
 <input type="hidden" name="h" value="{{ userhmac }}"><button>${button}</button></form>{% endif %}{% endblock %}`;
 
-test('a user agrees to the policy in the language of the browser with the link of the server notice, and can send then', async () => {
+test('a user opens the link of a server notice, agrees to the policy in the language of the browser, and can create rooms afterwards', async () => {
   const success = '{% extends "_base.html" %}{% block title %}OK{% endblock %}{% block body %}<h1>';
   for (const [language, text, thanks] of [
     ['en', policy('House rules', 'I agree', 'You have agreed'), 'Thank you'],

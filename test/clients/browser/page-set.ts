@@ -14,11 +14,11 @@ export interface ExpectedPreview {
 /** Serves pages as news sites, shops, blogs, encyclopedias and video sites write them. */
 export async function startPageSet(): Promise<{ web: FakeWeb; expected: readonly ExpectedPreview[] }> {
   const web = await startFakeWeb();
-  const at = (path: string) => web.url(path, '127.0.0.1');
+  const urlOf = (path: string) => web.url(path, '127.0.0.1');
   await serveImages(web);
   serveArticles(web);
-  serveVideo(web, at('/cover.webp'));
-  return { web, expected: expectedPreviews(at) };
+  serveVideo(web, urlOf('/cover.webp'));
+  return { web, expected: expectedPreviews(urlOf) };
 }
 
 async function serveImages(web: FakeWeb): Promise<void> {
@@ -83,27 +83,27 @@ function serveVideo(web: FakeWeb, thumbnailUrl: string): void {
   );
 }
 
-const expectedPreviews = (at: (path: string) => string): ExpectedPreview[] => [
+const expectedPreviews = (urlOf: (path: string) => string): ExpectedPreview[] => [
   {
-    url: at('/news/2026/harbour.html'),
+    url: urlOf('/news/2026/harbour.html'),
     site: 'The Daily Tide',
     title: 'Harbour reopens after the storm',
     description: /^Ferries sail again from Monday & the market is back\.$/,
     imageWidth: 320,
   },
   {
-    url: at('/shop/kettle'),
+    url: urlOf('/shop/kettle'),
     title: 'Copper kettle',
     description: /^Holds two litres\.$/,
     imageWidth: 320,
   },
-  { url: at('/blog/nikki'), title: '日記', description: /今日は晴れ/, imageWidth: 48 },
+  { url: urlOf('/blog/nikki'), title: '日記', description: /今日は晴れ/, imageWidth: 48 },
   {
-    url: at('/wiki/Hearth'),
+    url: urlOf('/wiki/Hearth'),
     title: 'Hearth - Encyclopedia',
     description: /A hearth is the place in a home where a fire is kept\.\s+It is made of brick\./,
     imageWidth: 320,
   },
-  { url: at('/watch/42'), site: 'Tide Video', title: 'Video', imageWidth: 320 },
-  { url: at('/photo.jpg'), description: /^photo\.jpg$/, imageWidth: 320 },
+  { url: urlOf('/watch/42'), site: 'Tide Video', title: 'Video', imageWidth: 320 },
+  { url: urlOf('/photo.jpg'), description: /^photo\.jpg$/, imageWidth: 320 },
 ];

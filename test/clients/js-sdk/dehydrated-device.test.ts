@@ -69,7 +69,7 @@ test('decrypts messages that were sent while the user was logged out, through a 
   }
 });
 
-test('stores keys for the dehydrated device that replaces a used one', async () => {
+test('decrypts messages through a dehydrated device that has replaced a used one', async () => {
   const [, , newLogin] = sessions as [unknown, unknown, EncryptedSession];
   const room = await createEncryptedRoom([bob, newLogin]);
   const dehydrated = [...(await devicesOf(alice.userId, bob)).keys()].filter(

@@ -43,7 +43,7 @@ async function assertReadBy(roomId: string, sender: EncryptedSession, ...readers
   }
 }
 
-test('encrypts between clients with sliding sync and a client with classic sync', async () => {
+test('encrypts between two clients that use sliding sync and one that uses classic sync', async () => {
   const room = await createEncryptedRoom([alice, bob, carol], 3);
   for (let round = 0; round < 5; round++) {
     await assertReadBy(room, alice, bob, carol);
@@ -52,7 +52,7 @@ test('encrypts between clients with sliding sync and a client with classic sync'
   }
 });
 
-test('verifies two clients with sliding sync by emoji comparison', async () => {
+test('verifies a user by emoji comparison between two clients that use sliding sync', async () => {
   const received = nextVerificationRequest(bob);
   const sent = await alice.crypto.requestDeviceVerification(bob.userId, bob.deviceId);
   await compareEmojis(sent, await received);
@@ -99,7 +99,7 @@ test('delivers all encrypted messages by sliding sync through a restart and a ki
   }
 });
 
-test('has a client with sliding sync upload new one-time keys when they are used up', async () => {
+test('makes a client that uses sliding sync upload new one-time keys when its keys are used up', async () => {
   const claim = async () => {
     const answer = await alice.client.claimOneTimeKeys([[bob.userId, bob.deviceId]], 'signed_curve25519');
     return Object.keys(answer.one_time_keys[bob.userId]?.[bob.deviceId] ?? {});

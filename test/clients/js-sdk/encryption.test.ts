@@ -92,8 +92,8 @@ test('encrypts for new members, and not for members who have left', async () => 
 
   await carol.client.leave(room);
   await waitForMembers(room, alice, bob);
-  const after = await assertDecryptedBy(room, alice, bob);
-  await assert.rejects(carol.client.fetchRoomEvent(room, after), { httpStatus: 404 });
+  const eventIdAfterLeave = await assertDecryptedBy(room, alice, bob);
+  await assert.rejects(carol.client.fetchRoomEvent(room, eventIdAfterLeave), { httpStatus: 404 });
 });
 
 test('verifies a new login by another device, which sends its secrets', async () => {

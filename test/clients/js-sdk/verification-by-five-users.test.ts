@@ -27,26 +27,36 @@ after(async () => {
 });
 
 const pairs = () =>
-  sessions.flatMap((one, index) => sessions.slice(index + 1).map((other) => [one, other] as const));
+  sessions.flatMap((session, index) =>
+    sessions.slice(index + 1).map((otherSession) => [session, otherSession] as const),
+  );
 
-const isVerified = async (one: EncryptedSession, other: EncryptedSession) =>
-  (await one.crypto.getUserVerificationStatus(other.userId)).isVerified();
+const isVerified = async (session: EncryptedSession, otherSession: EncryptedSession) =>
+  (await session.crypto.getUserVerificationStatus(otherSession.userId)).isVerified();
 
 test('verifies all pairs of five users, in direct rooms and by to-device messages', async () => {
-  for (const [number, [one, other]] of pairs().entries()) {
-    const received = nextVerificationRequest(other);
+  for (const [number, [session, otherSession]] of pairs().entries()) {
+    const received = nextVerificationRequest(otherSession);
     // Each pair verifies in a room of its own: in the room of all five, clients of other members would cancel requests.
     const sent =
       number % 2 === 0
-        ? await one.crypto.requestVerificationDM(other.userId, await createEncryptedRoom([one, other]))
-        : await one.crypto.requestDeviceVerification(other.userId, other.deviceId);
+        ? await session.crypto.requestVerificationDM(
+            otherSession.userId,
+            await createEncryptedRoom([session, otherSession]),
+          )
+        : await session.crypto.requestDeviceVerification(otherSession.userId, otherSession.deviceId);
     await compareEmojis(sent, await received);
   }
-  for (const one of sessions) {
-    for (const other of sessions) {
-      if (one === other) continue;
-      await eventually(`${one.userId} to trust ${other.userId}`, () => isVerified(one, other));
-      const status = await one.crypto.getDeviceVerificationStatus(other.userId, other.deviceId);
+  for (const session of sessions) {
+    for (const otherSession of sessions) {
+      if (session === otherSession) continue;
+      await eventually(`${session.userId} to trust ${otherSession.userId}`, () =>
+        isVerified(session, otherSession),
+      );
+      const status = await session.crypto.getDeviceVerificationStatus(
+        otherSession.userId,
+        otherSession.deviceId,
+      );
       assert.equal(status?.crossSigningVerified, true);
     }
   }

@@ -109,7 +109,7 @@ describe('kill -9 of the media repository', () => {
     assert.deepEqual(filesIn(join(store, 'local')), []);
   });
 
-  test('a kill during hearth media move leaves each file whole here or at the provider, and the next call completes the move', async () => {
+  test('a kill during hearth media move leaves each file whole on the local disk or at the provider, and the next call completes the move', async () => {
     const media: string[] = [];
     for (let index = 0; index < largeFiles; index++) media.push(await upload(largeFile(index)));
     const flags = paths.flatMap((path) => ['-c', path]);

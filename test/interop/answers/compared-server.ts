@@ -65,8 +65,8 @@ export class ComparedServer {
             token: options.token === undefined ? this.#tokens.get(requester) : this.fill(options.token),
             type: options.type ?? jsonType,
           });
-    for (const [name, at] of Object.entries(options.save ?? {})) {
-      const valueToSave = valueAt(answer.body, at);
+    for (const [name, valuePath] of Object.entries(options.save ?? {})) {
+      const valueToSave = valueAt(answer.body, valuePath);
       if (typeof valueToSave !== 'string' && typeof valueToSave !== 'number') continue;
       this.saved.set(name, String(valueToSave));
       const [, media] = /^mxc:\/\/(.+)$/.exec(String(valueToSave)) ?? [];
@@ -83,9 +83,9 @@ export class ComparedServer {
 
   /** Replaces each `{name}` in a text by the saved value of that name. */
   fill(text: string, encode = (value: string) => value): string {
-    return text.replace(/\{([a-z]\w*(?:-\w+)*)\}/g, (all, name: string) => {
+    return text.replace(/\{([a-z]\w*(?:-\w+)*)\}/g, (placeholder, name: string) => {
       const value = this.saved.get(name);
-      return value === undefined ? all : encode(value);
+      return value === undefined ? placeholder : encode(value);
     });
   }
 
@@ -130,7 +130,7 @@ export function readBody(type: string, bytes: Buffer): unknown {
   return JSON.parse(bytes.toString());
 }
 
-/** @param at fields and indices, separated by dots */
-function valueAt(body: unknown, at: string): unknown {
-  return at.split('.').reduce((value, key) => (value as Record<string, unknown> | undefined)?.[key], body);
+/** @param path fields and indices, separated by dots */
+function valueAt(body: unknown, path: string): unknown {
+  return path.split('.').reduce((value, key) => (value as Record<string, unknown> | undefined)?.[key], body);
 }

@@ -29,17 +29,17 @@ test('an administrator makes, changes and deletes registration tokens', async ()
   await ui.page.getByText('There are no registration tokens').waitFor();
 });
 
-test('a change of the uses of a registration token keeps the exact time of its expiry, also when it is in the past', async () => {
+test('a change of the number of uses of a registration token keeps the exact time of its expiry, also when this time is in the past', async () => {
   const tokens = '/_synapse/admin/v1/registration_tokens';
   // In an hour, with seconds and milliseconds, which the form does not show.
   const expiry = Date.now() + 3_600_000 + 12_345;
   const created = await ui.admin.request('POST', `${tokens}/new`, { token: 'exact', expiry_time: expiry });
   assert.equal(created.status, 200, created.raw);
   const limits = async () => {
-    const { uses_allowed: uses, expiry_time: at } = (
+    const { uses_allowed: uses, expiry_time: expiresAt } = (
       await ui.admin.request('GET', `${tokens}/exact`, undefined)
     ).body;
-    return [uses, at];
+    return [uses, expiresAt];
   };
   const allow = async (uses: string) => {
     await link('Overview').click();
