@@ -3,7 +3,7 @@ import type { Usage } from './load/process-usage.ts';
 /**
  * The kinds of servers that the bench measures:
  * - `hearth`: built and started by the bench;
- * - `ceiling`: the minimal cost of one event, see `ceiling/main.ts`;
+ * - `ceiling`: a server that does only the minimal work for one event: parse, sign and store it;
  * - `peer`: a running homeserver, given with `--peer`.
  */
 export type TargetKind = 'hearth' | 'ceiling' | 'peer';

@@ -26,7 +26,8 @@ export async function fanOut(kind: DatabaseOptions['kind']): Promise<void> {
   const roomId = await test.rooms.room(alice, ...names.map((name) => `@user:${name}`));
   await test.sender.caughtUp();
   let sent = 0;
-  const arrived = async (count: number) => {
+  /** Returns a function that waits until `count` further transactions have arrived. */
+  const arrivalOf = async (count: number) => {
     const before = recipient.arrived.length;
     return () => until(() => recipient.arrived.length >= before + count);
   };
@@ -36,7 +37,7 @@ export async function fanOut(kind: DatabaseOptions['kind']): Promise<void> {
     count: servers,
     unit: 'deliveries',
     work: async () => {
-      const allArrived = await arrived(servers);
+      const allArrived = await arrivalOf(servers);
       await test.rooms.say(alice, roomId, `message ${++sent}`);
       await allArrived();
     },
@@ -58,9 +59,9 @@ export async function fanOut(kind: DatabaseOptions['kind']): Promise<void> {
   await test.close();
 }
 
-/** Opens a database like in the tests, outside of a test. */
+/** Returns a function that opens a new database. */
 function openerOf(kind: DatabaseOptions['kind']): OpenDatabase {
-  const never = () => {
+  const unsupported = () => {
     throw new Error('the bench does not need this');
   };
   const open = async (migrations: readonly Migration[] = []) => {
@@ -69,5 +70,5 @@ function openerOf(kind: DatabaseOptions['kind']): OpenDatabase {
     await migrate(database, migrations);
     return database;
   };
-  return Object.assign(open, { kind, restart: never, openAgain: never, optionsOf: never });
+  return Object.assign(open, { kind, restart: unsupported, openAgain: unsupported, optionsOf: unsupported });
 }

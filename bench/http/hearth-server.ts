@@ -1,4 +1,4 @@
-/** The same route as in `fastify-server.ts`, served by the kernel. Request logs are discarded. */
+/** Serves a route that answers with an event id by the HTTP kernel of the server. Discards request logs. */
 import { Type } from 'typebox';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { createHttpServer, type Requester, route } from '../../src/kernel/http/index.ts';

@@ -66,7 +66,7 @@ export function expectOk(answer: Answer, what: string): Buffer {
 
 /**
  * Registers users through the shared secret, which works with any registration policy. The usernames are new in each
- * run, so that they are free on a target of earlier runs, too.
+ * run, so that they are free on a server that earlier runs have used.
  */
 export async function registerAccounts(target: Target, count: number): Promise<Account[]> {
   const run = randomBytes(5).toString('hex');

@@ -121,16 +121,16 @@ function contentLength(head: string): number {
 /** Joins the chunks of a body (RFC 9112 section 7.1); `undefined` while the last chunk is missing. */
 function unchunk(received: Buffer, start: number): Buffer | undefined {
   const chunks: Buffer[] = [];
-  let at = start;
+  let position = start;
   for (;;) {
-    const sizeEnd = received.indexOf(lineEnd, at);
+    const sizeEnd = received.indexOf(lineEnd, position);
     if (sizeEnd < 0) return undefined;
-    const size = Number.parseInt(received.toString('latin1', at, sizeEnd), 16);
+    const size = Number.parseInt(received.toString('latin1', position, sizeEnd), 16);
     const chunkStart = sizeEnd + lineEnd.length;
     const chunkEnd = chunkStart + size;
     if (received.length < chunkEnd + lineEnd.length) return undefined;
     if (size === 0) return Buffer.concat(chunks);
     chunks.push(received.subarray(chunkStart, chunkEnd));
-    at = chunkEnd + lineEnd.length;
+    position = chunkEnd + lineEnd.length;
   }
 }

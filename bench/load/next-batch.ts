@@ -3,8 +3,8 @@ const quote = '"'.charCodeAt(0);
 
 /** Returns the token for the next sync without parsing the response; `undefined` when there is none. */
 export function nextBatch(answer: Buffer): string | undefined {
-  const at = answer.indexOf(label);
-  if (at < 0) return undefined;
-  const start = answer.indexOf(quote, at + label.length) + 1;
+  const labelStart = answer.indexOf(label);
+  if (labelStart < 0) return undefined;
+  const start = answer.indexOf(quote, labelStart + label.length) + 1;
   return answer.toString('latin1', start, answer.indexOf(quote, start));
 }

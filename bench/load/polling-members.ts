@@ -77,8 +77,12 @@ export class PollingMembers {
 
   #receive(answer: Buffer): void {
     const now = performance.now();
-    for (let at = answer.indexOf(marker); at >= 0; at = answer.indexOf(marker, at + marker.length)) {
-      const digits = answer.toString('latin1', at + marker.length, at + marker.length + 10);
+    for (
+      let position = answer.indexOf(marker);
+      position >= 0;
+      position = answer.indexOf(marker, position + marker.length)
+    ) {
+      const digits = answer.toString('latin1', position + marker.length, position + marker.length + 10);
       const number = Number.parseInt(digits, 10);
       const message = this.#messages.get(number);
       if (!message) continue;

@@ -24,7 +24,7 @@ function names(version: RoomVersion): Fork {
   });
 }
 
-/** The right side bans the members, which change their display names on the left side. */
+/** The right side bans the members, who change their display names on the left side. */
 function bans(version: RoomVersion): Fork {
   const { room, state } = publicRoom(version, MEMBERS);
   return forked(room, state, (side, sideName) => {
@@ -41,10 +41,10 @@ function bans(version: RoomVersion): Fork {
 /** Both sides change the power levels many times. */
 function powerLevels(version: RoomVersion): Fork {
   const { room, state } = publicRoom(version, 10);
-  const own = version.privilegedCreators ? {} : { [admin]: 100 };
+  const adminLevel = version.privilegedCreators ? {} : { [admin]: 100 };
   return forked(room, state, (side) => {
     for (let i = 0; i < MEMBERS; i++) {
-      const content = { users: { ...own, [userOf(i % 10)]: i % 50 } };
+      const content = { users: { ...adminLevel, [userOf(i % 10)]: i % 50 } };
       room.send({ type: 'm.room.power_levels', sender: admin, stateKey: '', content }, side);
     }
   });

@@ -53,7 +53,7 @@ const paced: Load<Setup> = {
     }),
 };
 
-/** As many messages as all members can receive. */
+/** Messages as fast as all members can receive them. */
 const saturated: Load<Setup> = {
   name: 'delivery-saturated',
   title: `delivery to ${memberCount} long-polling members at saturation`,

@@ -43,8 +43,8 @@ export const initialSyncs: Scenario<Setup> = {
       for (const room of rooms) await otherMembers[index]!.join(room);
     });
     await inParallel(senderCount, senderCount, async (index) => {
-      const own = rooms.filter((_, number) => number % senderCount === index);
-      for (const room of own) {
+      const roomsOfSender = rooms.filter((_, number) => number % senderCount === index);
+      for (const room of roomsOfSender) {
         for (let count = 0; count < messageCount; count++) await otherMembers[index]!.send(room, sampleText);
       }
     });

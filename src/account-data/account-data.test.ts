@@ -32,7 +32,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   const get = (path: string) => server.call('GET', `/user/@alice:test${path}`, { token });
   const put = (path: string, body: unknown) =>
     server.call('PUT', `/user/@alice:test${path}`, { token, body });
-  const codeOf = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
+  const statusAndErrcode = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
     status,
     body['errcode'],
   ];
@@ -46,8 +46,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       await put(`${room}/account_data/org.example.x`, { room: true });
       assert.deepEqual((await get('/account_data/org.example.x')).body, content);
       assert.deepEqual((await get(`${room}/account_data/org.example.x`)).body, { room: true });
-      assert.deepEqual(codeOf(await get('/account_data/org.example.y')), [404, 'M_NOT_FOUND']);
-      assert.deepEqual(codeOf(await get('/rooms/!other/account_data/org.example.x')), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(statusAndErrcode(await get('/account_data/org.example.y')), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(statusAndErrcode(await get('/rooms/!other/account_data/org.example.x')), [
+        404,
+        'M_NOT_FOUND',
+      ]);
     });
 
     it('DELETE and an empty object delete account data, which only incremental syncs then return, as an empty object', async () => {
@@ -77,25 +80,28 @@ forSelectedDatabases(import.meta.url, (open) => {
           assert.equal((await remove(path)).status, 200);
           assert.equal(server.streams.current, deleted, 'a repeated deletion changes nothing');
         }
-        assert.deepEqual(codeOf(await remove('/account_data/m.fully_read')), [405, 'M_BAD_JSON']);
+        assert.deepEqual(statusAndErrcode(await remove('/account_data/m.fully_read')), [405, 'M_BAD_JSON']);
       }
       const other = '/user/@bob:test/account_data/a';
-      assert.deepEqual(codeOf(await server.call('DELETE', other, { token })), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(await server.call('DELETE', other, { token })), [403, 'M_FORBIDDEN']);
     });
 
-    it('account data can be read and set by its user only, with 403 M_FORBIDDEN for others', async () => {
+    it('account data and tags can be read and changed by their user only, and other users receive 403 M_FORBIDDEN', async () => {
       await start();
       for (const path of ['/user/@bob:test/account_data/a', '/user/@bob:test/rooms/!a:test/account_data/a']) {
-        assert.deepEqual(codeOf(await server.call('PUT', path, { token, body: {} })), [403, 'M_FORBIDDEN']);
-        assert.deepEqual(codeOf(await server.call('GET', path, { token })), [403, 'M_FORBIDDEN']);
+        assert.deepEqual(statusAndErrcode(await server.call('PUT', path, { token, body: {} })), [
+          403,
+          'M_FORBIDDEN',
+        ]);
+        assert.deepEqual(statusAndErrcode(await server.call('GET', path, { token })), [403, 'M_FORBIDDEN']);
       }
       for (const path of ['/user/@bob:test/rooms/!a:test/tags', '/user/@bob:test/rooms/!a:test/tags/x']) {
         const method = path.endsWith('x') ? 'DELETE' : 'GET';
-        assert.deepEqual(codeOf(await server.call(method, path, { token })), [403, 'M_FORBIDDEN']);
+        assert.deepEqual(statusAndErrcode(await server.call(method, path, { token })), [403, 'M_FORBIDDEN']);
       }
     });
 
-    it('keeps the longest list of ignored users and invite permissions in memory, and refuses longer ones with 413 M_TOO_LARGE', async () => {
+    it('accepts up to 5,000 ignored users and keeps them in memory, and rejects longer lists of ignored users and of blocked inviters with 413 M_TOO_LARGE', async () => {
       await start();
       const userId = '@alice:test';
       const listOf = (count: number) => ({
@@ -107,7 +113,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         ),
       });
       const path = '/account_data/m.ignored_user_list';
-      assert.deepEqual(codeOf(await put(path, listOf(5_001))), [413, 'M_TOO_LARGE']);
+      assert.deepEqual(statusAndErrcode(await put(path, listOf(5_001))), [413, 'M_TOO_LARGE']);
       assert.equal((await put(path, listOf(5_000))).status, 200);
       const caches = new CacheRegistry(manualClock(), sectionDefaults(cachesSection));
       const ignored = new IgnoredUsers(accountData, caches);
@@ -116,50 +122,68 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(ignored.of(userId), first);
       const permissions = '/account_data/m.invite_permission_config';
       const blocked = Array.from({ length: 30_000 }, (_, index) => `@${index}:test`);
-      assert.deepEqual(codeOf(await put(permissions, { blocked_users: blocked })), [413, 'M_TOO_LARGE']);
+      assert.deepEqual(statusAndErrcode(await put(permissions, { blocked_users: blocked })), [
+        413,
+        'M_TOO_LARGE',
+      ]);
       assert.equal((await put(permissions, { blocked_users: blocked.slice(0, 5_000) })).status, 200);
     });
 
     it('refuses account data of server-controlled types with 405 M_BAD_JSON', async () => {
       await start(new Map([['m.push_rules', async () => ({ global: {} })]]));
       for (const type of ['m.fully_read', 'm.push_rules']) {
-        assert.deepEqual(codeOf(await put(`/account_data/${type}`, {})), [405, 'M_BAD_JSON']);
-        assert.deepEqual(codeOf(await put(`${room}/account_data/${type}`, {})), [405, 'M_BAD_JSON']);
+        assert.deepEqual(statusAndErrcode(await put(`/account_data/${type}`, {})), [405, 'M_BAD_JSON']);
+        assert.deepEqual(statusAndErrcode(await put(`${room}/account_data/${type}`, {})), [
+          405,
+          'M_BAD_JSON',
+        ]);
       }
       assert.deepEqual((await get('/account_data/m.push_rules')).body, { global: {} });
     });
 
     it('account data must be a JSON object of bounded size, with a valid type and room id', async () => {
       await start();
-      assert.deepEqual(codeOf(await put('/account_data/a', [])), [400, 'M_BAD_JSON']);
-      assert.deepEqual(codeOf(await put('/account_data/a', 'x')), [400, 'M_BAD_JSON']);
-      assert.deepEqual(codeOf(await put(`/account_data/${'x'.repeat(256)}`, {})), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(codeOf(await put('/account_data/a%00b', {})), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(codeOf(await get('/account_data/a%00b')), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(codeOf(await put('/rooms/room/account_data/a', {})), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(codeOf(await put('/rooms/!a%00b:test/account_data/a', {})), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(codeOf(await put('/account_data/a', { a: 'x'.repeat(1_100_000) })), [
+      assert.deepEqual(statusAndErrcode(await put('/account_data/a', [])), [400, 'M_BAD_JSON']);
+      assert.deepEqual(statusAndErrcode(await put('/account_data/a', 'x')), [400, 'M_BAD_JSON']);
+      assert.deepEqual(statusAndErrcode(await put(`/account_data/${'x'.repeat(256)}`, {})), [
+        400,
+        'M_INVALID_PARAM',
+      ]);
+      assert.deepEqual(statusAndErrcode(await put('/account_data/a%00b', {})), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(statusAndErrcode(await get('/account_data/a%00b')), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(statusAndErrcode(await put('/rooms/room/account_data/a', {})), [
+        400,
+        'M_INVALID_PARAM',
+      ]);
+      assert.deepEqual(statusAndErrcode(await put('/rooms/!a%00b:test/account_data/a', {})), [
+        400,
+        'M_INVALID_PARAM',
+      ]);
+      assert.deepEqual(statusAndErrcode(await put('/account_data/a', { a: 'x'.repeat(1_100_000) })), [
         413,
         'M_TOO_LARGE',
       ]);
     });
 
-    it('account data of a user has at most 10 MiB; what is not longer than before is accepted', async () => {
+    it('account data of a user has at most 10 MiB, except that content may always be replaced by content that is not longer', async () => {
       await start();
       const content = { text: 'x'.repeat(1_000_000) };
       const answers = [];
       for (let index = 0; index < 11; index++)
-        answers.push(codeOf(await put(`/account_data/org.example.x${index}`, content))[0]);
+        answers.push(statusAndErrcode(await put(`/account_data/org.example.x${index}`, content))[0]);
       assert.deepEqual(answers, [...Array(10).fill(200), 413]);
       const tooLong = [413, 'M_TOO_LARGE'];
-      assert.deepEqual(codeOf(await put(`${room}/account_data/org.example.y`, content)), tooLong);
+      assert.deepEqual(statusAndErrcode(await put(`${room}/account_data/org.example.y`, content)), tooLong);
       await accountData.set({ userId: '@alice:test', roomId: undefined, type: 'org.example.z' }, content);
-      assert.deepEqual(codeOf(await put('/account_data/org.example.z', { a: 1 })), [200, undefined]);
+      assert.deepEqual(statusAndErrcode(await put('/account_data/org.example.z', { a: 1 })), [
+        200,
+        undefined,
+      ]);
       assert.equal((await put('/account_data/org.example.x0', {})).status, 200);
       assert.equal((await put('/account_data/org.example.y', content)).status, 200);
     });
 
-    it('account data of a user has at most 10 MiB together with its types, and a deleted piece counts, too', async () => {
+    it('the 10 MiB of account data of a user include the names of its types, also those of deleted account data', async () => {
       await start();
       const addDeleted = (from: number, count: number) =>
         server.database.batch([
@@ -177,7 +201,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await addDeleted(0, 34_000);
       assert.equal((await put('/account_data/a', { a: 1 })).status, 200);
       await addDeleted(34_000, 2_000);
-      assert.deepEqual(codeOf(await put('/account_data/b', { a: 1 })), [413, 'M_TOO_LARGE']);
+      assert.deepEqual(statusAndErrcode(await put('/account_data/b', { a: 1 })), [413, 'M_TOO_LARGE']);
       assert.equal((await put('/account_data/a', { a: 2 })).status, 200);
     });
 
@@ -193,26 +217,29 @@ forSelectedDatabases(import.meta.url, (open) => {
       const positionAfter = server.streams.current;
       const global = { userId: '@alice:test', roomId: undefined, type: 'a' };
       assert.deepEqual(facts, [global, { userId: '@alice:test', roomId: '!room:test', type: 'b' }, global]);
-      const brief = (entries: Awaited<ReturnType<typeof accountData.all>>) =>
+      const roomTypeAndContent = (entries: Awaited<ReturnType<typeof accountData.all>>) =>
         entries.map(({ roomId, type, content }) => [roomId, type, content]);
       const expected = [
         ['!room:test', 'b', { v: 2 }],
         [undefined, 'a', { v: 3 }],
       ];
       assert.deepEqual(
-        brief(await accountData.changesSince('@alice:test', positionBefore, positionAfter)),
+        roomTypeAndContent(await accountData.changesSince('@alice:test', positionBefore, positionAfter)),
         expected,
       );
       assert.deepEqual(
-        brief(await accountData.changesSince('@alice:test', positionBefore, positionBetween)),
+        roomTypeAndContent(await accountData.changesSince('@alice:test', positionBefore, positionBetween)),
         [],
       );
       assert.deepEqual(
-        brief(await accountData.changesSince('@alice:test', positionAfter, positionAfter + 10)),
+        roomTypeAndContent(await accountData.changesSince('@alice:test', positionAfter, positionAfter + 10)),
         [],
       );
-      assert.deepEqual(brief(await accountData.changesSince('@bob:test', positionBefore, positionAfter)), []);
-      assert.deepEqual(brief(await accountData.all('@alice:test')), expected.toReversed());
+      assert.deepEqual(
+        roomTypeAndContent(await accountData.changesSince('@bob:test', positionBefore, positionAfter)),
+        [],
+      );
+      assert.deepEqual(roomTypeAndContent(await accountData.all('@alice:test')), expected.toReversed());
     });
 
     it('account data is deleted when the account is deactivated with erase: true only', async () => {
@@ -245,10 +272,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       await start();
       const set = (tag: string) => put(`${room}/tags/${tag}`, { text: 'x'.repeat(60_000) });
       for (let index = 0; index < 17; index++) assert.equal((await set(`u.${index}`)).status, 200);
-      assert.deepEqual(codeOf(await set('u.17')), [413, 'M_TOO_LARGE']);
+      assert.deepEqual(statusAndErrcode(await set('u.17')), [413, 'M_TOO_LARGE']);
     });
 
-    it('tags are all stored when they are set concurrently', async () => {
+    it('ten tags that are set concurrently are all stored', async () => {
       await start();
       const names = Array.from({ length: 10 }, (_, i) => `u.${i}`);
       await Promise.all(names.map((name) => put(`${room}/tags/${name}`, {})));
@@ -257,10 +284,16 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('tags are refused when they are invalid; invalid m.tag content counts as no tags', async () => {
       await start();
-      assert.deepEqual(codeOf(await put(`${room}/tags/x`, { order: 'first' })), [400, 'M_BAD_JSON']);
-      assert.deepEqual(codeOf(await put(`${room}/tags/${'x'.repeat(256)}`, {})), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(codeOf(await put(`${room}/tags/__proto__`, {})), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(codeOf(await put('/rooms/room/tags/x', {})), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(statusAndErrcode(await put(`${room}/tags/x`, { order: 'first' })), [
+        400,
+        'M_BAD_JSON',
+      ]);
+      assert.deepEqual(statusAndErrcode(await put(`${room}/tags/${'x'.repeat(256)}`, {})), [
+        400,
+        'M_INVALID_PARAM',
+      ]);
+      assert.deepEqual(statusAndErrcode(await put(`${room}/tags/__proto__`, {})), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(statusAndErrcode(await put('/rooms/room/tags/x', {})), [400, 'M_INVALID_PARAM']);
       await put(`${room}/account_data/m.tag`, { tags: 'nonsense' });
       assert.deepEqual((await get(`${room}/tags`)).body, { tags: {} });
       await put(`${room}/tags/u.x`, {});

@@ -44,7 +44,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const answer = await server.callWithPassword(alice, 'POST', '/account/deactivate', { erase: true });
       assert.deepEqual([answer.status, answer.body], [200, { id_server_unbind_result: 'success' }]);
       assert.deepEqual(await remaining(), [0, 0, 0, 0, 0]);
-      // The activity of the last requests was not on disk yet.
+      // Writes the activity of the requests since the last flush.
       await server.slice.lastSeen.flush();
       assert.deepEqual(await remaining(), [0, 0, 0, 0, 0]);
       const activity = server.database.reader<DeviceTables>().selectFrom('user_activity').selectAll();

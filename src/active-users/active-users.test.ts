@@ -98,7 +98,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     let admin: TestClient;
     let delayed: Record<string, unknown>;
     /** Sends a request of MSC4140, which the specification does not have. */
-    const unspecified = async ({ token }: TestClient, method: string, path: string, body?: object) => {
+    const requestOfMsc4140 = async ({ token }: TestClient, method: string, path: string, body?: object) => {
       const response = await fetch(`${server.baseUrl}/_matrix/client/${path}`, {
         method,
         headers: { authorization: `Bearer ${token}` },
@@ -125,7 +125,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     after(() => server.stop());
 
     /** Returns the pinned events of a user's notice room, in full. */
-    const pinned = async (user: TestClient) => {
+    const pinnedEvents = async (user: TestClient) => {
       const joined = (await user.sync()).rooms?.join ?? {};
       for (const [roomId, { state, timeline }] of Object.entries(joined)) {
         const events = [...(state?.events ?? []), ...timeline.events];
@@ -164,7 +164,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await statusOf(admin), 403);
     });
 
-    it('refuses to create an account for a new user with a JSON web token when the limit is reached', async () => {
+    it('refuses to create an account at the first login by JSON web token when the limit is reached', async () => {
       const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
       const signed = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ sub: 'erin' })}`;
       const token = `${signed}.${createHmac('sha256', 'jwt secret').update(signed).digest('base64url')}`;
@@ -187,7 +187,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('pins a notice for active users while the limit is reached [option: mau_limit_alerting]', async () => {
       const [notice, ...more] = await eventually('the pinned notice', async () => {
         clock.advance(minute);
-        const found = await pinned(alice);
+        const found = await pinnedEvents(alice);
         return found?.length ? found : undefined;
       });
       const { errcode: _, error, ...details } = exceeded;
@@ -209,15 +209,15 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('repeats no notice after a restart, and unpins the notice when the limit has not been reached for an hour', async () => {
       await server.restart();
       clock.advance(minute);
-      assert.equal((await pinned(alice))?.length, 1);
+      assert.equal((await pinnedEvents(alice))?.length, 1);
       await deactivate(carol, 'carol');
       clock.advance(minute);
-      assert.equal((await pinned(alice))?.length, 1, 'the limit has just ceased to be reached');
+      assert.equal((await pinnedEvents(alice))?.length, 1, 'the limit has just ceased to be reached');
       // The clock advances before one of ten checks only, because a transaction that is idle for 10 seconds fails.
       let checks = 0;
       await eventually('no pinned notice', async () => {
         if (checks++ % 10 === 0) clock.advance(61 * minute);
-        return (await pinned(alice))?.length === 0;
+        return (await pinnedEvents(alice))?.length === 0;
       });
       const joined = Object.values((await alice.sync()).rooms?.join ?? {});
       const notices = joined.flatMap(({ timeline }) => timeline.events.filter(isLimitNotice));
@@ -225,7 +225,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await statusOf(bob), 200, 'the place of the deactivated account is free');
       const room = enc(await bob.createRoom());
       const delay = `org.matrix.msc4140.delay=${40 * day}`;
-      delayed = await unspecified(bob, 'PUT', `v3/rooms/${room}/send/m.room.message/later?${delay}`, {
+      delayed = await requestOfMsc4140(bob, 'PUT', `v3/rooms/${room}/send/m.room.message/later?${delay}`, {
         msgtype: 'm.text',
         body: 'later',
       });
@@ -267,7 +267,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       clock.advance(10 * day);
       const path = `unstable/org.matrix.msc4140/delayed_events/${delayed['delay_id']}`;
       const { error } = await eventually('the end of the delayed event', async () => {
-        const { finalised } = await unspecified(bob, 'GET', path);
+        const { finalised } = await requestOfMsc4140(bob, 'GET', path);
         return finalised as { error?: { errcode: string } } | undefined;
       });
       assert.equal(error?.errcode, 'M_RESOURCE_LIMIT_EXCEEDED');

@@ -12,7 +12,7 @@ const versionPath = '/_server/admin/v1/server_version';
 
 /**
  * Whether a path needs no access token: `register` checks a MAC with the shared secret, the pages of the console contain
- * no data, and other servers know the version as well.
+ * no data, and the version is also shown to other servers.
  */
 const isOpen = (path: string) =>
   ['/_server/admin/v1/register', versionPath].includes(path) || /^\/_server\/admin\/ui(\/|$)/.test(path);

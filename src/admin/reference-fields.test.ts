@@ -15,7 +15,7 @@ const places = ['query', 'body', 'response'] as const;
 
 type Place = (typeof places)[number];
 
-/** The fields of the three places of one endpoint. */
+/** The fields of the query, body and response of one endpoint. */
 type EndpointFields = Readonly<Record<Place, FieldPaths>>;
 
 interface Operation {
@@ -42,7 +42,7 @@ describe('fields of the admin API', () => {
     );
   });
 
-  /** Calls `compare` for each place of each endpoint, and returns the fields that it finds. */
+  /** Calls `compare` for the query, body and response of each endpoint. @returns the fields that it finds */
   const fieldsWhere = (
     compare: (documented: FieldPaths, contract: FieldPaths, place: Place) => Iterable<string>,
   ): string[] =>
@@ -58,42 +58,43 @@ describe('fields of the admin API', () => {
     );
 
   /** Returns the fields that the endpoints list under `kind`. */
-  const listed = (kind: 'ours' | 'missing'): string[] =>
+  const listedFields = (kind: 'ours' | 'missing'): string[] =>
     Object.entries(documentedEndpoints).flatMap(([endpoint, fields]) =>
       Object.keys(fields[kind] ?? {}).map((field) => `${endpoint}: ${field}`),
     );
 
   it('has every field that the documentation of the reference server names, except those that are listed with a reason', () => {
-    const missing = fieldsWhere((documented, contract) => without(documented, contract));
-    assert.deepEqual(missing.sort(), listed('missing').sort());
+    const missing = fieldsWhere((documented, contract) => fieldsWithout(documented, contract));
+    assert.deepEqual(missing.sort(), listedFields('missing').sort());
   });
 
   it('has no field that the documentation does not name, except those that are listed as fields of this server alone', () => {
-    const ours = fieldsWhere((documented, contract) => without(contract, documented));
-    assert.deepEqual(ours.sort(), listed('ours').sort());
+    const ours = fieldsWhere((documented, contract) => fieldsWithout(contract, documented));
+    assert.deepEqual(ours.sort(), listedFields('ours').sort());
   });
 
-  it('sends every field that the documentation says is always present', () => {
+  it('declares as always present every response field that the documentation says is always present', () => {
     const optional = fieldsWhere((documented, contract, place) =>
-      place === 'response' ? always(documented).filter((field) => contract.get(field) === false) : [],
+      place === 'response' ? alwaysPresent(documented).filter((field) => contract.get(field) === false) : [],
     );
     assert.deepEqual(optional, []);
   });
 
   it('does not require a field of a request that the documentation says is optional', () => {
     const required = fieldsWhere((documented, contract, place) =>
-      place === 'response' ? [] : always(contract).filter((field) => documented.get(field) === false),
+      place === 'response' ? [] : alwaysPresent(contract).filter((field) => documented.get(field) === false),
     );
     assert.deepEqual(required, []);
   });
 });
 
 /** Returns the fields of `paths` that `others` do not have. */
-const without = (paths: FieldPaths, others: FieldPaths) =>
+const fieldsWithout = (paths: FieldPaths, others: FieldPaths) =>
   [...paths.keys()].filter((field) => !others.has(field));
 
 /** Returns the fields that are always present. */
-const always = (paths: FieldPaths) => [...paths].filter(([, isAlways]) => isAlways).map(([field]) => field);
+const alwaysPresent = (paths: FieldPaths) =>
+  [...paths].filter(([, isAlways]) => isAlways).map(([field]) => field);
 
 function fieldsOfOperation({ parameters = [], requestBody, responses }: Operation): EndpointFields {
   const query = parameters.filter((parameter) => parameter.in === 'query');

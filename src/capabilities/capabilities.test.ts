@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     (await get('/capabilities', token)).body['capabilities'] as Record<string, Record<string, unknown>>;
 
   describe('GET /versions', () => {
-    it('responds without authentication, even with an expired token', async () => {
+    it('GET /versions responds to requests without authentication, even to those with an expired token', async () => {
       await start();
       const { status, body } = await get('/_matrix/client/versions', 'expired');
       assert.equal(status, 200);
@@ -61,7 +61,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('unstable features of GET /versions', () => {
     const features = async () => (await get('/_matrix/client/versions')).body['unstable_features'];
 
-    it('show which presets create encrypted rooms', async () => {
+    it('unstable_features show which presets create encrypted rooms', async () => {
       for (const [rule, forced] of [
         ['off', [false, false, false]],
         ['invite', [true, true, false]],
@@ -78,7 +78,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('show whether delayed events are enabled, and the capabilities show their limits', async () => {
+    it('unstable_features show whether delayed events are enabled, and the capabilities show their limits', async () => {
       await start({ max_event_delay_duration: 5_000 });
       const advertisedDelayedEvents = async () => {
         const found = (await features()) as Record<string, boolean>;
@@ -162,7 +162,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('well-known files', () => {
     const path = (name: string) => `/.well-known/matrix/${name}`;
 
-    it('respond 404 unless the operator has configured their content', async () => {
+    it('GET /.well-known/matrix/client, /server and /support respond 404 unless the operator has configured their content', async () => {
       await start();
       for (const name of ['client', 'server', 'support']) {
         const { status, body } = await get(path(name));

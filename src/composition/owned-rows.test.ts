@@ -41,7 +41,7 @@ const others: Readonly<Record<string, readonly string[]>> = {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('rows of accounts and devices in the manifests', () => {
-    it('cover all tables with a column of user ids', async () => {
+    it('the manifests, and tables that are named with a reason, cover all tables with a column of user ids', async () => {
       const columns = await tableColumns(await open(migrations), open.kind);
       const accounts = slices.flatMap(({ accountRows }) => accountRows?.tables ?? []);
       const devices = slices.flatMap(({ deviceRows }) => deviceRows?.tables ?? []);

@@ -12,10 +12,10 @@ import { roomRows } from './rooms.ts';
  * Tables with room ids that no manifest declares: reports stay for moderators, key backups belong to users, and the
  * purge itself deletes the rooms, their events and their state groups.
  */
-const others = ['reports', 'room_keys', 'rooms', 'events', 'state_groups'];
+const undeclaredTables = ['reports', 'room_keys', 'rooms', 'events', 'state_groups'];
 
 /** Tables whose rows refer to events only. */
-const ofEvents = ['event_auth', 'redacted_events'];
+const tablesOfEvents = ['event_auth', 'redacted_events'];
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('RoomPurge over all slices', () => {
@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       const covered = [
         ...purge.tables.map(({ table }) => table),
-        ...others,
+        ...undeclaredTables,
         'event_times',
         'event_relations',
         // A deleted room stays blocked.
@@ -58,9 +58,9 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('RoomPurge.purge()', () => {
-    it('deletes all rows of a room, and none of other rooms', async (context) => {
-      const all = migrations.filter(({ name }) => !/^(streams|rooms)\//.test(name));
-      const fixture = await RoomsUnderTest.open(open, all);
+    it('deletes all rows of a room and none of other rooms, also when the purge is interrupted and repeated', async (context) => {
+      const otherMigrations = migrations.filter(({ name }) => !/^(streams|rooms)\//.test(name));
+      const fixture = await RoomsUnderTest.open(open, otherMigrations);
       context.after(() => fixture.engine.close());
       const { database, streams, engine } = fixture;
       const purge = new RoomPurge({ database, streams, engine, rows: roomRows });
@@ -84,7 +84,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         );
         return Number(rows[0]?.n);
       };
-      const totals = await Promise.all(ofEvents.map(total));
+      const totals = await Promise.all(tablesOfEvents.map(total));
       const never = new AbortController().signal;
       const interrupted = new AbortController();
       interrupted.abort();
@@ -104,8 +104,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const table of ['rooms', 'events', 'state_groups']) {
         assert.equal(await count(table, 'room_nid', roomNid), 0, table);
       }
-      const left = await Promise.all(ofEvents.map(total));
-      for (const [index, name] of ofEvents.entries()) assert.equal(left[index]! * 2, totals[index], name);
+      const left = await Promise.all(tablesOfEvents.map(total));
+      for (const [index, name] of tablesOfEvents.entries())
+        assert.equal(left[index]! * 2, totals[index], name);
       assert.equal((await engine.userRooms.of(alice)).has(room), false);
       await assert.rejects(fixture.say(alice, room, 'hello?'), { errcode: 'M_FORBIDDEN' });
       await fixture.say(alice, kept, 'still here');

@@ -25,19 +25,29 @@ describe('effectiveOptions', () => {
   const options = new Map(effectiveOptions(values, origins).map((option) => [option.name, option]));
 
   it('names the file and the line of the options that are given, also inside of mappings', () => {
-    const at = (name: string) => {
+    const valueAndPlace = (name: string) => {
       const { value, source, file, line } = options.get(name)!;
       return { value, source, file, line };
     };
-    assert.deepEqual(at('server_name'), { value: 'example.org', source: 'file', file: 'a.yaml', line: 1 });
-    assert.deepEqual(at('max_upload_size'), { value: '10M', source: 'file', file: 'b.yaml', line: 1 });
-    assert.deepEqual(at('email.smtp_host'), {
+    assert.deepEqual(valueAndPlace('server_name'), {
+      value: 'example.org',
+      source: 'file',
+      file: 'a.yaml',
+      line: 1,
+    });
+    assert.deepEqual(valueAndPlace('max_upload_size'), {
+      value: '10M',
+      source: 'file',
+      file: 'b.yaml',
+      line: 1,
+    });
+    assert.deepEqual(valueAndPlace('email.smtp_host'), {
       value: 'mail.example.org',
       source: 'file',
       file: 'a.yaml',
       line: 4,
     });
-    assert.equal(at('listeners').line, 5);
+    assert.equal(valueAndPlace('listeners').line, 5);
   });
 
   it('distinguishes defaults from values of the environment and of other options', () => {
@@ -50,7 +60,7 @@ describe('effectiveOptions', () => {
     assert.equal(options.get('signing_key_path')?.source, 'derived');
   });
 
-  it('says that secrets from files follow from the options that name the files, also inside of mappings', (t) => {
+  it('reports secrets that are read from files as derived from other options, also inside of mappings', (t) => {
     const directory = mkdtempSync(join(tmpdir(), 'hearth-options-'));
     t.after(() => rmSync(directory, { recursive: true }));
     const file = join(directory, 'secret');

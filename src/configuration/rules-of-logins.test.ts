@@ -81,7 +81,7 @@ const cases: RuleCase[] = [
     }),
   ),
   {
-    rule: 'refuses a mapping of OpenID Connect users in Python, and accepts the name of the built-in one',
+    rule: 'refuses a Python module for the mapping of OpenID Connect users, and accepts the name of the built-in mapping',
     invalid: `oidc_providers: [{${provider}, client_secret: s, user_mapping_provider: {module: my_company.mapping.UserMapper}}]`,
     kind: 'error',
     path: 'oidc_providers[0].user_mapping_provider.module',
@@ -89,7 +89,7 @@ const cases: RuleCase[] = [
     valid: `oidc_providers: [{${provider}, client_secret: s, user_mapping_provider: {module: server.handlers.oidc_handler.JinjaOidcMappingProvider}}]`,
   },
   {
-    rule: 'refuses a mapping of SAML users in Python, and accepts the name of the built-in one',
+    rule: 'refuses a Python module for the mapping of SAML users, and accepts the name of the built-in mapping',
     invalid: 'saml2_config: {sp_config: {}, user_mapping_provider: {module: mapping_provider.SamlMapper}}',
     kind: 'error',
     path: 'saml2_config.user_mapping_provider.module',

@@ -19,7 +19,7 @@ interface Answer {
   readonly retryAfter?: string;
 }
 
-/** Sends a request that an MSC defines, and the specification does not. */
+/** Sends a request of MSC4140, which the specification does not have. */
 async function call(
   server: TestServer,
   user: TestUser | undefined,
@@ -61,15 +61,15 @@ forSelectedDatabases(import.meta.url, (open) => {
     after(() => server.stop());
 
     const room = () => `v3/rooms/${encodeURIComponent(talk.roomId)}`;
-    const delayed = (delay: number | string, path: string) =>
+    const delayedPath = (delay: number | string, path: string) =>
       `${room()}/${path}?org.matrix.msc4140.delay=${delay}`;
     const schedule = async (delay: number, body: object = hello, user = alice) => {
-      const path = delayed(delay, `send/m.room.message/delay${transactions++}`);
+      const path = delayedPath(delay, `send/m.room.message/delay${transactions++}`);
       const answer = await call(server, user, 'PUT', path, body);
       assert.equal(answer.status, 200, JSON.stringify(answer.body));
       return String(answer.body['delay_id']);
     };
-    const act = (delayId: string, action: string, user?: TestUser) =>
+    const manage = (delayId: string, action: string, user?: TestUser) =>
       call(server, user, 'POST', `${unstable}/delayed_events/${delayId}/${action}`, {});
     const readDelayedEvent = async (delayId: string) =>
       (await call(server, alice, 'GET', `${unstable}/delayed_events/${delayId}`)).body as {
@@ -79,10 +79,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       };
     const messages = async () =>
       idsOf(await talk.call(alice, 'GET', '/messages', { query: { dir: 'b', limit: 5 } }));
-    /**
-     * Waits until the job of a delayed event whose delay is over is done, because jobs run concurrently with requests.
-     */
-    const finalised = (delayId: string) =>
+    /** Waits for the job that ends a delayed event. @returns how the event ended */
+    const waitUntilFinalised = (delayId: string) =>
       eventually('end of the delayed event', async () => (await readDelayedEvent(delayId)).finalised);
 
     it('sends events when their delay is over, also after a restart', async () => {
@@ -92,7 +90,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       clock.advance(59_000);
       assert.equal((await readDelayedEvent(delayId)).finalised, undefined);
       clock.advance(1_000);
-      const { event_id: eventId } = await finalised(delayId);
+      const { event_id: eventId } = await waitUntilFinalised(delayId);
       const event = await talk.event(bob, String(eventId));
       assert.deepEqual([event.content, event.sender], [hello, alice.userId]);
       assert.deepEqual(
@@ -108,15 +106,15 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('sends delayed state events', async () => {
-      const answer = await call(server, alice, 'PUT', delayed(1_000, 'state/org.example.call/me'), {
+      const answer = await call(server, alice, 'PUT', delayedPath(1_000, 'state/org.example.call/me'), {
         left: true,
       });
-      const empty = await call(server, alice, 'PUT', delayed(1_000, 'state/org.example.call'), {
+      const empty = await call(server, alice, 'PUT', delayedPath(1_000, 'state/org.example.call'), {
         all: 'left',
       });
       clock.advance(1_000);
-      await finalised(String(answer.body['delay_id']));
-      await finalised(String(empty.body['delay_id']));
+      await waitUntilFinalised(String(answer.body['delay_id']));
+      await waitUntilFinalised(String(empty.body['delay_id']));
       assert.deepEqual(await talk.state(alice, 'org.example.call', 'me'), { left: true });
       assert.deepEqual(await talk.state(alice, 'org.example.call'), { all: 'left' });
     });
@@ -124,28 +122,28 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('restarts, cancels or sends a delayed event for any client that knows its id, also without an access token', async () => {
       const delayId = await schedule(10_000);
       clock.advance(9_000);
-      assert.deepEqual(await act(delayId, 'restart'), { status: 200, body: {} });
+      assert.deepEqual(await manage(delayId, 'restart'), { status: 200, body: {} });
       assert.equal((await readDelayedEvent(delayId)).running_since, clock.now());
       clock.advance(9_000);
       assert.equal((await readDelayedEvent(delayId)).finalised, undefined);
-      assert.equal((await act(delayId, 'cancel', bob)).status, 200);
+      assert.equal((await manage(delayId, 'cancel', bob)).status, 200);
       assert.equal((await readDelayedEvent(delayId)).finalised?.event_id, undefined);
       const before = await messages();
       clock.advance(20_000);
       assert.deepEqual(await messages(), before);
-      assert.equal((await act(delayId, 'cancel')).status, 200);
-      assert.equal((await act(delayId, 'send')).status, 409);
-      assert.equal((await act(delayId, 'restart')).status, 409);
+      assert.equal((await manage(delayId, 'cancel')).status, 200);
+      assert.equal((await manage(delayId, 'send')).status, 409);
+      assert.equal((await manage(delayId, 'restart')).status, 409);
 
       const other = await schedule(10_000);
       const inBody = await call(server, alice, 'POST', `${unstable}/delayed_events/${other}`, {
         action: 'send',
       });
       assert.equal(inBody.status, 200);
-      const { event_id: eventId } = await finalised(other);
+      const { event_id: eventId } = await waitUntilFinalised(other);
       assert.equal((await messages())[0], eventId);
-      assert.equal((await act(other, 'send')).status, 200);
-      assert.equal((await act(other, 'cancel')).status, 409);
+      assert.equal((await manage(other, 'send')).status, 200);
+      assert.equal((await manage(other, 'cancel')).status, 409);
       clock.advance(10_000);
       assert.equal((await messages())[0], eventId);
     });
@@ -153,7 +151,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('authorizes events when they are sent', async () => {
       const delayId = await schedule(5_000, hello, bob);
       await talk.leave(bob);
-      const refused = await act(delayId, 'send');
+      const refused = await manage(delayId, 'send');
       assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
       clock.advance(5_000);
       const path = `${unstable}/delayed_events?status=finalised&delay_id=${delayId}`;
@@ -166,7 +164,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         [failed.error?.errcode, failed.reason, failed.outcome],
         ['M_FORBIDDEN', 'error', 'cancel'],
       );
-      assert.equal((await act(delayId, 'cancel')).status, 200);
+      assert.equal((await manage(delayId, 'cancel')).status, 200);
       await talk.join(bob);
     });
 
@@ -195,12 +193,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(stable, { status: 200, body: events[0]! });
       assert.deepEqual((await list(bob)).delayed_events, []);
       assert.equal((await call(server, bob, 'GET', `${unstable}/delayed_events/${soonerId}`)).status, 404);
-      for (const delayId of [laterId, soonerId]) await act(delayId, 'cancel');
+      for (const delayId of [laterId, soonerId]) await manage(delayId, 'cancel');
       assert.deepEqual((await list(alice)).delayed_events, []);
       assert.ok((await list(alice)).finalised!.length >= 2);
     });
 
-    it('schedules an event once per transaction id, also by the endpoint of later revisions of MSC4140', async () => {
+    it('schedules one event per transaction id, also when the request is repeated at the endpoint of later revisions of MSC4140', async () => {
       const path = (version: string) =>
         `${version}/rooms/${encodeURIComponent(talk.roomId)}/delayed_event/m.room.message/once`;
       const body = { delay_ms: 1_000, content: hello };
@@ -211,7 +209,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const other of [{}, { delay: 5_000, content: { a: 1 } }, { delay_ms: -1, content: hello }]) {
         assert.deepEqual((await call(server, alice, 'PUT', path('v3'), other)).body, first.body);
       }
-      const older = delayed(2 * day, 'send/m.room.message/once');
+      const older = delayedPath(2 * day, 'send/m.room.message/once');
       assert.deepEqual((await call(server, alice, 'PUT', older, { other: true })).body, first.body);
       const state = { delay: 1_000, state_key: 'key', content: { a: 1 } };
       const answer = await call(
@@ -222,15 +220,15 @@ forSelectedDatabases(import.meta.url, (open) => {
         state,
       );
       clock.advance(1_000);
-      await finalised(String(first.body['delay_id']));
-      await finalised(String(answer.body['delay_id']));
+      await waitUntilFinalised(String(first.body['delay_id']));
+      await waitUntilFinalised(String(answer.body['delay_id']));
       assert.deepEqual(await talk.state(alice, 'org.example', 'key'), { a: 1 });
       assert.equal((await call(server, alice, 'PUT', `${path('v3')}3`, { content: hello })).status, 400);
     });
 
     it('rejects malformed requests for delayed events', async () => {
       for (const delay of [0, -1, 'soon']) {
-        assert.equal((await call(server, alice, 'PUT', delayed(delay, 'send/m/x'), {})).status, 400);
+        assert.equal((await call(server, alice, 'PUT', delayedPath(delay, 'send/m/x'), {})).status, 400);
       }
       const before = await messages();
       for (const place of ['send/m.room.message/child', 'state/org.example/child']) {
@@ -238,9 +236,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal((await call(server, alice, 'PUT', path, hello)).status, 400);
       }
       assert.deepEqual(await messages(), before);
-      assert.equal((await act('nothing', 'send')).status, 404);
+      assert.equal((await manage('nothing', 'send')).status, 404);
       const delayId = await schedule(1_000);
-      assert.equal((await act(delayId, 'explode')).status, 404);
+      assert.equal((await manage(delayId, 'explode')).status, 404);
       const refused = await call(server, alice, 'POST', `${unstable}/delayed_events/${delayId}`, {
         action: 'explode',
       });
@@ -249,10 +247,10 @@ forSelectedDatabases(import.meta.url, (open) => {
         (await call(server, alice, 'POST', `${unstable}/delayed_events/${delayId}`, {})).status,
         400,
       );
-      await act(delayId, 'cancel');
+      await manage(delayId, 'cancel');
     });
 
-    it('limits and lists the scheduled events of a user, also after a thousand events that have ended', async () => {
+    it('limits the number of scheduled events of a user to 100, and lists them all, also when a thousand events have ended', async () => {
       const database = await openDatabase(server.databaseOptions, { log: silentLogger });
       const columns =
         'delay_id, user_id, room_id, type, content, delay, since_ts, finalised_ts, outcome, reason';
@@ -266,7 +264,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await database.close();
       const ids: string[] = [];
       for (let count = 0; count < 100; count++) ids.push(await schedule(3_600_000));
-      const refused = await call(server, alice, 'PUT', delayed(1_000, 'send/m.room.message/more'), hello);
+      const refused = await call(server, alice, 'PUT', delayedPath(1_000, 'send/m.room.message/more'), hello);
       assert.deepEqual([refused.status, refused.body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
       assert.equal(refused.body['retry_after_ms'], 3_600_000);
       assert.equal(refused.retryAfter, '3600');
@@ -277,14 +275,14 @@ forSelectedDatabases(import.meta.url, (open) => {
           .map(({ delay_id }) => delay_id),
       );
       assert.ok(ids.every((id) => listed.has(id)));
-      await act(ids[0]!, 'cancel');
+      await manage(ids[0]!, 'cancel');
       await schedule(1_000);
     });
 
     it('refuses a delayed event with 413 M_TOO_LARGE when it is larger than an event may be', async () => {
       const body = { body: 'x'.repeat(65_536) };
       for (const [path, content] of [
-        [delayed(1_000, 'send/m.room.message/large'), body],
+        [delayedPath(1_000, 'send/m.room.message/large'), body],
         [`${room()}/delayed_event/m.room.message/large`, { delay: 1_000, content: body }],
       ] as const) {
         const answer = await call(server, bob, 'PUT', path, content);
@@ -300,13 +298,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         return ids;
       };
       const first = await fill();
-      const refused = await call(server, bob, 'PUT', delayed(1_000, 'send/m.room.message/too'), large);
+      const refused = await call(server, bob, 'PUT', delayedPath(1_000, 'send/m.room.message/too'), large);
       assert.deepEqual([refused.status, refused.body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
-      for (const id of first) await act(id, 'cancel', bob);
+      for (const id of first) await manage(id, 'cancel', bob);
       const second = await fill();
-      for (const id of second) await act(id, 'cancel', bob);
+      for (const id of second) await manage(id, 'cancel', bob);
       const { body } = await call(server, bob, 'GET', `${unstable}/delayed_events?status=finalised`);
-      // Seventeen events of 60,000 bytes are smaller than 1 MiB.
+      // The list ends with the event that exceeds 1 MiB: seventeen events of 60,000 bytes do not.
       assert.equal((body['finalised'] as unknown[]).length, 18);
     });
   });
@@ -314,7 +312,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   /** Returns the answers of a server with these options to requests for delayed events. */
   const answersOf = async (
     config: ConfigurationOverrides,
-    requests: readonly ('schedule' | 'by its own path' | 'list')[],
+    requests: readonly ('schedule' | 'by delayed_event path' | 'list')[],
     delay: number,
   ) => {
     const server = await startTestServer({ database: open.kind, config });
@@ -325,10 +323,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const [index, request] of requests.entries()) {
         const room = `rooms/${encodeURIComponent(roomId)}`;
         const send = `v3/${room}/send/m.room.message/${index}?org.matrix.msc4140.delay=${delay}`;
-        const ownPath = `v3/${room}/delayed_event/m.room.message/${index}`;
+        const delayedEventPath = `v3/${room}/delayed_event/m.room.message/${index}`;
         if (request === 'list') answers.push(await call(server, user, 'GET', `${unstable}/delayed_events`));
         else if (request === 'schedule') answers.push(await call(server, user, 'PUT', send, hello));
-        else answers.push(await call(server, user, 'PUT', ownPath, { delay_ms: delay, content: hello }));
+        else
+          answers.push(
+            await call(server, user, 'PUT', delayedEventPath, { delay_ms: delay, content: hello }),
+          );
       }
       return answers;
     } finally {
@@ -338,22 +339,22 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   it('rejects delays longer than the operator allows [option: max_event_delay_duration]', async () => {
     const outcomes = async (longest: number | null, delay: number) => {
-      const [first, own] = await answersOf(delays(longest), ['schedule', 'by its own path'], delay);
+      const [first, second] = await answersOf(delays(longest), ['schedule', 'by delayed_event path'], delay);
       const { errcode, ...rest } = first!.body;
       const details = ['errcode', 'max_delay'].map((key) => rest[`org.matrix.msc4140.${key}`]);
-      return [first!.status, errcode, ...details, own!.status, own!.body['errcode']];
+      return [first!.status, errcode, ...details, second!.status, second!.body['errcode']];
     };
-    const refused = [403, 'M_FORBIDDEN'];
+    const forbidden = [403, 'M_FORBIDDEN'];
     assert.deepEqual(await outcomes(null, 1_000), [
       ...[400, 'M_UNKNOWN', 'M_MAX_DELAY_UNSUPPORTED', undefined],
-      ...refused,
+      ...forbidden,
     ]);
     assert.deepEqual(await outcomes(5_000, 5_001), [
       400,
       'M_UNKNOWN',
       'M_MAX_DELAY_EXCEEDED',
       5_000,
-      ...refused,
+      ...forbidden,
     ]);
     assert.deepEqual(await outcomes(5_000, 5_000), [200, undefined, undefined, undefined, 200, undefined]);
   });

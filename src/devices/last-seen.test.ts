@@ -69,7 +69,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('forgets the activity of a deactivated user, also when a write of the activity has begun', async () => {
+    it('deletes the addresses of a deactivated user, also when their write has begun, and sets the time of the last activity to 0 only for an erased user', async () => {
       for (const [isErased, left] of [
         [true, [0]],
         [false, [1_700_000_000_000]],
@@ -94,7 +94,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('does not reject when writes to the database fail, and accepts further activity', async () => {
+    it('flush() does not reject when a write to the database fails, and further activity is accepted', async () => {
       const { database, lastSeen, see } = await start(day);
       await database.close();
       see('A', '::1');

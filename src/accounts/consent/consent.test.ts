@@ -84,7 +84,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return events.flatMap(({ type, content }) => (type === 'm.room.message' ? [content] : []));
     };
 
-    it('refuses events of users who have not agreed to the policy, and sends each user one notice for each version [option: user_consent.block_events_error, user_consent.server_notice_content.msgtype, user_consent.server_notice_content.body, user_consent.send_server_notice_to_guests]', async () => {
+    it('refuses events of users who have not agreed to the policy, and sends each user except guests and bots one notice [option: user_consent.block_events_error, user_consent.server_notice_content.msgtype, user_consent.server_notice_content.body, user_consent.send_server_notice_to_guests]', async () => {
       await start({
         block_events_error: 'Agree at %(consent_uri)s first',
         server_notice_content: { msgtype: 'm.notice', body: 'Please agree at %(consent_uri)s' },
@@ -130,7 +130,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           body: 'x',
         });
       assert.equal((await send(alice)).body['errcode'], 'M_CONSENT_NOT_GIVEN');
-      // Further requests that send events.
+      // Other requests that send events.
       const room = `/rooms/${enc(roomId)}`;
       for (const [method, path, content] of [
         ['POST', `${room}/send/m.room.message`, { msgtype: 'm.text', body: 'x' }],
@@ -178,7 +178,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }
     });
 
-    it('sends the notice about the policy to guests with send_server_notice_to_guests [option: user_consent.send_server_notice_to_guests]', async () => {
+    it('sends the notice about the policy to guests when send_server_notice_to_guests is true [option: user_consent.send_server_notice_to_guests]', async () => {
       await start({
         server_notice_content: { msgtype: 'm.text', body: 'Agree at %(consent_uri)s' },
         send_server_notice_to_guests: true,

@@ -85,24 +85,28 @@ forSelectedDatabases(import.meta.url, (open) => {
       const begun = await remove(alice, second.deviceId, {});
       const { session } = begun.body;
       const proof = { ...passwordLogin('alice'), session };
-      const refused = async (answer: Promise<{ status: number; body: Record<string, unknown> }>) => {
+      const assertForbidden = async (answer: Promise<{ status: number; body: Record<string, unknown> }>) => {
         const { status, body } = await answer;
         assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
       };
       const call = (method: string, path: string, user: LoggedInUser, body: object) =>
         server.call(method, path, { token: user.token, body });
-      await refused(remove(bob, second.deviceId, { auth: proof }));
-      await refused(remove(alice, alice.deviceId, { auth: proof }));
-      await refused(call('POST', '/account/deactivate', alice, { auth: proof }));
-      await refused(call('POST', '/account/password', alice, { new_password: 'mine', auth: proof }));
-      await refused(call('POST', '/delete_devices', alice, { devices: [second.deviceId], auth: proof }));
-      await refused(server.call('POST', '/register', { body: { auth: { type: 'm.login.dummy', session } } }));
+      await assertForbidden(remove(bob, second.deviceId, { auth: proof }));
+      await assertForbidden(remove(alice, alice.deviceId, { auth: proof }));
+      await assertForbidden(call('POST', '/account/deactivate', alice, { auth: proof }));
+      await assertForbidden(call('POST', '/account/password', alice, { new_password: 'mine', auth: proof }));
+      await assertForbidden(
+        call('POST', '/delete_devices', alice, { devices: [second.deviceId], auth: proof }),
+      );
+      await assertForbidden(
+        server.call('POST', '/register', { body: { auth: { type: 'm.login.dummy', session } } }),
+      );
 
       const registration = await server.call('POST', '/register', {
         body: { username: 'carol', password: 'password' },
       });
       const authOfRegistration = { ...passwordLogin('alice'), session: registration.body['session'] };
-      await refused(call('POST', '/account/deactivate', alice, { auth: authOfRegistration }));
+      await assertForbidden(call('POST', '/account/deactivate', alice, { auth: authOfRegistration }));
 
       const change = await call('POST', '/account/password', alice, { new_password: 'mine' });
       const wrongAuth = { ...passwordLogin('alice', 'wrong'), session: change.body['session'] };
@@ -114,7 +118,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await server.login('alice')).userId, alice.userId);
     });
 
-    it('bounds the sessions that all addresses of one IPv6 network begin', async () => {
+    it('stores at most 100 sessions that the addresses of one IPv6 network of 64 bits begin', async () => {
       await start();
       for (let index = 0; index < 101; index++) {
         server.clock.advance(60_000);
@@ -125,7 +129,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await countStoredSessions(), 100);
     });
 
-    it('keeps a session whose operation was carried out when the result cannot be stored', async (test) => {
+    it('keeps a session when the result of its operation cannot be stored, and carries out the operation again when the request is repeated', async (test) => {
       await start();
       let count = 0;
       const run = (auth?: object) =>
@@ -151,7 +155,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await run({ session }), 2, 'the stored result');
     });
 
-    it('deletes interactive authentication sessions with the account, and rejects them while the account is locked', async () => {
+    it('rejects interactive authentication sessions of an account while it is locked, and after it is deactivated', async () => {
       await start();
       const alice = await server.register('alice');
       const second = await server.login('alice');
@@ -173,7 +177,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
     });
 
-    it('does not reveal in registration sessions whether a user name is taken, with inhibit_user_in_use_error', async () => {
+    it('does not reveal in registration sessions whether a user name is taken when inhibit_user_in_use_error is true', async () => {
       await start({
         options: {
           inhibit_user_in_use_error: true,

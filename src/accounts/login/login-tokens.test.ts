@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('POST /login/get_token', () => {
-    it('issues a token that logs in another client once [option: login_via_existing_session.enabled]', async () => {
+    it('issues a login token that logs in one other client, and no login token when the option is disabled [option: login_via_existing_session.enabled]', async () => {
       await start();
       const { body: flows } = await server.call('GET', '/login');
       assert.deepEqual(flows['flows'], [
@@ -102,7 +102,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([deactivated.status, deactivated.body['errcode']], [403, 'M_USER_DEACTIVATED']);
     });
 
-    it('rejects malformed and guessed login tokens, and too many requests for login tokens by one user', async () => {
+    it('rejects malformed and unknown login tokens, and the requests of a user for login tokens above the rate limit', async () => {
       await start({ require_ui_auth: false }, { burst: 3 });
       for (const [token, errcode] of [
         [undefined, 'M_MISSING_PARAM'],

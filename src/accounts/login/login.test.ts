@@ -54,7 +54,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fails(403, 'M_FORBIDDEN', passwordLogin('ALICE'));
     });
 
-    it('replaces imported password hashes and hashes of an older form when the user logs in, and refuses the imported hashes of locked and deactivated users', async () => {
+    it('replaces imported password hashes and hashes of an older form when the user logs in, and rejects logins of locked and deactivated users who have imported hashes', async () => {
       await start({ options: { bcrypt_rounds: 5 } });
       await server.register('alice');
       const stored = () =>
@@ -133,7 +133,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await login(passwordLogin('alice', 'cafe\u0301'))).status, 200);
     });
 
-    it('closes the previous session of the device at login, and keeps the display name of the device', async () => {
+    it('closes the previous session of a device when it logs in again, and keeps the display name of the device', async () => {
       await start();
       const first = await server.register('alice', { device_id: 'PHONE' });
       await server.call('GET', '/account/whoami', { token: first.token });
@@ -195,7 +195,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('returns well_known with a login', async () => {
+    it('returns well_known in the response to a login', async () => {
       const wellKnown = { 'm.homeserver': { base_url: 'https://test/' } };
       await start({ extensions: () => ({ wellKnown }) });
       await server.register('alice');

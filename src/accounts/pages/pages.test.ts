@@ -101,7 +101,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await send(fallback('m.login.dummy'), { session })).status, 403);
     });
 
-    it('completes the dummy stage, under the path of r0 as well', async () => {
+    it('completes the dummy stage on a page below /_matrix/client/r0', async () => {
       await start();
       const { session } = (await register({ username: 'alice', password: 'password' })).body as {
         session: string;
@@ -136,7 +136,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(devices.length, 1);
     });
 
-    it('shows a field for the registration token, and errors beside the field', async () => {
+    it('shows a field for the registration token, and shows errors without repeating the password', async () => {
       await start({
         options: {
           registration_requires_token: true,
@@ -184,7 +184,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.match(taken.body, /This user name is taken/);
     });
 
-    it('responds 403 when registration is closed, and refuses forms from other sites with 403', async () => {
+    it('responds 403 when registration is closed, and to forms from other sites', async () => {
       await start({ options: { enable_registration: false } });
       const closed = await get(path);
       assert.deepEqual([closed.status, /Registration is closed/.test(closed.body)], [403, true]);
@@ -221,7 +221,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(body['display_name'], 'My <phone>');
     });
 
-    it('shows a wrong password without repeating it, and refuses forms from other sites', async () => {
+    it('reports a wrong password without repeating it, and rejects forms from other sites with 403', async () => {
       await startWithAlice();
       const fields = { username: 'alice', password: 'guess', device_id: 'PHONE' };
       const wrong = await send(path, fields);

@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('revokes tokens that were issued for the refresh token of the device that changes the password', async () => {
+    it('revokes the unused tokens that were issued for the refresh token of the device that changes the password, and keeps the tokens that this device uses', async () => {
       await start();
       const phone = await server.register('alice', { refresh_token: true });
       await whoami(phone.token);
@@ -54,7 +54,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await refresh(phone.refreshToken)).status, 200);
     });
 
-    it('keeps the other sessions of the user after a change of the password with logout_devices: false', async () => {
+    it('keeps the other sessions of the user when the password is changed with logout_devices: false', async () => {
       await start();
       const phone = await server.register('alice');
       const laptop = await server.login('alice');

@@ -118,7 +118,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await finish(session)).status, 200);
     });
 
-    it('fails registrations that have begun with a token after an administrator deletes it or lowers its limit', async () => {
+    it('rejects the completion of a registration when an administrator has deleted its token or lowered the limit of the token after the registration began', async () => {
       const tokens = await start();
       await tokens.create({ token: 'deleted' });
       await tokens.create({ token: 'limited' });

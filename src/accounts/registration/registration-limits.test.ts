@@ -38,7 +38,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await statusOf(), 401);
     });
 
-    it('POST /register stores only known fields of a request, and no more than 4 kB', async () => {
+    it('POST /register stores only known fields of a request, and rejects more than 4 kB of them with 413 M_TOO_LARGE', async () => {
       await server.start();
       const rows = () =>
         server.accounts.database.reader<AccountTables>().selectFrom('interactive_sessions').selectAll();
@@ -81,7 +81,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(answer.body['error'], 'Unknown authentication session');
     });
 
-    it('POST /register stores at most 10,000 sessions of all client addresses together', async () => {
+    it('POST /register deletes the oldest sessions above 10,000 of all client addresses together before it stores another session', async () => {
       await server.start();
       const row = {
         user_id: null,
@@ -114,7 +114,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('limits the rate of registrations by address with 429 M_LIMIT_EXCEEDED', async () => {
+    it('limits the rate of registrations from one client address with 429 M_LIMIT_EXCEEDED', async () => {
       await server.start({ burst: 2 });
       await server.accounts.register('alice');
       await server.accounts.register('bob');

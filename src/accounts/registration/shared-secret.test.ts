@@ -16,7 +16,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     };
     const send = (body: unknown) => server.accounts.call('POST', path, { body });
 
-    it('creates users and administrators by a shared secret also when registration is off', async () => {
+    it('creates users and administrators by a shared secret although registration is off', async () => {
       await server.start({ options: { enable_registration: false } });
       const { status, body } = await send(await request());
       assert.equal(status, 200, JSON.stringify(body));
@@ -27,7 +27,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([bot?.isAdmin, bot?.userType], [false, 'bot']);
     });
 
-    it('opens the session on the requested device with the requested name, and none with inhibit_login', async () => {
+    it('opens a session on a device that has the requested id and name, and no session when inhibit_login is true', async () => {
       await server.start();
       const { body } = await send({
         ...(await request({ username: 'anna' })),

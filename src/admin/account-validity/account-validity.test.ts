@@ -14,9 +14,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       const database = await open([...jobMigrations, ...accountValidityMigrations]);
       const clock = manualClock();
       const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });
-      /** Resolves when the validity ends: the account is read before it is locked. */
+      /** Resolves when the account is read, which happens when its validity ends and before it is locked. */
       const ending = Promise.withResolvers<void>();
-      /** Lets the end of the validity continue. */
+      /** Delays the result of reading the account until the renewal has begun. */
       const renewed = Promise.withResolvers<void>();
       let isLocked = false;
       const validity = new AccountValidity({

@@ -77,7 +77,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
     });
 
-    it('stores no passwords, tokens, bodies and queries', async () => {
+    it('stores no passwords, tokens, request bodies or query parameters', async () => {
       const stored = JSON.stringify(await list({ limit: 1000 }));
       assert.doesNotMatch(stored, /new secret|hidden-token|in the query|Anna/);
     });
@@ -123,7 +123,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('filters entries by administrator, method, operation, target, status, IP address, kind and time', async () => {
-      const all = (await list({ dir: 'f' })).entries;
+      const oldestFirst = (await list({ dir: 'f' })).entries;
       assert.deepEqual(await operations({ target: '@anna:test' }), ['getUser', 'putUser']);
       assert.deepEqual(await operations({ target: '@ben:test' }), ['deleteUserDevice']);
       assert.deepEqual(await operations({ target: 'ben' }), []);
@@ -134,7 +134,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await operations({ admin: '@anna:test' }), []);
       assert.deepEqual(await operations({ ip: '192.0.2.1' }), []);
       assert.equal((await list({ admin: '@admin:test', changes: true })).total, 5);
-      assert.equal((await operations({ changes: false, until_ts: Number(all[2]!['ts']) + 1 }))[0], 'getUser');
+      assert.equal(
+        (await operations({ changes: false, until_ts: Number(oldestFirst[2]!['ts']) + 1 }))[0],
+        'getUser',
+      );
       assert.deepEqual((await list({ from_ts: 9e15 })).entries, []);
     });
 
@@ -179,7 +182,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await list({ operation: 'deactivateUser', changes: true })).total, 1);
     });
 
-    it('lists requests of administrators for the addresses of other users', async () => {
+    it('lists GET /admin/whois requests of administrators about other users, and not about themselves', async () => {
       const whois = '/_matrix/client/v3/admin/whois';
       for (const userId of ['@ben:test', '@admin:test'])
         assert.equal((await admin.admin.request('GET', `${whois}/${userId}`, undefined)).status, 200);
@@ -198,12 +201,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(Number(entry?.['last_ts']) >= Number(entry?.['ts']));
     });
 
-    it('names the user whom the body of a request is about', async () => {
-      const about = async (path: string, body: object) =>
+    it('lists a request with the user whom its body names as the target', async () => {
+      const assertNotFound = async (path: string, body: object) =>
         assert.deepEqual(await admin.refused('POST', path, body), [404, 'M_NOT_FOUND'], path);
-      await about('/v1/rooms/!none:test/make_room_admin', { user_id: '@ben:test' });
-      await about('/v1/rooms/!none:test/make_room_admin', {});
-      await about('/v1/account_validity/validity', { user_id: '@unknown:test', expiration_ts: 1 });
+      await assertNotFound('/v1/rooms/!none:test/make_room_admin', { user_id: '@ben:test' });
+      await assertNotFound('/v1/rooms/!none:test/make_room_admin', {});
+      await assertNotFound('/v1/account_validity/validity', { user_id: '@unknown:test', expiration_ts: 1 });
       const { entries } = await list({ limit: 3 });
       assert.deepEqual(
         entries.map(({ operation, target, status }) => [operation, target, status]),
@@ -216,7 +219,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await operations({ target: '@ben:test', status: 404 }), ['makeRoomAdmin']);
     });
 
-    it('lists entries of requests before a restart', async () => {
+    it('lists requests from before a restart of the server', async () => {
       await server.restart();
       assert.deepEqual(await operations({ operation: 'putUser' }), ['putUser']);
     });
@@ -248,7 +251,7 @@ forSelectedDatabases(import.meta.url, (open) => {
             };
           },
           async () => {
-            // The read entries are counted again, and those about changes are deleted, apart from the newest.
+            // Entries of GET requests are counted again, and entries of other requests are deleted except the newest.
             for (const target of permanent) await record(target, 'GET');
             await audit.trim({ maxAge: 1_000_000, maxEntries: 6 });
             await database.transaction<AuditTables, unknown>((writer) =>
@@ -266,7 +269,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('counts equal read requests of an hour in one entry, and deletes entries above the maximum age and numbers', async () => {
+    it('counts equal read requests of an hour in one entry, and deletes entries above the maximum age or the maximum number', async () => {
       const database = await open([...jobMigrations, ...auditMigrations]);
       const clock = manualClock();
       const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });

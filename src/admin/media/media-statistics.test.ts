@@ -26,16 +26,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         { order_by: 'media_count' },
       ].entries()) {
         const term = `paged${index}`;
-        const named = async () => {
+        const newNamedUser = async () => {
           const user = await newUser();
           await admin.do('PUT', `/v2/users/${user.id}`, { displayname: term });
           return user;
         };
         const permanent: string[] = [];
-        const [early, late] = [await named(), await named()];
+        const [early, late] = [await newNamedUser(), await newNamedUser()];
         let passing = await upload(early, 'x');
         for (const content of ['1', '22', '333', '4444', '55555', '666666']) {
-          const user = await named();
+          const user = await newNamedUser();
           await upload(user, content);
           permanent.push(user.id);
         }

@@ -63,7 +63,7 @@ const depsOf = (database: Database, clock = manualClock()) => ({
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('MediaUsage', () => {
-    it('reads the same users by cursors and by offsets, from stored sums and from the uploads of periods', async () => {
+    it('returns the same users by cursors and by offsets, for all uploads and for the uploads of a period', async () => {
       const database = await open([...mediaMigrations, ...profileMigrations]);
       await fill(database);
       const read = async (filter: UsageFilter, maxIds: number) => {
@@ -139,7 +139,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           },
         },
       ];
-      // A short text is counted before the ids of its users are collected.
+      // For a short search term, the users who match are counted before their ids are collected.
       const [, , named] = expected;
       const short = { filter: { until: 1, searchTerm: 'an' }, found: named!.found };
       for (const { filter, found } of [...expected, short]) {
@@ -205,8 +205,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         const by = (['user_id', 'media_length', 'media_count'] as const)[random(3)]!;
         const descending = random(2) === 1;
         const usage = new MediaUsage(depsOf(database));
-        const all = expected(filter, by);
-        if (descending) all.reverse();
+        const expectedRows = expected(filter, by);
+        if (descending) expectedRows.reverse();
         const offset = random(3);
         const { rows } = await usage.page(filter, { by, descending }, { start: { offset }, limit: 100 });
         const found = rows.map(({ user_id, media_count, media_length }) => ({
@@ -215,12 +215,12 @@ forSelectedDatabases(import.meta.url, (open) => {
           media_length: Number(media_length),
         }));
         const message = JSON.stringify([filter, by, descending, offset]);
-        assert.deepEqual(found, all.slice(offset), message);
-        assert.equal(await usage.count(filter), all.length, message);
+        assert.deepEqual(found, expectedRows.slice(offset), message);
+        assert.equal(await usage.count(filter), expectedRows.length, message);
       }
     });
 
-    it('keeps the order of the users for the pages of a period for a minute, and reads the order again for a cursor that it does not contain', async () => {
+    it('keeps the order of the users in a period for a minute, so that later pages follow it, and reads the order again for a cursor that is not in it', async () => {
       const database = await open([...mediaMigrations, ...profileMigrations]);
       await fill(database);
       const clock = manualClock();

@@ -120,7 +120,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await lastUses())[inspected], null);
     });
 
-    it('POST /purge_media_cache deletes cached remote media, and requires before_ts', async () => {
+    it('POST /purge_media_cache responds deleted: 0 when no remote media is cached, and 400 M_MISSING_PARAM without before_ts', async () => {
       assert.deepEqual(await admin.do('POST', '/v1/purge_media_cache', {}, { before_ts: far }), {
         deleted: 0,
       });

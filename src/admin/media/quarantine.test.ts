@@ -18,7 +18,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     after(() => server.stop());
     const { newUser, upload, download } = mediaCalls(() => ({ server, admin }));
 
-    it('quarantines a file with all files of the same content, also later ones, and releases it', async () => {
+    it('quarantines all files of the same content, also a file that is uploaded later, and releases one file', async () => {
       const user = await newUser();
       const [bad, same, other] = [
         await upload(user, 'bad content'),
@@ -55,7 +55,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await admin.do('POST', `/v1/media/unquarantine/test/${bad}`);
       assert.deepEqual(await pairs(quarantined.next_batch), [[bad, false]]);
       // The list has the last change of each file only, so that it does not grow with each change.
-      const all = await changes(0);
+      const listed = await changes(0);
       const found = await pairs();
       assert.deepEqual(
         found.filter(([id]) => id === bad),
@@ -63,7 +63,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
       assert.deepEqual(found.at(-1), [bad, false]);
       assert.equal(found.filter(([, isQuarantined]) => !isQuarantined).length, 1);
-      assert.deepEqual(await changes(all.next_batch), { next_batch: all.next_batch, changes: [] });
+      assert.deepEqual(await changes(listed.next_batch), { next_batch: listed.next_batch, changes: [] });
       assert.deepEqual(await admin.refused('GET', '/v1/media/test/unknown'), [404, 'M_NOT_FOUND']);
       assert.deepEqual(await admin.refused('GET', `/v1/media/test/${enc('a\0')}`), [404, 'M_NOT_FOUND']);
     });

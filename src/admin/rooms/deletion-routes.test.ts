@@ -101,12 +101,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await admin.refused('GET', '/v2/rooms/none/delete_status'), [400, 'M_INVALID_PARAM']);
     });
 
-    it('the progress of a deletion counts the local users of the room and, with a purge, its events', async () => {
+    it('the progress of a deletion counts the local users of the room, and its events as well when the room is purged', async () => {
       for (const purge of [true, false]) {
         const roomId = await anna.createRoom({ preset: 'public_chat' });
         await ben.join(roomId);
         for (const body of ['one', 'two', 'three']) await anna.say(roomId, body);
-        // The messages, the join and the events of the creation.
+        // The state events of the room, and the three messages.
         const { state } = await admin.do('GET', `/v1/rooms/${enc(roomId)}/state`);
         const events = (state as object[]).length + 3;
         const { delete_id: id } = await admin.do('DELETE', `/v2/rooms/${enc(roomId)}`, { purge });

@@ -28,7 +28,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     const statusOf = (id: unknown) => admin.do('GET', `/v1/purge_history_status/${String(id)}`);
 
-    /** Purges and waits for the end. @param event part of the path, with its slash @param meanwhile is called after the start */
+    /**
+     * Starts a purge and waits for its end.
+     * @param event the last part of the path: a slash and an event id, or empty
+     * @param meanwhile is called after the start
+     */
     async function purge(
       roomId: string,
       event: string,
@@ -72,7 +76,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return ids;
     }
 
-    it('deletes the messages before an event from all APIs, and keeps the state and the room writable', async () => {
+    it('deletes local messages before an event from all APIs only with delete_local_events: true, and keeps the state and the room writable', async () => {
       const roomId = await anna.createRoom();
       const [first, second] = await say(anna, roomId, 'old', 2);
       await anna.setState(roomId, 'm.room.topic', { topic: 'first topic' });
@@ -143,7 +147,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await anna.setState(roomId, 'm.room.name', { name: 'Still writable' });
     });
 
-    it('keeps the redaction of a state event, which a purge does not delete', async () => {
+    it('keeps a state event and its redaction', async () => {
       const roomId = await anna.createRoom();
       const topic = await anna.setState(roomId, 'm.room.topic', { topic: 'secret' });
       const redaction = await anna.redact(roomId, topic);
@@ -180,8 +184,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         Object.keys(
           (await user.do('GET', `/rooms/${enc(roomId)}/joined_members`))['joined'] as object,
         ).sort();
-      const all = [anna.id, ben.id, cat.id].sort();
-      for (const user of [anna, ben, cat]) assert.deepEqual(await members(user), all);
+      const memberIds = [anna.id, ben.id, cat.id].sort();
+      for (const user of [anna, ben, cat]) assert.deepEqual(await members(user), memberIds);
       // Anna's server backfills the deleted messages from Ben's server, which still has them.
       const whole = await messages(ben, roomId);
       assert.ok(whole.includes('ben 1'));
@@ -189,28 +193,28 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         isDeepStrictEqual(await messages(anna, roomId), whole),
       );
       // Another server that joins later receives the remaining messages, from the first one on.
-      const own = await anna.createRoom();
-      await say(anna, own, 'deleted', 3);
-      const first = await anna.say(own, 'first');
-      await anna.say(own, 'second');
-      await purge(own, upTo(first), { delete_local_events: true });
-      await cat.do('POST', `/join/${enc(own)}`, {}, { server_name: 'a.test' });
+      const purgedRoom = await anna.createRoom();
+      await say(anna, purgedRoom, 'deleted', 3);
+      const first = await anna.say(purgedRoom, 'first');
+      await anna.say(purgedRoom, 'second');
+      await purge(purgedRoom, upTo(first), { delete_local_events: true });
+      await cat.do('POST', `/join/${enc(purgedRoom)}`, {}, { server_name: 'a.test' });
       await eventually('the rest of the history for cat', async () => {
-        return (await messages(cat, own)).join() === 'first,second';
+        return (await messages(cat, purgedRoom)).join() === 'first,second';
       });
     });
 
-    it('refuses purges of unknown rooms or up to unknown events with 404, and up to events of other rooms or without a bound with 400', async () => {
+    it('responds 404 to purges of unknown rooms or up to unknown events, and 400 to purges up to events of other rooms or without a bound', async () => {
       const roomId = await anna.createRoom();
       const other = await anna.say(await anna.createRoom(), 'elsewhere');
-      const refused = (path: string, body: object = {}) =>
+      const refusalOf = (path: string, body: object = {}) =>
         admin.refused('POST', `/v1/purge_history/${path}`, body);
-      assert.deepEqual(await refused(`${enc('!unknown:a.test')}${upTo(other)}`), [404, 'M_NOT_FOUND']);
-      assert.deepEqual(await refused(`${enc(roomId)}/%24unknown`), [404, 'M_NOT_FOUND']);
-      assert.deepEqual(await refused(`${enc(roomId)}${upTo(other)}`), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(await refused(enc(roomId)), [400, 'M_BAD_JSON']);
+      assert.deepEqual(await refusalOf(`${enc('!unknown:a.test')}${upTo(other)}`), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await refusalOf(`${enc(roomId)}/%24unknown`), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await refusalOf(`${enc(roomId)}${upTo(other)}`), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(await refusalOf(enc(roomId)), [400, 'M_BAD_JSON']);
       for (const purge_up_to_ts of [1e300, -1e300])
-        assert.deepEqual(await refused(enc(roomId), { purge_up_to_ts }), [400, 'M_BAD_JSON']);
+        assert.deepEqual(await refusalOf(enc(roomId), { purge_up_to_ts }), [400, 'M_BAD_JSON']);
       assert.deepEqual(await admin.refused('GET', '/v1/purge_history_status/unknown'), [404, 'M_NOT_FOUND']);
     });
   });

@@ -55,7 +55,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual((await contentAndRedaction(roomId, eventId)).content, {});
     });
 
-    it('redacts an event as the administrator who may redact in the room', async () => {
+    it('redacts an event as the administrator when the administrator may redact in the room', async () => {
       const roomId = await newRoom();
       const eventId = await ben.say(roomId, 'spam');
       await admin.admin.join(roomId);
@@ -79,7 +79,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((event as { content: { body?: string } }).content.body, 'spam');
     });
 
-    it('refuses unknown rooms, unknown events and events of other rooms with 404, and the create event with 403', async () => {
+    it('responds 404 for unknown rooms, unknown events and events of other rooms, and 403 for the create event', async () => {
       const [roomId, other] = [await newRoom(), await newRoom()];
       const eventId = await ben.say(other, 'other');
       assert.deepEqual(await admin.refused('POST', pathOf('!none:test', eventId), {}), [404, 'M_NOT_FOUND']);
@@ -95,7 +95,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       ]);
     });
 
-    it('is in the audit log with the room and the event', async () => {
+    it('redactions are in the audit log with the room and the event', async () => {
       const roomId = await newRoom();
       const eventId = await ben.say(roomId, 'spam');
       await redact(roomId, eventId, { reason: 'secret reason' });

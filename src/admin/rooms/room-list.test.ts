@@ -15,7 +15,7 @@ const migrations = [...roomMigrations, ...directoryMigrations];
 
 type Room = DirectoryTables['room_stats'];
 
-/** Inserts rooms with random values; some of their numbers are missing. Returns them with the ids of the public ones. */
+/** Inserts rooms with random values. @returns the rooms, and the ids of those in the public room list */
 async function insertRooms(database: Database, count: number) {
   const random = randomNumbers();
   const rooms: Room[] = [];
@@ -67,7 +67,7 @@ const compare = (one: string | number, other: string | number): number =>
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('RoomList', () => {
-    it('reads the same rooms at random offsets as a plain sort, in all orders, directions and filters', async () => {
+    it('returns the rooms at random offsets as in a sorted array of all rooms, in all orders and directions, with filters', async () => {
       const database = await open(migrations);
       const { rooms, published } = await insertRooms(database, 300);
       const values: Readonly<Record<RoomOrder, (room: Room) => string | number>> = {

@@ -54,7 +54,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(Number(rest['started_ts']) < Number(rest['now_ts']));
     });
 
-    it('GET /v1/statistics/days returns the figures of the present day', async () => {
+    it('GET /v1/statistics/days returns the figures of the current day', async () => {
       const today = new Date().toISOString().slice(0, 10);
       const { status, body } = await read('statistics/days', {
         from_day: '2020-01-01',
@@ -76,7 +76,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(Number(newest?.['users']) >= 1 && Number(newest?.['database_bytes']) > 0);
     });
 
-    it('GET /v1/statistics/days rejects texts that are not days, and periods that end before they begin', async () => {
+    it('GET /v1/statistics/days responds 400 to values that are not days, and to periods that end before they begin', async () => {
       const rejected = [
         { from_day: '2026-01-01' },
         { from_day: 'yesterday', to_day: '2026-01-01' },

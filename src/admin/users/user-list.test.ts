@@ -57,7 +57,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const names = async (query: Parameters<typeof list>[0] = {}, version = 'v2') =>
       (await list({ guests: false, ...query }, version)).users.map(({ name }) => name.slice(1, -5));
 
-    it('lists active users, sorted by id, with all fields', async () => {
+    it('lists users who are neither deactivated nor locked, sorted by id, with all fields', async () => {
       const { users, total, next_token } = await list({ guests: false });
       assert.deepEqual([total, next_token], [4, undefined]);
       assert.deepEqual(
@@ -103,7 +103,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await names({ not_user_type: ['bot', ''] }), []);
     });
 
-    it('version 3 lists deactivated users only, active users only, or both', async () => {
+    it('GET /v3/users lists deactivated users, users who are not deactivated, or both', async () => {
       assert.deepEqual(await names({ deactivated: true }, 'v3'), ['dora']);
       assert.deepEqual(await names({ deactivated: false }, 'v3'), ['admin', 'anna', 'ben', 'emil']);
       assert.deepEqual(await names({}, 'v3'), ['admin', 'anna', 'ben', 'dora', 'emil']);
@@ -154,7 +154,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await names({ from: 1, limit: 2 }), ['anna', 'ben']);
     });
 
-    it('refuses invalid parameters with 400 M_INVALID_PARAM, and other users with 403 M_FORBIDDEN', async () => {
+    it('responds 400 M_INVALID_PARAM to invalid parameters, and 403 M_FORBIDDEN to users who are not administrators', async () => {
       for (const query of [
         { from: -1 },
         { limit: -1 },
@@ -177,12 +177,12 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('UserList', () => {
     const lastSeen = { flush: () => Promise.resolve() };
 
-    it('reads the same users in the order of names and last activity by cursors and by offsets', async () => {
+    it('returns the same users by cursors and by offsets, in the orders of names and of last activity', async () => {
       const before = [...accountMigrations, ...deviceMigrations, ...profileMigrations];
       const database = await open(before);
       const list = new UserList({ database, lastSeen });
       // Name and last activity of each user; 0 for users who never used a device.
-      const users: Record<string, [name: string | undefined, at: number]> = {
+      const users: Record<string, [name: string | undefined, lastSeenAt: number]> = {
         '@a:test': ['Zoe', 30],
         '@b:test': [undefined, 0],
         '@c:test': ['Ann', 20],
@@ -192,7 +192,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         '@g:test': ['Ann', 40],
       };
       await database.transaction<AccountTables & ProfileTables & DeviceTables, void>(async (writer) => {
-        for (const [userId, [name, at]] of Object.entries(users)) {
+        for (const [userId, [name, lastSeenAt]] of Object.entries(users)) {
           const isDeactivated = userId === '@g:test';
           await writer
             .insertInto('users')
@@ -200,8 +200,11 @@ forSelectedDatabases(import.meta.url, (open) => {
             .execute();
           const field = { user_id: userId, field: 'displayname', value: JSON.stringify(name) };
           if (name !== undefined) await writer.insertInto('profile_fields').values(field).execute();
-          if (at > 0)
-            await writer.insertInto('user_activity').values({ user_id: userId, last_seen_at: at }).execute();
+          if (lastSeenAt > 0)
+            await writer
+              .insertInto('user_activity')
+              .values({ user_id: userId, last_seen_at: lastSeenAt })
+              .execute();
         }
       });
       await database.transaction<DeviceTables, void>(async (writer) => {
@@ -244,7 +247,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('reads the same users at random offsets as a plain sort, in all orders with few values, directions and filters', async () => {
+    it('returns the users at random offsets as in a sorted array of all users, in both directions, for the orders by fields with few values', async () => {
       const database = await open([
         ...accountMigrations,
         ...deviceMigrations,

@@ -91,7 +91,7 @@ namespaces:
     ]);
   });
 
-  it('logs the services whose registrations have changed in the files, and nothing while these contain mistakes', () => {
+  it('logs the services whose registrations have changed in the files, and nothing while the files contain mistakes', () => {
     const [kept, changed] = [
       write('kept.yaml', registration('kept')),
       write('changed.yaml', registration('a')),

@@ -100,7 +100,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('records no addresses of requests as users of services unless track_appservice_user_ips is set', async () => {
+    it('does not record the IP address of a request that a service sends as its user, unless track_appservice_user_ips is set', async () => {
       const asPia = { token: irc.token, query: { user_id: '@irc_pia:test' } };
       await call('GET', `${v3}/devices`, asPia);
       await call('GET', `${v3}/devices`, asPia);

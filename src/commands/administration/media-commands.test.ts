@@ -20,7 +20,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       return String(answer.body['content_uri']);
     };
 
-    it('lists, quarantines and releases the files of users and rooms', async () => {
+    it('lists and quarantines single files and all files of users and rooms, and releases a file', async () => {
       const uri = await upload();
       const table = await succeeds('media', 'list', '--user', 'ann');
       assert.match(table, new RegExp(`^Media .*\\n${uri} +4 B {2}text/plain`));
@@ -46,7 +46,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(await succeeds('media', 'list', '--user', 'admin'), '@admin:test has uploaded nothing.\n');
     });
 
-    it('deletes given files, unused files, and all files of a user with a progress bar', async () => {
+    it('deletes given files and unused files, and shows a progress bar while it deletes all files of a user', async () => {
       const uri = await upload();
       assert.match(await fails('media', 'delete', uri), /deletes 1 file for everyone\. Nothing was done/);
       assert.equal(await succeeds('media', 'delete', uri, '-y'), 'Deleted 1 file.\n');

@@ -109,7 +109,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
       });
 
-      it('reports no secrets in a file that others can read when it has only paths of secrets, or none', async () => {
+      it('accepts a configuration file that others can read when it contains paths of secrets but no secrets', async () => {
         const options = {
           macaroon_secret_key: undefined,
           macaroon_secret_key_path: subject.keyFile,
@@ -124,7 +124,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
       });
 
-      it('advises to run the command as the user of the server where a file of the configuration cannot be read', () => {
+      it('advises to run the command as the user of the server when the command cannot read a file of the configuration', () => {
         const path = join(subject.folder, 'private.yaml');
         writeFileSync(path, 'server_name: example.org\n', { mode: 0o000 });
         const loaded = asOtherUser(() => loadConfigurationFiles([path], { environment: {} }));
@@ -138,15 +138,15 @@ for (const database of selectedDatabases(import.meta.url)) {
       it('reports another program at the port of the server, and a server that has the database but does not answer', async (context) => {
         const other = await serveOnLoopback((_request, response) => response.end('hello'));
         context.after(() => other.close());
-        const at = (to: number) => ({
+        const withPort = (port: number) => ({
           options: {
             listeners: [
-              { port: to, type: 'http', bind_addresses: ['127.0.0.1'], resources: [{ names: ['client'] }] },
+              { port, type: 'http', bind_addresses: ['127.0.0.1'], resources: [{ names: ['client'] }] },
             ],
           },
         });
         assertFound(
-          await findings(at(other.port)),
+          await findings(withPort(other.port)),
           'listener-foreign',
           'error',
           /A program that is not Hearth/,
@@ -154,7 +154,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
         const silent = await freePort();
         assertFound(
-          await findings(at(silent)),
+          await findings(withPort(silent)),
           'server-elsewhere',
           'error',
           /has the database open/,

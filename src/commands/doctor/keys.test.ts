@@ -47,7 +47,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
       });
 
-      it('advises to run the command as the user of the server where the file of the key cannot be read', () => {
+      it('advises to run the command as the user of the server when the command cannot read the file of the key', () => {
         const path = join(subject.folder, 'private.key');
         copyFileSync(fixtureKey, path);
         chmodSync(path, 0o000);
@@ -69,25 +69,25 @@ for (const database of selectedDatabases(import.meta.url)) {
         const [{ keyId, publicKey }] = readSigningKeys(readFileSync(subject.keyFile, 'utf8')) as [
           ReturnType<typeof readSigningKeys>[number],
         ];
-        const old = (id: string, key: string, expired_ts: number) =>
+        const findingsWithOldKey = (id: string, key: string, expired_ts: number) =>
           findings({ options: { old_signing_keys: { [id]: { key, expired_ts } } } });
         const other = 'uKZjhjhIIkHNb0b38U4lZXX6SSfDPraORrnRNdWPq5M';
         assertFound(
-          await old(keyId, publicKey.base64, 1),
+          await findingsWithOldKey(keyId, publicKey.base64, 1),
           'old-signing-key-in-use',
           'warning',
           /in use/,
           /delete/,
         );
         assertFound(
-          await old(keyId, other, 1),
+          await findingsWithOldKey(keyId, other, 1),
           'old-signing-key-conflict',
           'error',
           /different keys with the id/,
           /another id/,
         );
         assertFound(
-          await old('ed25519:x', other, Date.now() + day),
+          await findingsWithOldKey('ed25519:x', other, Date.now() + day),
           'old-signing-key-future',
           'error',
           /future/,

@@ -206,7 +206,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
       });
 
-      it('connects to each address of a host without a proxy, and reports the address that does not answer', async (context) => {
+      it('connects to each address of a host when there is no proxy, and reports an address that does not answer', async (context) => {
         context.after(() => subject.network.resolver.hosts.set('example.org', ['198.41.0.4']));
         const certificate = authority.issue('example.org');
         const direct = await serveOnLoopback((_request, response) => response.end(), certificate);
@@ -225,7 +225,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
       });
 
-      it('does not check the reachability of a server without federation or with a local name', async () => {
+      it('reports instead of checking reachability that federation is off, that the server name is local, or that clients connect without TLS', async () => {
         assertFound(
           await findings({ options: { federation_domain_whitelist: [] } }),
           'federation-off',

@@ -102,7 +102,7 @@ describe('openManhole', () => {
     await assert.rejects(sshClient(address, { ...login, username: 'you' }), /authentication/i);
   });
 
-  it('refuses also the right password after ten wrong ones from an address, until some time has passed', async () => {
+  it('rejects even the right password for up to ten seconds after ten wrong ones from the same address', async () => {
     const address = (await open(withSettings(login)))!;
     for (let wrong = 0; wrong < 10; wrong += 1)
       await assert.rejects(sshClient(address, { ...login, password: `${wrong}` }), /authentication/i);
@@ -111,7 +111,7 @@ describe('openManhole', () => {
     assert.match((await sshClient(address)).text, /43/);
   });
 
-  it('closes connections without a login after 30 seconds, and no others', async () => {
+  it('closes connections on which no user has logged in for 30 seconds, and keeps the others', async () => {
     const address = (await open(withSettings(login)))!;
     const port = Number(address.split(':').at(-1));
     const connected = async (greeting: string) => {
@@ -181,7 +181,7 @@ describe('openManhole', () => {
     }
   });
 
-  it('serves SSH, but not telnet, to other machines', async (context) => {
+  it('serves SSH, but not telnet, on addresses that other machines can reach', async (context) => {
     const ownAddress = Object.values(networkInterfaces())
       .flat()
       .find((one) => one?.family === 'IPv4' && !one.internal)?.address;

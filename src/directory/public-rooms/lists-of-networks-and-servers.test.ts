@@ -10,7 +10,7 @@ import { instanceId, Publication } from './publication.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('lists of public rooms of networks and servers', () => {
-    const opened = async () => {
+    const openLists = async () => {
       const { engine, database, streams, clock, rooms } = await RoomsUnderTest.open(
         open,
         directoryMigrations,
@@ -52,7 +52,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     };
 
     it('lists rooms per network of an application service', async () => {
-      const { stats, make, names, publication } = await opened();
+      const { stats, make, names, publication } = await openLists();
       await make('Own', { visibility: 'public' });
       const bridged = await make('Bridged');
       await publication.setForNetwork('irc-bridge', 'libera', bridged, true);
@@ -71,7 +71,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('lists only federated rooms for remote servers', async () => {
-      const { stats, make, names } = await opened();
+      const { stats, make, names } = await openLists();
       await make('Everywhere', { visibility: 'public' });
       await make('Here only', { visibility: 'public', creation_content: { 'm.federate': false } });
       assert.equal((await names({})).length, 2);
@@ -80,7 +80,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('requests the list of a remote server', async () => {
-      const { stats, lists, remoteRequests } = await opened();
+      const { stats, lists, remoteRequests } = await openLists();
       const request = { limit: 5, filter: { generic_search_term: 'tea' } };
       assert.deepEqual(await lists.list('far.example', request), { chunk: [] });
       assert.deepEqual(remoteRequests, [['far.example', request]]);

@@ -203,7 +203,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(await isListed(), false, 'it has no members');
     });
 
-    it('rejects a change of the visibility of a room by users without the power level for aliases, and in a network by users instead of its application service', async () => {
+    it('rejects changes of the visibility of a room by users without the power level for aliases, and changes in the list of a network by users other than its application service', async () => {
       const roomId = rooms.get('Rainbow')!;
       const refused = await lists.setVisibility(bob, roomId, { visibility: 'private' });
       assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
@@ -220,7 +220,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(answer.status, 403);
     });
 
-    it('lists the same rooms after a restart, with changes from just before it', async () => {
+    it('lists a room after a restart that was published just before the restart', async () => {
       const roomId = await lists.room(alice, { visibility: 'public', name: 'Late' });
       await lists.server.restart();
       assert.ok((await lists.names(alice, { limit: 50 })).includes('Late'));

@@ -18,8 +18,8 @@ const listOf = (topicLength: number) =>
       }) as unknown as ListedRoom,
   );
 
-/** Reads a list like `readList`: the rooms after a place, or the last rooms before it. */
-const reading =
+/** Returns a function that reads at most `limit` rooms of a list: those after a place, or the last ones before it. */
+const readerOf =
   (list: readonly ListedRoom[]) =>
   async (place: ListPlace | undefined, limit: number): Promise<ListedRoom[]> => {
     const index = list.findIndex(({ room_id }) => room_id === place?.roomId);
@@ -28,19 +28,19 @@ const reading =
   };
 
 describe('pages of the public room list (readPage)', () => {
-  it('have as many rooms as the request wants when topics are short', async () => {
-    const { rooms, limit } = await readPage(reading(listOf(10)), undefined, 400);
+  it('a page has as many rooms as the request wants when topics are short', async () => {
+    const { rooms, limit } = await readPage(readerOf(listOf(10)), undefined, 400);
     assert.deepEqual([rooms.length, limit], [401, 400]);
-    const all = await readPage(reading(listOf(10)), undefined, 500);
-    assert.deepEqual([all.rooms.length, all.limit], [roomCount, 500]);
+    const wholeList = await readPage(readerOf(listOf(10)), undefined, 500);
+    assert.deepEqual([wholeList.rooms.length, wholeList.limit], [roomCount, 500]);
   });
 
-  it('have fewer rooms when topics are long, and each room once, forward and backward', async () => {
+  it('pages have fewer rooms when topics are long, and list each room once', async () => {
     const list = listOf(60_000);
     const ids: string[] = [];
     let place: ListPlace | undefined;
     for (let hasMore = true; hasMore; ) {
-      const { rooms, limit } = await readPage(reading(list), place, 500);
+      const { rooms, limit } = await readPage(readerOf(list), place, 500);
       const shown = rooms.slice(0, limit);
       assert.ok(shown.length > 0 && shown.length <= 101, `${shown.length} rooms`);
       ids.push(...shown.map(({ room_id }) => room_id));
@@ -51,7 +51,7 @@ describe('pages of the public room list (readPage)', () => {
       ids,
       list.map(({ room_id }) => room_id),
     );
-    const back = await readPage(reading(list), placeOf(list.at(-1)!, 'backward'), 500);
+    const back = await readPage(readerOf(list), placeOf(list.at(-1)!, 'backward'), 500);
     assert.equal(back.rooms.length, back.limit + 1);
     assert.deepEqual(back.rooms, list.slice(-1 - back.rooms.length, -1));
   });

@@ -70,7 +70,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     ]);
   });
 
-  it('serverChanges returns the servers that differ from the rows of a room, and none after these are written', async () => {
+  it('serverChanges returns the servers to add to the rows of a room and to remove from them, and none after the changes are written', async () => {
     const database = await open([...rooms, ...directoryMigrations]);
     const write = async (members: Readonly<Record<string, string>>) => {
       const head = { roomId: '!room', members: new Map(Object.entries(members)) } as unknown as RoomHead;
@@ -89,7 +89,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.deepEqual(await rowsOf(database), ['two.test !room']);
   });
 
-  it('serverChanges compares only the servers whose members have changed, when the caller names these', async () => {
+  it('serverChanges compares only the servers that the caller names', async () => {
     const database = await open([...rooms, ...directoryMigrations]);
     const members = new Map([['@a:one.test', 'join'] as const, ['@b:two.test', 'join'] as const]);
     const head = { roomId: '!room', members } as unknown as RoomHead;

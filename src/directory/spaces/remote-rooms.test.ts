@@ -53,7 +53,7 @@ const farSpace = (allowed: string): JsonObject => ({
   inaccessible_children: ['!gone:far.example', 5],
 });
 
-async function opened(open: OpenDatabase) {
+async function openSpaces(open: OpenDatabase) {
   const fixture = await RoomsUnderTest.open(open);
   const answers = new Map<string, JsonObject>();
   const remoteRequests: string[] = [];
@@ -95,8 +95,8 @@ async function opened(open: OpenDatabase) {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('remote rooms in spaces', () => {
-    it('includes remote rooms in a space hierarchy if the remote server and their join rules allow it', async () => {
-      const { answers, remoteRequests, names, make, contain } = await opened(open);
+    it('includes remote rooms in a space hierarchy if the remote server returns them and their join rules allow it', async () => {
+      const { answers, remoteRequests, names, make, contain } = await openSpaces(open);
       const root = await make('m.space');
       const club = await make(undefined);
       await contain(root, '!space:far.example');
@@ -112,17 +112,17 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await names(bob, root), ['m.space']);
     });
 
-    it('requests remote rooms again for each hierarchy and summary, but not for the next pages of a user', async () => {
+    it('requests remote rooms again for each hierarchy and summary, but not for the next page of the same user within a minute', async () => {
       const { fixture, answers, remoteRequests, names, make, contain, hierarchy, summaries } =
-        await opened(open);
+        await openSpaces(open);
       const root = await make('m.space');
       await contain(root, '!space:far.example');
       answers.set('!space:far.example', farSpace('!none:test'));
       const page = async (userId: string, from?: string) => {
-        const given = await hierarchy.page(userId, root, { suggestedOnly: false, limit: 2, from });
+        const response = await hierarchy.page(userId, root, { suggestedOnly: false, limit: 2, from });
         return {
-          ids: (given['rooms'] as JsonObject[]).map(({ room_id: id }) => id),
-          next: given['next_batch'] as string | undefined,
+          ids: (response['rooms'] as JsonObject[]).map(({ room_id: id }) => id),
+          next: response['next_batch'] as string | undefined,
         };
       };
       const { next } = await page(bob);
@@ -144,7 +144,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('does not cache a response whose texts take more bytes than the cache may have', async () => {
-      const { answers, remoteRequests, make, contain, hierarchy } = await opened(open);
+      const { answers, remoteRequests, make, contain, hierarchy } = await openSpaces(open);
       const root = await make('m.space');
       await contain(root, '!space:far.example');
       const { room, ...rest } = farSpace('!none:test');
@@ -158,8 +158,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(remoteRequests.length, 2);
     });
 
-    it('shares one budget among the responses of a walk', async () => {
-      const { answers, budgets, make, contain, names } = await opened(open);
+    it('shares one response budget among the requests to other servers for one hierarchy', async () => {
+      const { answers, budgets, make, contain, names } = await openSpaces(open);
       const root = await make('m.space');
       for (const roomId of ['!one:far.example', '!two:far.example']) {
         answers.set(roomId, { room: summary(roomId), children: [] });
@@ -171,7 +171,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('ignores malformed responses, and responses about a room that was not requested', async () => {
-      const { answers, names, make, contain } = await opened(open);
+      const { answers, names, make, contain } = await openSpaces(open);
       const root = await make('m.space');
       for (const [index, answer] of [
         {},
@@ -191,7 +191,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('sends at most 20 requests to other servers for one hierarchy, also for spaces that contain each other', async () => {
-      const { answers, remoteRequests, names, make, contain } = await opened(open);
+      const { answers, remoteRequests, names, make, contain } = await openSpaces(open);
       const root = await make('m.space');
       await contain(root, '!0:far.example');
       for (let index = 0; index < 40; index++) {
@@ -207,7 +207,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('returns summaries of remote rooms, and M_NOT_FOUND for unknown ones', async () => {
-      const { answers, summaries } = await opened(open);
+      const { answers, summaries } = await openSpaces(open);
       answers.set('!space:far.example', farSpace('!none:test'));
       const { name, membership, avatar_url } = await summaries.summary('!space:far.example', bob, far);
       assert.deepEqual([name, membership, avatar_url], ['Far', 'leave', undefined]);
@@ -216,7 +216,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('lists local rooms in a hierarchy for a remote server if users of that server may see them', async () => {
-      const { fixture, hierarchy, make, contain } = await opened(open);
+      const { fixture, hierarchy, make, contain } = await openSpaces(open);
       const root = await make('m.space');
       const publicRoom = await make(undefined);
       const closed = await make(undefined, { preset: 'private_chat' });

@@ -93,7 +93,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await summary(bob, roomId)).body['name'], undefined, 'redacted');
     });
 
-    it('GET /room_summary answers 404 to users who may not see the room', async () => {
+    it('GET /room_summary describes a room only to users who may see it by their membership, its join rules or its history visibility', async () => {
       const club = await make('Club', { preset: 'private_chat' });
       const visible: Record<string, boolean>[] = [];
       const cases: [string, RoomRequest][] = [
@@ -137,7 +137,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('rejects invalid room ids and aliases', async () => {
+    it('GET /room_summary responds 404 to unknown rooms and aliases and 400 to invalid ones, and GET /hierarchy 403 to an unknown room', async () => {
       for (const [room, status] of [
         ['!unknown:test', 404],
         ['#unknown:test', 404],
@@ -167,15 +167,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       await contain(root, 'not a room');
       await contain(inner, second, { via: ['test'], suggested: true });
       await contain(inner, root);
-      const all = await tree(bob, root);
-      assert.deepEqual(namesIn(all.body), ['root', 'first', 'inner', 'second', 'third']);
-      const [top, leaf] = all.body['rooms'] as Listed[];
+      const treeForBob = await tree(bob, root);
+      assert.deepEqual(namesIn(treeForBob.body), ['root', 'first', 'inner', 'second', 'third']);
+      const [top, leaf] = treeForBob.body['rooms'] as Listed[];
       assert.deepEqual(
         top?.children_state.map((child) => child.state_key),
         [first, inner, third, hidden],
       );
       assert.deepEqual(leaf?.children_state, []);
-      assert.equal(all.body['next_batch'], undefined);
+      assert.equal(treeForBob.body['next_batch'], undefined);
       assert.deepEqual(namesIn((await tree(alice, root)).body), [
         'root',
         'first',
@@ -224,7 +224,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('follows the shortest path to a room up to max_depth', async () => {
+    it('returns a room that a path within max_depth reaches, also when a longer path reaches it first', async () => {
       const [root, long, both] = [
         await make('root', space),
         await make('long', space),
@@ -245,7 +245,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(namesIn((await tree(bob, root, '?max_depth=1')).body), ['root', 'long', 'both']);
     });
 
-    it('bounds the depth of hierarchies', async () => {
+    it('returns a hierarchy to a depth of 50 at most, also when max_depth is greater', async () => {
       const chain: string[] = [];
       for (let depth = 0; depth < 60; depth++) chain.push(await make(`${depth}`, space));
       for (const [depth, roomId] of chain.entries()) {
@@ -263,18 +263,18 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.room('@x:test');
       const left = await fixture.room('@y:test', '@x:test');
       await fixture.leave('@x:test', left);
-      const shared = (userId: string, other: string, more = '') =>
+      const mutualRooms = (userId: string, other: string, more = '') =>
         get(userId, `/mutual_rooms?user_id=${encodeURIComponent(other)}${more}`);
       const expected = { joined: [one, two].sort(), count: 2 };
-      assert.deepEqual((await shared('@x:test', '@y:test')).body, expected);
-      assert.deepEqual((await shared('@y:test', '@x:test')).body, expected);
-      assert.deepEqual((await shared('@x:test', '@unknown:test')).body, { joined: [], count: 0 });
+      assert.deepEqual((await mutualRooms('@x:test', '@y:test')).body, expected);
+      assert.deepEqual((await mutualRooms('@y:test', '@x:test')).body, expected);
+      assert.deepEqual((await mutualRooms('@x:test', '@unknown:test')).body, { joined: [], count: 0 });
       for (const [userId, more] of [
         ['@x:test', ''],
         ['nobody', ''],
         ['@y:test', '&from=nonsense'],
       ] as const) {
-        const answer = await shared('@x:test', userId, more);
+        const answer = await mutualRooms('@x:test', userId, more);
         assert.deepEqual([answer.status, answer.body['errcode']], [400, 'M_INVALID_PARAM'], userId);
       }
       assert.equal((await get('@x:test', '/mutual_rooms')).status, 400);

@@ -200,7 +200,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         await withUsers({ show_locked_users: show }, async (users, searcher) => {
           await users.room(await users.register('bob'), 'public_chat');
           await users.expectFound(searcher, 'bob', ['@bob:test']);
-          const lock = await admin(users.server, '/_matrix/client/v1/admin/lock/@bob:test', {
+          const lock = await requestAsNewAdmin(users.server, '/_matrix/client/v1/admin/lock/@bob:test', {
             locked: true,
           });
           assert.equal(lock.status, 200, lock.raw);
@@ -211,8 +211,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
   });
 });
 
-/** Sends a request as a new administrator. */
-async function admin(server: TestServer, path: string, body: object) {
+/** Registers an administrator, and sends a PUT request as this administrator. */
+async function requestAsNewAdmin(server: TestServer, path: string, body: object) {
   const nonce = String((await server.api('GET', '/_synapse/admin/v1/register')).body['nonce']);
   const account = { nonce, username: 'admin', password: 'correct horse', admin: true };
   const mac = registrationMac(account, 'shared secret');
@@ -229,7 +229,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await remote.start();
       return remote;
     };
-    const indexed = async ({ database }: RoomsUnderTest, term: string) => {
+    const indexedUsers = async ({ database }: RoomsUnderTest, term: string) => {
       const query = new TextQuery(term);
       const nids = await database.fullText(userTexts).candidates({ query, limit: 10 });
       const rows = await database
@@ -249,18 +249,18 @@ forSelectedDatabases(import.meta.url, (open) => {
       const roomId = await fixture.room(alice);
       await fixture.rooms.memberships.join(dora, roomId, { extraContent: { displayname: 'Dora' } });
       await remote.caughtUp();
-      assert.deepEqual(await indexed(fixture, 'dor'), [[dora, 'Dora']]);
-      assert.deepEqual(await indexed(fixture, 'alice'), []);
+      assert.deepEqual(await indexedUsers(fixture, 'dor'), [[dora, 'Dora']]);
+      assert.deepEqual(await indexedUsers(fixture, 'alice'), []);
       await fixture.leave(dora, roomId);
       await fixture.rooms.memberships.join(dora, roomId, {
         extraContent: { displayname: 'Explorer', avatar_url: 5 },
       });
       await remote.caughtUp();
-      assert.deepEqual(await indexed(fixture, 'explo'), [[dora, 'Explorer']]);
+      assert.deepEqual(await indexedUsers(fixture, 'explo'), [[dora, 'Explorer']]);
       await remote.stop();
     });
 
-    it('keeps the first 500 characters of the name of a remote user, and no longer avatar URL', async () => {
+    it('keeps the first 500 characters of the name of a remote user, and no avatar URL of more than 500 characters', async () => {
       const fixture = await RoomsUnderTest.open(open, directoryMigrations);
       const remote = await startIndex(fixture);
       const roomId = await fixture.room(alice);
@@ -268,8 +268,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const avatar_url = `mxc://far.example/${'a'.repeat(500)}`;
       await fixture.rooms.memberships.join(dora, roomId, { extraContent: { displayname, avatar_url } });
       await remote.caughtUp();
-      assert.deepEqual(await indexed(fixture, 'dora'), [[dora, displayname.slice(0, 500)]]);
-      assert.deepEqual(await indexed(fixture, 'later'), []);
+      assert.deepEqual(await indexedUsers(fixture, 'dora'), [[dora, displayname.slice(0, 500)]]);
+      assert.deepEqual(await indexedUsers(fixture, 'later'), []);
       const users = fixture.database.reader<DirectoryTables>().selectFrom('user_directory');
       assert.deepEqual(await users.select('avatar_url').execute(), [{ avatar_url: null }]);
       await remote.stop();
@@ -285,12 +285,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       const member = await fixture.rooms.engine.events.get(head!.entry('m.room.member', dora)!.nid);
       await fixture.redact(alice, roomId, member!.event.eventId);
       await remote.caughtUp();
-      assert.deepEqual(await indexed(fixture, 'rude'), []);
-      assert.deepEqual(await indexed(fixture, 'dora'), [[dora, null]]);
+      assert.deepEqual(await indexedUsers(fixture, 'rude'), []);
+      assert.deepEqual(await indexedUsers(fixture, 'dora'), [[dora, null]]);
       await remote.stop();
     });
 
-    it('finds remote users who joined before a restart, when their entries were not written yet', async () => {
+    it('finds remote users whose entries were not written before a restart', async () => {
       const fixture = await RoomsUnderTest.open(open, directoryMigrations);
       const first = await startIndex(fixture);
       await first.stop();
@@ -299,7 +299,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const again = await fixture.restart(open);
       const remote = await startIndex(again);
       await remote.caughtUp();
-      assert.deepEqual(await indexed(again, 'dora'), [[dora, 'Dora']]);
+      assert.deepEqual(await indexedUsers(again, 'dora'), [[dora, 'Dora']]);
       await remote.stop();
     });
 

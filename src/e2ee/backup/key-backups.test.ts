@@ -123,7 +123,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(empty.body, { rooms: {} });
     });
 
-    it('replaces a stored key only by a better key', async () => {
+    it('replaces a stored key only by a better one: verified instead of unverified, then with a lower first_message_index, then with a lower forwarded_count', async () => {
       await start();
       const steps: [next: ReturnType<typeof key>, isReplaced: boolean][] = [
         [key(5, 5, false), true],

@@ -325,7 +325,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
     });
 
-    it('reports signatures without cross-signing keys as failures, and rejects malformed bodies', async () => {
+    it('reports signatures of users who have no cross-signing keys as failures, and rejects malformed bodies', async () => {
       await start();
       const signed = identity.signAs(identity.selfSigning, alice.deviceKeys);
       assert.deepEqual(await failuresOf({ [alice.userId]: { [alice.deviceId]: signed } }), ['M_NOT_FOUND']);

@@ -26,7 +26,7 @@ type Moves = {
   database_moves: { name: string; state: string; move_id: string; other: string; changed_ts: number };
 };
 
-/** The options of an entry that are not set. */
+/** The values of the options that an entry of `databases` does not set. */
 const entryDefaults = {
   txn_limit: 0,
   args: {
@@ -98,16 +98,16 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('reports a database that was moved, and a database whose restore or move has not ended', async () => {
       const database = await open(migrations);
-      const set = (state: string) =>
+      const setMoveState = (state: string) =>
         database.transaction<Moves, unknown>(async (writer) => {
           await writer.deleteFrom('database_moves').execute();
           const row = { name: 'move', state, move_id: 'a', other: 'the database X', changed_ts: 0 };
           await writer.insertInto('database_moves').values(row).execute();
         });
-      await set('moved');
+      await setMoveState('moved');
       const found = () => check(open.optionsOf(database));
       assertFound(await found(), 'database-moved', 'error', /moved to the database X/, /configuration/);
-      await set('restoring');
+      await setMoveState('restoring');
       assertFound(
         await found(),
         'database-incomplete',
@@ -115,7 +115,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         /restore from/,
         /^npm run hearth -- restore/,
       );
-      await set('incomplete');
+      await setMoveState('incomplete');
       assertFound(
         await found(),
         'database-incomplete',
@@ -181,7 +181,7 @@ describe('hearth doctor, for a SQLite file', () => {
       /not a database/,
       /ls -l/,
     );
-    // The check does not remove the claim of another process.
+    // The file can be claimed, because the check has left no claim on it.
     claimFile(path)();
   });
 });
