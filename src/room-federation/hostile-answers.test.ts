@@ -215,7 +215,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await statuses(...late), ['placed', 'placed']);
     });
 
-    it('refuses events beyond the staging limits with an error', async () => {
+    it('refuses with an error all events of a transaction that exceeds the staging limits', async () => {
       const { room, fixture, statuses } = await joinedRoom(open);
       const { incoming } = fixture.rooms;
       const ids = Array.from({ length: 2_001 }, () => room.say(creator, 'flood', { prev: ['$nothing'] }));

@@ -20,7 +20,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(first?.server, 'b.example', 'the server that sent the event receives the first request');
     });
 
-    it('fetches the state before an event behind a gap that is too wide', async () => {
+    it('fetches the state before an event when get_missing_events does not fill the gap before it', async () => {
       const { room, peers, send, statuses, fixture } = await joinedRoom(open);
       for (let index = 0; index < 10; index++) room.say(creator, 'lost');
       const topic = room.add({
@@ -76,7 +76,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(head?.membership('@carol:c.example'), 'join');
     });
 
-    it('sends a further request to a server at once when it sends another event, although it did not return missing events before', async () => {
+    it('sends a request to a server again at once when the server sends another event, although it has just returned no missing events', async () => {
       const { room, peers, send, statuses } = await joinedRoom(open);
       room.say(creator, 'lost');
       const first = room.say(creator, 'first');

@@ -10,7 +10,7 @@ const unlimited = { per_second: 1e6, burst_count: 1e6 };
 
 type Limits = Record<string, unknown>;
 
-/** Repeats a request until it is refused. @returns how often it succeeded */
+/** Repeats a request until it is refused, at most ten times. @returns how often it succeeded */
 async function timesUntilRefused(
   request: (index: number) => Promise<{ status: number; body: Record<string, unknown> }>,
 ) {
@@ -69,7 +69,7 @@ describe('rate limits of actions in rooms', () => {
     }),
   );
   testLimit(
-    'rc_message limits changes of the own profile in a room',
+    "rc_message limits changes of a user's profile in a room",
     { rc_message: twoActions },
     (anna, _ben, roomId) =>
       timesUntilRefused((index) =>

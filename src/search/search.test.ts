@@ -66,7 +66,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(seen.length, 70);
     });
 
-    it('ends a page of results whose context is long early, and returns the other results on the next pages', async () => {
+    it('ends a page of results early when their context is long, and returns the other results on the next pages', async () => {
       const talk = await TestRoom.create(server, alice, [bob]);
       for (let index = 0; index < 10; index++) {
         await talk.say(alice, `haystack ${index}`);

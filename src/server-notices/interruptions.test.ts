@@ -50,7 +50,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     }
   });
 
-  it('sends a notice about the policy or the user limit only once, although the server stops before the notice is recorded or pinned', async () => {
+  it('sends the notices about the policy and about the user limit only once, even if the server stops before a notice is recorded or pinned', async () => {
     const fixture = await RoomsUnderTest.open(open, migrations);
     const { database, clock, rooms } = fixture;
     const noticeRooms = openNoticeRooms(fixture);

@@ -133,7 +133,7 @@ describe('modules of user_mapping_provider', () => {
     assert.equal(body['errcode'], 'M_NOT_FOUND');
   });
 
-  it('refuses a login with the text of the denial of the mapping module, and with status 500 when the module fails', async () => {
+  it('shows the text of a mapping module that denies a login, and answers 500 when the module fails', async () => {
     idp.user = { sub: 'c1', preferred_username: 'carl', name: 'Carl' };
     const failures: (() => unknown)[] = [
       () => {

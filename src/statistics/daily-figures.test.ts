@@ -126,7 +126,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('counts the active users of the last hour of a day after midnight', async () => {
+    it('counts after midnight the users who were active in the last hour of the day', async () => {
       const fixture = await StatisticsUnderTest.open(open);
       await fixture.pass(hour + 45 * minute);
       fixture.visit(alice);

@@ -93,7 +93,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await reset(credentials)).status, 404);
     });
 
-    it('refuses logins to a locked account with its new password, by its address and on the login page, and finds no address of a deactivated account', async () => {
+    it('refuses logins to a locked account by its new password, through the API and on the login page, and finds no address of a deactivated account', async () => {
       const { userId } = await registerAnna();
       const { token } = await registerAdmin(fixture.server);
       const lock = `/_matrix/client/v1/admin/lock/${userId}`;

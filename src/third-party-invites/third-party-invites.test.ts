@@ -22,7 +22,7 @@ resolver.hosts.set('id.example', ['127.0.0.1']);
 
 const local: ConfigurationOverrides = { outbound: { ip_range_whitelist: ['127.0.0.0/8'] } };
 
-const codeOf = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
+const statusAndErrcode = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
   status,
   body['errcode'],
 ];
@@ -92,9 +92,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     const signedFor = (user: TestClient, token = last().token, more: object = {}) =>
       identity.sign({ mxid: user.id, sender: anna.id, token, ...more });
 
-    it('rejects invites of addresses that a module denies', async () => {
+    it('rejects invites for addresses that a module denies', async () => {
       for (const denied of ['spam@example.org', 'state@example.org']) {
-        assert.deepEqual(codeOf(await invite({ address: denied })), [403, 'ORG_TEST_NO']);
+        assert.deepEqual(statusAndErrcode(await invite({ address: denied })), [403, 'ORG_TEST_NO']);
       }
       assert.equal(identity.invites.length, 0);
     });
@@ -142,15 +142,22 @@ forSelectedDatabases(import.meta.url, (open) => {
       await invite();
       const join = (third_party_signed: unknown) =>
         ben.call('POST', `/join/${enc(room)}`, { third_party_signed });
-      assert.deepEqual(codeOf(await join(signedFor(anna))), [403, 'M_FORBIDDEN']);
-      assert.deepEqual(codeOf(await join(signedFor(ben, 'unknown'))), [403, 'M_FORBIDDEN']);
-      assert.deepEqual(codeOf(await join({ ...signedFor(ben), more: 1 })), [403, 'M_FORBIDDEN']);
-      assert.deepEqual(codeOf(await join({ ...signedFor(ben), sender: ben.id })), [403, 'M_FORBIDDEN']);
-      assert.deepEqual(codeOf(await join({ mxid: ben.id })), [400, 'M_BAD_JSON']);
+      assert.deepEqual(statusAndErrcode(await join(signedFor(anna))), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(await join(signedFor(ben, 'unknown'))), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(await join({ ...signedFor(ben), more: 1 })), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(await join({ ...signedFor(ben), sender: ben.id })), [
+        403,
+        'M_FORBIDDEN',
+      ]);
+      assert.deepEqual(statusAndErrcode(await join({ mxid: ben.id })), [400, 'M_BAD_JSON']);
       const inviter = { ...signedFor(ben), sender: '@someone:127.0.0.1:1' };
-      assert.deepEqual(codeOf(await join(inviter)), [502, 'M_UNKNOWN'], 'their server cannot be reached');
+      assert.deepEqual(
+        statusAndErrcode(await join(inviter)),
+        [502, 'M_UNKNOWN'],
+        'their server cannot be reached',
+      );
       identity.keysAreValid = false;
-      assert.deepEqual(codeOf(await join(signedFor(ben))), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(await join(signedFor(ben))), [403, 'M_FORBIDDEN']);
       assert.equal(await membershipOf(ben), undefined);
       identity.keysAreValid = true;
       assert.equal((await join(signedFor(ben))).status, 200);
@@ -184,7 +191,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const useless = [null, {}, pending('x'), pending(signedFor(anna)), pending(forged)];
       assert.equal((await notice(ben.id, useless)).status, 200);
       assert.equal(await membershipOf(ben), undefined);
-      assert.deepEqual(codeOf(await notice('@ben:elsewhere', [])), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(await notice('@ben:elsewhere', [])), [403, 'M_FORBIDDEN']);
       const { sender: _sender, ...plain } = signedFor(ben);
       const signed = identity.sign({ mxid: plain['mxid'] as string, token: plain['token'] as string });
       assert.equal((await notice(ben.id, [...useless, pending(signed)])).status, 200);
@@ -196,7 +203,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await invite();
       await anna.setState(room, 'm.room.third_party_invite', {}, last().token);
       const refused = await ben.call('POST', `/join/${enc(room)}`, { third_party_signed: signedFor(ben) });
-      assert.deepEqual(codeOf(refused), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(refused), [403, 'M_FORBIDDEN']);
     });
 
     it('creates a room with invite_3pid even if an invite fails afterwards, but not if the lookup fails', async () => {
@@ -220,15 +227,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(identity.receivedRequests.length, 4);
     });
 
-    it('passes errors of the identity server on, but no 401 that would end the session of the client', async () => {
-      assert.deepEqual(codeOf(await invite({ id_access_token: 'wrong' })), [403, 'M_FORBIDDEN']);
+    it('returns the errors of the identity server, but 403 in place of 401, which would end the session of the client, and 502 for malformed responses', async () => {
+      assert.deepEqual(statusAndErrcode(await invite({ id_access_token: 'wrong' })), [403, 'M_FORBIDDEN']);
       const terms = { status: 403, body: { errcode: 'M_TERMS_NOT_SIGNED', error: 'Read them' } };
       identity.answers.set('/hash_details', terms);
-      assert.deepEqual(codeOf(await invite()), [403, 'M_TERMS_NOT_SIGNED']);
+      assert.deepEqual(statusAndErrcode(await invite()), [403, 'M_TERMS_NOT_SIGNED']);
       identity.answers.clear();
       const taken = { status: 400, body: { errcode: 'M_THREEPID_IN_USE', error: 'Taken' } };
       identity.answers.set('/store-invite', taken);
-      assert.deepEqual(codeOf(await invite()), [400, 'M_THREEPID_IN_USE']);
+      assert.deepEqual(statusAndErrcode(await invite()), [400, 'M_THREEPID_IN_USE']);
       for (const body of [[], {}, { token: 'a b', display_name: '', public_keys: [] }, { token: 't' }]) {
         identity.answers.set('/store-invite', { status: 200, body });
         assert.equal((await invite()).status, 502);
@@ -244,11 +251,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('sends no request to the identity server for a malformed invite, or without the power level to invite', async () => {
-      assert.deepEqual(codeOf(await invite({}, ben)), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(await invite({}, ben)), [403, 'M_FORBIDDEN']);
       await anna.membership('invite', room, ben);
       await ben.join(room);
       await anna.setState(room, 'm.room.power_levels', { users: { [anna.id]: 100 }, invite: 50 });
-      assert.deepEqual(codeOf(await invite({}, ben)), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(await invite({}, ben)), [403, 'M_FORBIDDEN']);
       for (const wrong of [
         { id_server: 'no server/path' },
         { id_server: 'user@id.example' },
@@ -258,12 +265,16 @@ forSelectedDatabases(import.meta.url, (open) => {
         { address: 'some body@example.org' },
         { medium: 'msisdn', address: '12' },
       ]) {
-        assert.deepEqual(codeOf(await invite(wrong)), [400, 'M_INVALID_PARAM'], JSON.stringify(wrong));
+        assert.deepEqual(
+          statusAndErrcode(await invite(wrong)),
+          [400, 'M_INVALID_PARAM'],
+          JSON.stringify(wrong),
+        );
       }
       for (const name of ['id_server', 'id_access_token', 'medium', 'address']) {
         const body = Object.fromEntries(Object.entries(inviteBody()).filter(([key]) => key !== name));
         const answer = await anna.call('POST', `/rooms/${enc(room)}/invite`, body);
-        assert.deepEqual(codeOf(answer), [400, 'M_BAD_JSON'], name);
+        assert.deepEqual(statusAndErrcode(answer), [400, 'M_BAD_JSON'], name);
       }
       assert.deepEqual(identity.receivedRequests, []);
     });
@@ -284,7 +295,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           address: 'somebody@example.org',
         };
         const sendRequest = () => anna.call('POST', `/rooms/${enc(room)}/invite`, body);
-        const codes = [codeOf(await sendRequest()), codeOf(await sendRequest())];
+        const codes = [statusAndErrcode(await sendRequest()), statusAndErrcode(await sendRequest())];
         return { codes, requests: identity.receivedRequests.length, invites: identity.invites };
       } finally {
         await server.stop();
@@ -321,7 +332,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([codes[0]?.[0], requests], [502, 0]);
     });
 
-    it('rejects invites by users who are not administrators with block_non_admin_invites', async () => {
+    it('rejects invites by users who are not administrators when block_non_admin_invites is set', async () => {
       const { codes, requests } = await trial({ ...local, rooms: { block_non_admin_invites: true } });
       assert.deepEqual([codes[0], requests], [[403, 'M_FORBIDDEN'], 0]);
     });

@@ -87,18 +87,19 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('rejects with 409 an automatic subscription for an event from before the user unsubscribed', async () => {
       const { anna, ben, roomId, root } = await room();
-      const [one, two] = [await answerIn(ben, roomId, root), await answerIn(ben, roomId, root)];
-      await subscribe(anna, roomId, root, one);
+      const [first, second] = [await answerIn(ben, roomId, root), await answerIn(ben, roomId, root)];
+      await subscribe(anna, roomId, root, first);
       await call(anna, 'DELETE', roomId, root);
       const conflict = [409, 'IO.ELEMENT.MSC4306.M_CONFLICTING_UNSUBSCRIPTION'];
-      for (const cause of [one, two]) assert.deepEqual(await subscribe(anna, roomId, root, cause), conflict);
+      for (const cause of [first, second])
+        assert.deepEqual(await subscribe(anna, roomId, root, cause), conflict);
       assert.equal(await state(anna, roomId, root), 'M_NOT_FOUND');
-      const three = await answerIn(ben, roomId, root);
-      assert.deepEqual(await subscribe(anna, roomId, root, three), accepted);
+      const third = await answerIn(ben, roomId, root);
+      assert.deepEqual(await subscribe(anna, roomId, root, third), accepted);
       assert.equal(await state(anna, roomId, root), true);
     });
 
-    it('rejects causes outside of the thread with 400, and invisible threads with 404', async () => {
+    it('rejects with 400 a subscription whose cause is outside of the thread, and with 404 a thread that the user cannot see', async () => {
       const { anna, ben, roomId, root } = await room();
       const elsewhere = await room();
       const outside = [400, 'IO.ELEMENT.MSC4306.M_NOT_IN_THREAD'];
@@ -127,7 +128,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const { anna, roomId, root } = await room();
       const more = [await anna.say(roomId, '2'), await anna.say(roomId, '3'), await anna.say(roomId, '4')];
       const roots = [root, ...more];
-      for (const one of roots) await subscribe(anna, roomId, one);
+      for (const thread of roots) await subscribe(anna, roomId, thread);
       const client = new SlidingClient(anna);
       const syncExtension = async () => {
         const body = { extensions: { [extension]: { enabled: true, limit: 2 } } };
@@ -171,7 +172,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(rootsOf((await waiting).extensions[extension] as Changes), [[root], []]);
     });
 
-    it('notifies of followed threads in a muted room, and of no other threads with the rule unsubscribed_thread', async () => {
+    it('notifies of subscribed threads in a muted room, and of no other threads when the rule unsubscribed_thread is enabled', async () => {
       const { anna, ben, roomId, root } = await room();
       const other = await ben.say(roomId, 'another thread');
       await subscribe(anna, roomId, root);

@@ -85,8 +85,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const upTo = server.streams.current;
       const sync = (after: number, limit: number) =>
         queues.forSync(alice.userId, alice.deviceId, { after, upTo, limit });
-      const all = await sync(0, 100);
-      assert.deepEqual([all.messages.length, all.position], [12, upTo]);
+      const whole = await sync(0, 100);
+      assert.deepEqual([whole.messages.length, whole.position], [12, upTo]);
       const some = await sync(0, 11);
       assert.deepEqual([some.messages.length, (await sync(some.position, 11)).position], [11, upTo]);
     });

@@ -11,7 +11,7 @@ import type { HistoryPlace } from './stream-places.ts';
 const eventCount = 3_000;
 
 forSelectedDatabases(import.meta.url, (open) => {
-  /** Opens a database with a long room, and returns the plan of reading a page of its history. */
+  /** Opens a database with a long room. @returns a function that returns the plan of the query for a history page */
   const openPlans = async () => {
     const { database } = await RoomsUnderTest.open(open);
     const columns = ['nid', 'room_nid', 'event_id', 'stream', 'depth', 'flags', 'json'] as const;

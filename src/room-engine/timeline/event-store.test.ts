@@ -9,7 +9,7 @@ import { TimeSlices } from '../../kernel/time-slices.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import { EventCache, type PendingRead } from './event-cache.ts';
 
-/** The events of a test: enough that a page of them has a megabyte when their bodies have 40 kB. */
+/** Number of events of a test: a page of them has about a megabyte when their bodies have 40 kB. */
 const eventCount = 25;
 
 forSelectedDatabases(import.meta.url, (open) => {

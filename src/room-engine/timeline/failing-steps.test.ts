@@ -228,7 +228,7 @@ const operations: Readonly<Record<string, Prepare>> = {
   },
 };
 
-/** The fields of a room's head. */
+/** Returns the fields of a room's head that are compared. */
 async function headOf({ engine }: RoomsUnderTest, roomId: string) {
   const head = await engine.heads.get(roomId);
   assert.ok(head);

@@ -59,12 +59,12 @@ describe('tryServers sends a request to one server after another', () => {
     const unreachable = new ServerUnavailable('x.test');
     const unknownRoom = remote(404, 'M_NOT_FOUND');
     const unable = remote(400, 'M_UNABLE_TO_AUTHORISE_JOIN');
-    const refused = remote(403, 'M_FORBIDDEN');
+    const forbidden = remote(403, 'M_FORBIDDEN');
     assert.deepEqual(await errorOf(), [404, 'M_NOT_FOUND']);
     assert.deepEqual(await errorOf(unreachable), [502, 'M_UNKNOWN']);
     assert.deepEqual(await errorOf(unreachable, unknownRoom), [404, 'M_NOT_FOUND']);
     assert.deepEqual(await errorOf(unable, unknownRoom, unreachable), [400, 'M_UNABLE_TO_AUTHORISE_JOIN']);
-    assert.deepEqual(await errorOf(unknownRoom, refused, unable), [403, 'M_FORBIDDEN']);
+    assert.deepEqual(await errorOf(unknownRoom, forbidden, unable), [403, 'M_FORBIDDEN']);
     assert.deepEqual(await errorOf(new MalformedResponse('x.test', 'nonsense')), [502, 'M_UNKNOWN']);
     assert.deepEqual(await errorOf(remote(401, 'M_UNKNOWN_TOKEN')), [502, 'M_UNKNOWN']);
   });
@@ -91,7 +91,7 @@ describe('tryServers sends a request to one server after another', () => {
     ]);
   });
 
-  it('throws 502 for errors of the server, of authentication between servers, and of missing endpoints', async () => {
+  it('throws 502 for errors of a server, errors of the authentication between servers, and missing endpoints', async () => {
     for (const [status, code] of [
       [500, 'M_FORBIDDEN'],
       [302, 'M_FORBIDDEN'],

@@ -7,7 +7,7 @@ import { QueryBackoff } from './query-backoff.ts';
 const room = '!r:a.example';
 const [a, b] = ['a.example', 'b.example'] as const;
 
-test('QueryBackoff doubles the backoff of a server in one room with each failure, and ends it with a success', () => {
+test('QueryBackoff doubles the backoff of a server in a room at each failure, up to ten minutes, and ends it at a success', () => {
   const clock = manualClock();
   const backoff = new QueryBackoff(clock, plainCaches(clock));
   const pauses: number[] = [];
@@ -27,7 +27,7 @@ test('QueryBackoff doubles the backoff of a server in one room with each failure
   assert.equal(backoff.backoffEnd(room, a), undefined);
 });
 
-test('QueryBackoff delays events of a server whose last event took long, but allows requests to it', () => {
+test('QueryBackoff delays events of a server whose last event took long, but allows requests to that server', () => {
   const clock = manualClock();
   const backoff = new QueryBackoff(clock, plainCaches(clock));
   backoff.recordDuration(room, a, 1_999);

@@ -6,8 +6,8 @@ import { PduStore } from './pdu-store.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('PDUs for other servers (PduStore)', () => {
-    /** Returns the numbers of events that are read together of 240 events with this length. */
-    const chunksOf = async (length: number) => {
+    /** Reads 240 PDUs of messages with `length` characters. @returns the number of PDUs in each chunk */
+    const chunkSizes = async (length: number) => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice);
       const nids: number[] = [];
@@ -19,11 +19,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     };
 
     it('are read in large chunks when they are short', async () => {
-      assert.deepEqual(await chunksOf(10), [100, 140]);
+      assert.deepEqual(await chunkSizes(10), [100, 140]);
     });
 
     it('are read in chunks of about 2 MiB when they are long', async () => {
-      const [first, ...others] = await chunksOf(40_000);
+      const [first, ...others] = await chunkSizes(40_000);
       assert.equal(first, 100);
       assert.ok(Math.max(...others) <= 52, `${others}`);
       assert.equal(

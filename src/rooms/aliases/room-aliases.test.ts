@@ -6,7 +6,7 @@ import type { RoomTables } from '../../room-engine/index.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('aliases of rooms', () => {
-    it('refuses the 1,001st local alias of a room with M_TOO_LARGE, and accepts it for another room', async () => {
+    it('refuses with M_TOO_LARGE the 1,001st local alias of a room, and accepts the alias for another room', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const { rooms, database } = fixture;
       const roomId = await fixture.room(alice);

@@ -33,7 +33,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal((await fixture.engine.heads.get(roomId))?.membership(alice), 'join');
     });
 
-    it('refuses to create a room beyond the rate limit, without reads of the database and look-ups of profiles', async () => {
+    it('refuses to create a room beyond the rate limit before it reads the database or looks up profiles', async () => {
       let lookups = 0;
       const limit = { take: () => undefined, check: () => undefined };
       const throwLimited = () => {

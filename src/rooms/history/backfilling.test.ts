@@ -57,7 +57,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(args.slice(1, 4), [joined.room.roomId, [prevEventId], 50]);
     });
 
-    it('requests no history from servers in backoff or denied by the server ACL', async () => {
+    it('requests no history from servers that are in backoff or that the server ACL denies', async () => {
       const joined = await joinedRoom(open, {
         prepare(room) {
           for (const user of ['c1', 'c2', 'c3']) room.join(`@${user}:c.example`);

@@ -9,7 +9,7 @@ import { StateReader } from './state-reader.ts';
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Return a reader of the members of a room that alice has joined without its members, by kind of process. */
+/** Functions that return a reader of the members of a room with partial state, by kind of process. */
 const readers = {
   'the process that completes the state': ({ rooms }: RoomsUnderTest, roomId: string) => {
     rooms.completion.begin(roomId);
@@ -67,7 +67,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { complete, answer } = await openWaitingRequest(readers['a process that reads']);
       await complete();
       const { joined } = JSON.parse(String(await answer)) as { readonly joined: object };
-      // alice, the five members, and the two users who made the room.
+      // The members are alice, the five omitted members, and the two users who made the room.
       assert.equal(Object.keys(joined).length, 8);
     });
   });

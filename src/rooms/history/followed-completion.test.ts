@@ -22,14 +22,14 @@ function openCompletion() {
   return { completion, reads, complete, purge };
 }
 
-const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 it('FollowedCompletion resolves for a room whose state is completed while its head is being read', async () => {
   const { completion, reads, complete } = openCompletion();
   const completed = completion.whenComplete('!r');
   complete();
   reads[0]?.resolve({ isPartial: true });
-  await turn();
+  await nextTurn();
   reads[1]?.resolve({ isPartial: false });
   await completed;
   assert.equal(reads.length, 2);
@@ -39,9 +39,9 @@ it('FollowedCompletion resolves when a room with partial state is deleted', asyn
   const { completion, reads, purge } = openCompletion();
   const completed = completion.whenComplete('!r');
   reads[0]?.resolve({ isPartial: true });
-  await turn();
+  await nextTurn();
   purge();
-  await turn();
+  await nextTurn();
   reads[1]?.resolve(undefined);
   await completed;
   assert.equal(reads.length, 2);

@@ -103,7 +103,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('of a room with megabytes of state is read while it is sent, some events at a time', async () => {
+    it('is read while it is sent, some events at a time, when it has megabytes', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const { engine, clock } = fixture;
       const roomId = await fixture.room(alice);

@@ -145,7 +145,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const ids: string[] = [];
       for (let index = 0; index < 450; index++) ids.push(await first.say(alice, roomId, `${index}`));
       await first.engine.settled();
-      /** Opens purges as a process would. */
+      /** Opens the purges of a process. @param onProgress called after the progress of a deletion is stored */
       const openPurge = (fixture: RoomsUnderTest, onProgress: (jobs: Jobs) => void) => {
         const { database, clock, engine } = fixture;
         const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });

@@ -87,7 +87,7 @@ forSelectedDatabases(import.meta.url, (database) => {
       });
     });
 
-    it('hides the original content of a redacted event after the erasure of the sender', async () => {
+    it('hides the original content of a redacted event after the account of the sender is erased', async () => {
       await withRetentionPeriod(null, async ({ server, talk, alice, bob, secret }) => {
         const auth = { type: 'm.login.password', user: bob.userId, password: 'correct horse' };
         const body = { erase: true, auth };

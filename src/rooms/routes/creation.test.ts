@@ -125,7 +125,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     }
 
-    const refused: [what: string, body: unknown, status: number, errcode: string][] = [
+    const invalidRequests: [what: string, body: unknown, status: number, errcode: string][] = [
       ['an unknown version', { room_version: '99' }, 400, 'M_UNSUPPORTED_ROOM_VERSION'],
       ['a version that is a number', { room_version: 10 }, 400, 'M_BAD_JSON'],
       ['an unknown preset', { preset: 'chat' }, 400, 'M_BAD_JSON'],
@@ -202,7 +202,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         { alt_aliases: ['#nowhere:test'] },
         { alias: 'nowhere' },
         { alias: 5 },
-      ].map((content): (typeof refused)[number] => [
+      ].map((content): (typeof invalidRequests)[number] => [
         `a canonical alias that does not point to the room (${JSON.stringify(content)})`,
         { initial_state: [{ type: 'm.room.canonical_alias', content }] },
         400,
@@ -216,7 +216,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       ],
       ['a topic of 70,000 characters', { topic: 'x'.repeat(70_000) }, 413, 'M_TOO_LARGE'],
     ];
-    for (const [what, body, status, errcode] of refused) {
+    for (const [what, body, status, errcode] of invalidRequests) {
       it(`rejects ${what} with ${status} ${errcode}, and creates no room`, async () => {
         const before = await anna.do('GET', '/joined_rooms');
         const answer = await anna.call('POST', '/createRoom', body);

@@ -73,7 +73,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await timeOf(knock), oldTimestamp);
     });
 
-    it('uses the current time as origin_server_ts for other users, and without ts', async () => {
+    it('uses the current time as origin_server_ts for requests of other users, and for requests of an application service without ts', async () => {
       const now = fixture.clock.now();
       assert.equal(
         await timeOf(await sendRequest(bob, sendPath('m.room.message'), message, oldTimestamp)),

@@ -45,7 +45,7 @@ describe('guests in rooms', () => {
     initial_state: [{ type: 'm.room.guest_access', content: { guest_access: 'can_join' } }],
   };
 
-  it('lets guests join rooms that allow them and send messages, but not change memberships of other users', async () => {
+  it('lets guests join rooms that allow guests and send messages there, but not create rooms or change memberships of other users', async () => {
     const closed = await anna.createRoom();
     const refused = await guest.call('POST', `/rooms/${enc(closed)}/join`, {});
     assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_GUEST_ACCESS_FORBIDDEN']);
@@ -113,7 +113,7 @@ describe('guests in rooms', () => {
     assert.equal((await guest.call('GET', `/rooms/${enc(roomId)}/state`)).status, 200);
   });
 
-  it('lets guests read the capabilities, and keeps their rooms when they upgrade to an account', async () => {
+  it('lets guests read the capabilities, and lets a guest who has upgraded to an account stay in a room that forbids guests', async () => {
     const { capabilities } = await guest.do('GET', '/capabilities');
     assert.ok(capabilities);
     const roomId = await anna.createRoom(roomForGuests);

@@ -83,7 +83,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('returns the members at the prev_batch of syncs with empty, limited and whole timelines, of joined and left rooms', async () => {
+    it('returns the members at a prev_batch from a sync whose timeline is empty, limited or whole, for joined and left rooms', async () => {
       const { anna, ben, cleo } = users;
       const roomId = await roomOfAnnaAndBen(users);
       await cleo.join(roomId);

@@ -101,7 +101,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     });
 
-    it('sends a redaction for each POST, which has no transaction id', async () => {
+    it('sends a new redaction for each POST to /redact, whose path has no transaction id', async () => {
       const { anna, ben, cleo } = users;
       const roomId = await room();
       const eventId = await ben.say(roomId, 'secret');

@@ -108,7 +108,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([await published(old), await published(talk)], ['private', 'public']);
     });
 
-    it('makes the creators privileged in room version 12', async () => {
+    it('makes the creators privileged in room version 12, and gives them power level 100 in older room versions', async () => {
       const old = await TestRoom.create(server, alice, [bob], {
         preset: 'public_chat',
         room_version: '11',

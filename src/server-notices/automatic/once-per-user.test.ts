@@ -7,7 +7,7 @@ import { silentLogger } from '../../kernel/observability/index.ts';
 import { OncePerUser } from './once-per-user.ts';
 
 describe('OncePerUser', () => {
-  it('runs a failed task of a user again after an hour, not with each activity', async () => {
+  it('runs a failed task of a user again only after an hour, although the user is active before', async () => {
     const clock = manualClock();
     const oncePerUser = new OncePerUser('users', { caches: plainCaches(clock), clock, log: silentLogger });
     let runs = 0;

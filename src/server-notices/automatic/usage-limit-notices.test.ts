@@ -8,7 +8,7 @@ import { OncePerUser } from './once-per-user.ts';
 import { UsageLimitNotices } from './usage-limit-notices.ts';
 
 describe('UsageLimitNotices', () => {
-  it('pins the notice about the limit beside events that others have pinned, and unpins only the notice when the limit was not reached for an hour', async () => {
+  it('pins the notice about the user limit without unpinning other events, and unpins only the notice after an hour in which the limit was not reached', async () => {
     const pins: unknown[] = [];
     const pinned = { event: { content: { pinned: ['$rules'] } } };
     const rooms = {
@@ -52,7 +52,7 @@ describe('UsageLimitNotices', () => {
     pinned.event.content.pinned = ['$rules', '$notice'];
     await activityAfter(1, false);
     await activityAfter(3_599_999, false);
-    // Within the hour, another user takes the place of an inactive one.
+    // The limit is reached again within the hour.
     await activityAfter(0, true);
     await activityAfter(1, false);
     await activityAfter(3_599_999, false);

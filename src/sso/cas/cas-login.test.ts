@@ -70,7 +70,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await hearth.session(await hearth.login('cas')))['user_id'], '@n1234:test');
     });
 
-    it('logs in to an existing account of the same name, and refuses it to a second user of CAS', async () => {
+    it('logs a CAS user in to the existing account of the same name, and refuses the account to a second CAS user', async () => {
       const { userId } = await hearth.server.register('carol');
       cas.user = { name: 'carol', attributes: staff };
       assert.equal((await hearth.session(await hearth.login('cas')))['user_id'], userId);
@@ -124,20 +124,20 @@ describe('CasProvider', () => {
   };
 
   it('validates tickets by versions 1 and 2 of the CAS protocol', async () => {
-    const one = await open({ protocol_version: 1 }, 'yes\nalice\n').authenticate('t', 's', {});
-    assert.deepEqual([one.externalId, one.localpart], ['alice', 'alice']);
+    const byVersion1 = await open({ protocol_version: 1 }, 'yes\nalice\n').authenticate('t', 's', {});
+    assert.deepEqual([byVersion1.externalId, byVersion1.localpart], ['alice', 'alice']);
     await assert.rejects(open({ protocol_version: 1 }, 'no\n\n').authenticate('t', 's', {}), {
       code: 'invalid_ticket',
     });
     const xml =
       '<r:serviceResponse xmlns:r="x"><r:authenticationSuccess><r:user>b<!-- c -->ob</r:user></r:authenticationSuccess></r:serviceResponse>';
-    const two = await open({ protocol_version: 2 }, xml).authenticate('t', 's', {});
-    assert.equal(two.externalId, 'bob');
+    const byVersion2 = await open({ protocol_version: 2 }, xml).authenticate('t', 's', {});
+    assert.equal(byVersion2.externalId, 'bob');
     await open({}, xml).authenticate('t', 's', {});
     assert.deepEqual(paths, ['/x/validate', '/x/validate', '/x/proxyValidate', '/x/proxyValidate']);
   });
 
-  it('creates no accounts with enable_registration: false, and leaves numeric names unchanged without allow_numeric_ids', async () => {
+  it('allows no new accounts with enable_registration: false, and leaves numeric names unchanged without allow_numeric_ids', async () => {
     assert.equal(open({ enable_registration: false }, '').allowsRegistration, false);
     assert.equal(
       (await open({ protocol_version: 1 }, 'yes\n12\n').authenticate('t', 's', {})).localpart,

@@ -8,14 +8,14 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('ExternalIds', () => {
     it('renames an external id only for the identity provider that has authenticated its user', async () => {
       const ids = new ExternalIds(await open(ssoMigrations));
-      const one = 'https://one.example';
-      const two = 'https://two.example';
+      const issuer = 'https://one.example';
+      const otherIssuer = 'https://two.example';
       const id = { provider: 'saml', externalId: 'zoe' };
-      assert.equal(await ids.link('@zoe:test', { ...id, issuer: one }), true);
-      assert.equal(await ids.rename({ ...id, issuer: two }, `${two} zoe`), undefined);
-      assert.equal(await ids.rename({ ...id, issuer: one }, `${one} zoe`), '@zoe:test');
+      assert.equal(await ids.link('@zoe:test', { ...id, issuer }), true);
+      assert.equal(await ids.rename({ ...id, issuer: otherIssuer }, `${otherIssuer} zoe`), undefined);
+      assert.equal(await ids.rename({ ...id, issuer }, `${issuer} zoe`), '@zoe:test');
       assert.equal(await ids.find('saml', 'zoe'), undefined);
-      assert.deepEqual(await ids.findAccount('saml', `${one} zoe`), { userId: '@zoe:test', issuer: one });
+      assert.deepEqual(await ids.findAccount('saml', `${issuer} zoe`), { userId: '@zoe:test', issuer });
     });
 
     it('replace() keeps the identity provider of ids that do not change, and stores new ids without an identity provider', async () => {

@@ -23,7 +23,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const whoami = async (token: unknown) =>
       (await api('GET', '/_matrix/client/v3/account/whoami', undefined, String(token))).status;
 
-    it('[option: oidc_providers[].backchannel_logout_enabled] logs out the devices of the user that a logout token names, and only with a valid token', async () => {
+    it('[option: oidc_providers[].backchannel_logout_enabled] logs out the devices of the user that a valid logout token names, and rejects invalid logout tokens', async () => {
       idp.user = { sub: 'b1', preferred_username: 'mallory' };
       const session = await hearth.session(await hearth.login('oidc-main'));
       const again = await hearth.session(await hearth.login('oidc-main'));
@@ -42,7 +42,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('leaves a device that has logged in again with a password logged in when the identity provider requests a logout', async () => {
+    it('does not log out a device on which the user has logged in again by password when the identity provider requests a logout', async () => {
       idp.user = { sub: 'b2', preferred_username: 'wilma' };
       await hearth.session(await hearth.login('oidc-main'));
       const password = 'correct horse';

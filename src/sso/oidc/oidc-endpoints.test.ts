@@ -36,7 +36,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(idp.tokenRequests.at(-1)!.authorization, undefined);
     });
 
-    it('[option: oidc_providers[].user_profile_method] reads claims from the userinfo endpoint, which must be about the same user', async () => {
+    it('[option: oidc_providers[].user_profile_method] reads claims from the userinfo endpoint, and refuses claims about another user', async () => {
       idp.user = { sub: 'u4', preferred_username: 'dora' };
       idp.replace = (path, real) =>
         path === '/me' ? { ...real, preferred_username: 'from-userinfo' } : undefined;
@@ -64,7 +64,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('[option: oidc_providers[].authorization_endpoint] [option: oidc_providers[].token_endpoint] [option: oidc_providers[].userinfo_endpoint] [option: oidc_providers[].user_mapping_provider.config.subject_claim] logs in without discovery and without openid', async () => {
+    it('[option: oidc_providers[].authorization_endpoint] [option: oidc_providers[].token_endpoint] [option: oidc_providers[].userinfo_endpoint] [option: oidc_providers[].user_mapping_provider.config.subject_claim] logs in without discovery and without the scope openid', async () => {
       idp.user = { sub: 'u5' };
       idp.replace = (path) => (path === '/me' ? { sub: 'u5', email: 'erin@mail.example' } : undefined);
       const page = await hearth.login('oidc-plain');

@@ -135,7 +135,7 @@ describe('options of OpenID Connect', () => {
     assert.match(sent.get('code_verifier') ?? '', /^.{43,}$/);
   });
 
-  it('shows the templates of the operator in place of the built-in ones, with the values of the reference server', async () => {
+  it('shows the templates of the operator in place of the built-in templates, and fills in the variables of the reference server', async () => {
     const { body } = await hearth.browser().get(hearth.redirectUrl());
     assert.match(body, /^test https:\/\/app\.client\.example\/\?room=1#\/home oidc=OIDC oidc-key=OIDC/);
     idp.user = undefined;
@@ -183,7 +183,7 @@ describe('options of OpenID Connect', () => {
     assert.notEqual(await avatarAfterLogin(), first);
   });
 
-  it('[option: oidc_providers[].backchannel_logout_ignore_sub] logs out the session that a logout token names, whatever its subject is, at a provider whose id oidc has no prefix', async () => {
+  it('[option: oidc_providers[].backchannel_logout_ignore_sub] logs out the session that a logout token names, whatever subject the token has, for a provider with the id oidc', async () => {
     idp.user = { sub: 'leaver' };
     const session = await hearth.session(await hearth.login('oidc'));
     const sid = idp.sessionIds.at(-1);

@@ -44,14 +44,17 @@ describe('requests to a provider of OpenID Connect', () => {
     await new Promise((resolve) => server.close(resolve));
   });
   const url = (host: string, path = '/') => `http://${host}:${(server.address() as AddressInfo).port}${path}`;
-  const refused = { failure: 'refused-address' };
+  const refusedAddress = { failure: 'refused-address' };
 
   it('refuses private addresses that the discovery document of a public provider names', async () => {
     const requests = new ProviderRequests({ http, guardedHttp }, new Set([url('inside.example', '/keys')]));
     await requests.discovery(url('public.example'));
-    await assert.rejects(requests.json(url('inside.example')), refused);
-    await assert.rejects(requests.text(url('inside.example'), 'token'), refused);
-    await assert.rejects(requests.fetch(url('inside.example'), { method: 'POST', headers: {} }), refused);
+    await assert.rejects(requests.json(url('inside.example')), refusedAddress);
+    await assert.rejects(requests.text(url('inside.example'), 'token'), refusedAddress);
+    await assert.rejects(
+      requests.fetch(url('inside.example'), { method: 'POST', headers: {} }),
+      refusedAddress,
+    );
     assert.deepEqual(requestedUrls.splice(0), ['public.example/']);
     await requests.json(url('other.example'));
     await requests.json(url('inside.example', '/keys'));
@@ -69,7 +72,7 @@ describe('requests to a provider of OpenID Connect', () => {
     assert.deepEqual(requestedUrls.splice(0), ['inside.example/', 'inside.example/keys']);
   });
 
-  it('follows redirects of configured URLs to public addresses, and redirects of private addresses to the same host only', async () => {
+  it('follows redirects of configured URLs from public to public addresses, and from private addresses only to the same host', async () => {
     const get = (from: string, to: string) =>
       fetchConfigured({ http, guardedHttp }, new URL(`${from}?to=${encodeURIComponent(to)}`), {
         timeout: 60_000,
@@ -79,15 +82,15 @@ describe('requests to a provider of OpenID Connect', () => {
     assert.equal((await get(url('public.example'), url('other.example'))).status, 200);
     assert.equal((await get(url('inside.example'), '/moved')).status, 200);
     requestedUrls.length = 0;
-    await assert.rejects(get(url('public.example'), url('inside.example')), refused);
-    await assert.rejects(get(url('inside.example'), url('public.example')), refused);
+    await assert.rejects(get(url('public.example'), url('inside.example')), refusedAddress);
+    await assert.rejects(get(url('inside.example'), url('public.example')), refusedAddress);
     assert.ok(
-      requestedUrls.every((one) => one.includes('?to=')),
+      requestedUrls.every((requestedUrl) => requestedUrl.includes('?to=')),
       String(requestedUrls),
     );
   });
 
-  it('fetches the keys of a provider again after an hour, and keeps cached keys when a refetch for a token fails', async () => {
+  it('fetches the keys of a provider again after an hour, and keeps the cached keys when the request for an unknown key fails', async () => {
     const pair = await generateKeyPair('RS256', { extractable: true });
     let keys: unknown[] = [{ ...(await exportJWK(pair.publicKey)), kid: 'a', alg: 'RS256' }];
     let fetched = 0;

@@ -16,7 +16,7 @@ describe('readMetadataOffThread', () => {
     assert.equal((await readMetadataOffThread(federation, systemClock)).length, 400, 'after a failure');
   });
 
-  it('ends a thread that reads a metadata document for a minute, and reads the next document', async () => {
+  it('ends a thread that has read one metadata document for a minute, and reads the next document', async () => {
     const clock = manualClock();
     const reading = readMetadataOffThread(federation, clock);
     clock.advance(60_000);

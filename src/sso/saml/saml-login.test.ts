@@ -158,7 +158,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await remove(auth)).status, 200);
     });
 
-    it('accepts a SAML response that is signed as a whole, and refuses it when its attributes were changed', async () => {
+    it('accepts a SAML response that is signed as a whole, and refuses SAML responses whose attributes were changed', async () => {
       const { page } = await login({ signs: 'response', attributes: accepted('signed') });
       assert.equal((await hearth.session(page))['user_id'], '@signed:test');
       const change = (xml: string) => xml.replace('>alice<', '>root<');

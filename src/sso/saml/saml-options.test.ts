@@ -23,9 +23,10 @@ describe('options of SAML', () => {
       assert.ok(headers.location?.startsWith(`${second.entityId}/sso?`), headers.location);
       const another = `${hearth.redirectUrl('saml')}&saml_idp=${encodeURIComponent(idp.entityId)}`;
       assert.match((await hearth.browser().get(another)).body, /no such identity provider/);
-      const refused = await idp.response({ attributes: { uid: ['erin'] } });
+      const otherResponse = await idp.response({ attributes: { uid: ['erin'] } });
       assert.match(
-        (await hearth.browser().post(responseUrl, { SAMLResponse: refused, RelayState: clientUrl })).body,
+        (await hearth.browser().post(responseUrl, { SAMLResponse: otherResponse, RelayState: clientUrl }))
+          .body,
         /no such identity provider/,
       );
       const SAMLResponse = await second.response({ attributes: { uid: ['erin'] } });

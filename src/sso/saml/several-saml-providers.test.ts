@@ -45,7 +45,7 @@ describe('several identity providers of SAML', () => {
     }
   });
 
-  it('separates users with the same uid at several SAML identity providers, and keeps the accounts of the first provider for its users, also when the configuration later has only another provider', async () => {
+  it('separates users who have the same uid at several SAML identity providers, and keeps the accounts of the first provider for its users, also when the configuration later names only another provider', async () => {
     const metadata = file('growing.xml', idp.metadata);
     const hearth = await start({
       sp_config: { metadata: { local: [metadata] }, service: { sp: { allow_unsolicited: true } } },

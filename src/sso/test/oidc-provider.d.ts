@@ -1,4 +1,4 @@
-/** Types for the used parts of the package. */
+/** Types for the parts of the package `oidc-provider` that the tests use. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
 

@@ -24,8 +24,8 @@ export class TestBrowser {
   readonly #ip = `192.0.2.${++browsers % 256}`;
 
   /**
-   * @param hosts origins that stand for other addresses, like a reverse proxy with TLS: requests for them go to the address in
-   * plain HTTP, with the headers that a proxy adds
+   * @param hosts origins to addresses, like a reverse proxy with TLS: requests for an origin go to its address in plain
+   * HTTP, with the headers that the proxy adds
    */
   constructor(hosts: ReadonlyMap<string, string> = new Map()) {
     this.#hosts = hosts;

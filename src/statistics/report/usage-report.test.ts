@@ -53,7 +53,7 @@ class Collector {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('returningUsers', () => {
-    it('counts users who were active 30 days apart in the last 60 days, by kind of client', async () => {
+    it('counts users who were active on two days at least 30 days apart in the last 60 days, by kind of client', async () => {
       const database = await open(statisticsMigrations);
       const today = 20_000;
       const visits = [

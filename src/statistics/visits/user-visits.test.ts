@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { UnreliableDatabase } from '../../../test/support/databases/unreliable-database.ts';
@@ -29,7 +29,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         visits.record({ userId, deviceId: 'D', ip: '::1', userAgent: undefined });
       visit(alice);
       const writing = visits.flush();
-      await turn();
+      await nextTurn();
       visit(bob);
       for (const userId of [alice, bob]) visits.forget(userId);
       gate.resolve();
@@ -42,7 +42,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 });
 
 describe('UserVisits', () => {
-  it('writes once a minute while writes fail, and records visits beyond the maximum when they are repeated later', async () => {
+  it('writes at most once a minute while writes fail, and records visits beyond the maximum when they are repeated later', async () => {
     const clock = manualClock();
     let fails = true;
     let writes = 0;
@@ -64,7 +64,7 @@ describe('UserVisits', () => {
     await visits.flush();
     const before = writes;
     for (let number = 10_000; number < 10_100; number += 1) visit(number);
-    await turn();
+    await nextTurn();
     assert.equal(writes, before);
     clock.advance(minute);
     fails = false;
@@ -89,17 +89,17 @@ describe('UserVisits', () => {
     const visit = (number: number) =>
       visits.record({ userId: `@user${number}:test`, deviceId: 'D', ip: '', userAgent: '' } as never);
     for (let number = 0; number < 10_000; number += 1) visit(number);
-    await turn();
+    await nextTurn();
     for (let number = 10_000; number < 20_100; number += 1) visit(number);
     proceed();
-    await turn();
+    await nextTurn();
     const second = visits.flush();
-    await turn();
+    await nextTurn();
     visit(20_099);
     proceed();
     await second;
     void visits.flush();
-    await turn();
+    await nextTurn();
     assert.deepEqual(sizes, [10_000, 10_000, 1]);
     caches.close();
   });

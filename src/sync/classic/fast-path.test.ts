@@ -148,11 +148,11 @@ for (const database of selectedDatabases(import.meta.url)) {
         return ids;
       });
       const sent = (await Promise.all(sending)).flat().sort();
-      const [all, rare] = await Promise.all(following);
-      assert.deepEqual(all?.toSorted(), sent);
+      const [received, rare] = await Promise.all(following);
+      assert.deepEqual(received?.toSorted(), sent);
       assert.deepEqual(
         rare,
-        all?.filter((id) => rare?.includes(id)),
+        received?.filter((id) => rare?.includes(id)),
       );
     });
 

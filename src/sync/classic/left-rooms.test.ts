@@ -110,7 +110,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('returns left rooms with their state again with full_state, if the filter includes left rooms', async () => {
+    it('returns left rooms again, including their state, if full_state is set and the filter includes left rooms', async () => {
       const { anna, ben, roomId } = await annaAndBen();
       await anna.setState(roomId, 'm.room.topic', { topic: 'then' });
       await ben.leave(roomId);

@@ -39,7 +39,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await server.stop();
     });
 
-    /** Runs `work` three times and returns the lowest number of statements: background jobs are counted as well. */
+    /** Runs `work` three times. @returns the lowest number of reads, because reads of background jobs are counted, too */
     const fewestReads = async (work: () => Promise<void>) => {
       const counts: number[] = [];
       for (let time = 0; time < 3; time++) {
@@ -93,7 +93,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('makes as many database queries for a first sync with 40 rooms in memory as for a first sync with one room', async () => {
+    it('a first sync makes the same number of database queries for 40 rooms in memory as for one room', async () => {
       const cleo = await TestClient.register(server, 'cleo-in-40-rooms');
       for (let index = 0; index < 40; index++) await cleo.createRoom();
       const firstSync = async () => {

@@ -112,17 +112,17 @@ describe('identical sync requests at the same time', () => {
     return { answers, syncs };
   };
 
-  it('returns one answer to identical simultaneous requests, also when the cache is disabled', async () => {
+  it('returns one answer to identical simultaneous requests when the cache is disabled', async () => {
     const { answers, syncs } = openSlowSyncs(0);
-    const all = [syncs.sync(request()), syncs.sync(request()), syncs.sync(request({ timeout: 0 }))];
+    const requests = [syncs.sync(request()), syncs.sync(request()), syncs.sync(request({ timeout: 0 }))];
     assert.equal(answers.length, 2);
     for (const [index, answer] of answers.entries()) answer({ text: `${index}`, hasNewData: true });
-    assert.deepEqual(await Promise.all(all), ['0', '0', '1']);
+    assert.deepEqual(await Promise.all(requests), ['0', '0', '1']);
     void syncs.sync(request());
     assert.equal(answers.length, 3);
   });
 
-  it('makes a new answer when the first client has disconnected and its answer was cut short', async () => {
+  it('makes a new answer for the second client when the first client has disconnected and its answer was cut short', async () => {
     const { answers, syncs } = openSlowSyncs();
     const controller = client(false);
     const first = syncs.sync(request({ client: controller }));

@@ -152,7 +152,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(moods.calls, []);
     });
 
-    it('includes the extensions of any sync source in sliding sync, with requests checked by the schema of the source', async (test) => {
+    it('includes the extensions of any sync source in sliding sync, and checks their requests by the schemas of the source', async (test) => {
       const { moods, http, roomId } = await openMoods(open);
       test.after(() => http.stop());
       moods.set({ userId: alice, roomId, mood: 'glad' });

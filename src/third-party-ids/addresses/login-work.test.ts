@@ -11,7 +11,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   afterEach(() => server.stop());
 
-  it('does the same work for a login with a wrong password, an unknown address and an invalid one', async () => {
+  it('does the same work for logins with a known address, an unknown address and an invalid address when the password is wrong', async () => {
     let addresses: AccountAddresses | undefined;
     server = await AccountsServer.start(open, {
       migrations: thirdPartyIdMigrations,

@@ -120,7 +120,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await fixture.login(phone, 'brand new')).status, 200);
     });
 
-    it('does not confuse the phone number of another session of the service with the validated number', async () => {
+    it('rejects a validation for which the service names another phone number than the user requested', async () => {
       const carl = await fixture.server.register('carl');
       const { body } = await request('account/3pid');
       await submit(body, newestCode());
@@ -131,7 +131,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(codeOf(answer), [400, 'M_THREEPID_AUTH_FAILED']);
     });
 
-    it('rejects invalid numbers without a request to the service, and passes on what the service rejects', async () => {
+    it('rejects invalid numbers without a request to the service, and returns the errors of the service, but 502 in place of 401', async () => {
       for (const more of [
         { phone_number: '12' },
         { phone_number: 'x' },
@@ -216,7 +216,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(phones.requests.length, 1);
     });
 
-    it('rejects phone numbers with M_THREEPID_MEDIUM_NOT_SUPPORTED without a service', async () => {
+    it('rejects phone numbers with M_THREEPID_MEDIUM_NOT_SUPPORTED when no service is configured', async () => {
       await start({ account_threepid_delegates: { msisdn: null } });
       assert.deepEqual(codeOf(await request('account/3pid')), [400, 'M_THREEPID_MEDIUM_NOT_SUPPORTED']);
     });

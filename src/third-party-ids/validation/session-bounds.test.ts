@@ -78,7 +78,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.equal((await sessions.find('email', credentials(99))).address, 'user99@example.org');
   });
 
-  it('bounds the sessions although transactions that check their number are rolled back', async () => {
+  it('bounds the number of sessions even if transactions that check the number are rolled back', async () => {
     const { clock, sendRequest, count, sessions } = await setUp(20);
     for (let index = 0; index < 100; index++) {
       clock.advance(1);

@@ -6,7 +6,7 @@ import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import type { RoomTables } from '../../tables.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  const entered = async () => {
+  const enterRoom = async () => {
     const fixture = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
     await fixture.engine.placement.enter(room.room, room.join(alice));
@@ -31,7 +31,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     return head.formerExtremities.map((nid) => events.get(nid)?.event.eventId ?? '');
   };
 
-  /** Another user sends an event after `prev` that this server does not receive, and alice joins again. */
+  /**
+   * Another user sends an event after `prev` that this server does not receive, and alice joins again.
+   * @returns the event id of her join
+   */
   const enterAgain = async (fixture: RoomsUnderTest, room: ReferenceRoom, prev: readonly string[]) => {
     const unreceived = room.say(ann, prev);
     const { event, ...answer } = room.join(alice, [unreceived]);
@@ -41,14 +44,14 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   describe('the former forward extremities of a room (RoomHead.formerExtremities)', () => {
     it('are absent in a room that is entered for the first time', async () => {
-      const { fixture, room } = await entered();
+      const { fixture, room } = await enterRoom();
       assert.deepEqual(await formerExtremities(fixture, room), []);
       await fixture.say(alice, room.roomId, 'hello');
       assert.deepEqual(await formerExtremities(await fixture.restart(open), room), []);
     });
 
     it('contain the extremities before the room was entered again, including local events, also after a restart', async () => {
-      const { fixture, room } = await entered();
+      const { fixture, room } = await enterRoom();
       const { placement } = fixture.engine;
       const messageId = await fixture.say(alice, room.roomId, 'this event reaches no other server');
       const kick = room.member(alice, 'leave', { sender: ann });
@@ -65,7 +68,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('grow each time the room is entered again, oldest first', async () => {
-      const { fixture, room } = await entered();
+      const { fixture, room } = await enterRoom();
       const kicks: string[] = [];
       let tested = fixture;
       let last = room.forwardExtremities;
@@ -80,7 +83,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('contain at most the newest two hundred extremities', async () => {
-      const { fixture, room } = await entered();
+      const { fixture, room } = await enterRoom();
       const { placement } = fixture.engine;
       const expected: string[] = [];
       let last = room.forwardExtremities;
@@ -102,7 +105,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('stay the same when entering the room fails', async () => {
-      const { fixture, room } = await entered();
+      const { fixture, room } = await enterRoom();
       const kick = room.member(alice, 'leave', { sender: ann });
       await fixture.engine.placement.place(room.roomId, room.get(kick));
       const { state, ...entry } = room.join(alice, [kick]);

@@ -152,12 +152,12 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('places all events up to the create event, and leaves no backward extremity', async () => {
       const { fixture, room, history } = await enterRoomWithHistory();
-      const all = [...room.events.keys()];
+      const eventIds = [...room.events.keys()];
       await fixture.engine.placement.backfill(
         room.roomId,
-        all.slice(0, -1).map((eventId) => ({ event: room.get(eventId) })),
+        eventIds.slice(0, -1).map((eventId) => ({ event: room.get(eventId) })),
       );
-      assert.deepEqual(await history(), all);
+      assert.deepEqual(await history(), eventIds);
       assert.deepEqual(await fixture.engine.backwardExtremities(room.roomId), []);
     });
   });

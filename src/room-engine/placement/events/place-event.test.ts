@@ -89,7 +89,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await check(await fixture.restart(open));
     });
 
-    it('rejects an event that the state before it does not allow, and events that have it as an auth event', async () => {
+    it('rejects an event that the state before it does not allow, and an event with a rejected auth event', async () => {
       const { fixture, room, facts, send, check } = await enterRoom();
       const invalidLevels = room.add({ ...levels({ [ben]: 100 }), sender: ben });
       assert.equal((await send(invalidLevels)).rejected, true);
@@ -141,7 +141,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await check()).toSorted(), [ban, next].toSorted());
     });
 
-    it('throws M_FORBIDDEN without storing a disallowed event when refuse is set', async () => {
+    it('throws M_FORBIDDEN for a disallowed event, and does not store it, when the option refuse is set', async () => {
       const { fixture, room } = await enterRoom();
       const invalidLevels = room.add({ ...levels({ [ben]: 100 }), sender: ben });
       await assert.rejects(
@@ -292,7 +292,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(
         await check(),
         [topic],
-        'the timeline leads from the old forward extremity to the new one now',
+        'the timeline leads from the old to the new forward extremity',
       );
       assert.deepEqual(
         facts.map((fact) => fact.stored.event.eventId),

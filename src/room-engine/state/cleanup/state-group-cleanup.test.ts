@@ -143,14 +143,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(loaded, new Set([...newHead.state.values()].map(({ nid }) => nid)));
       const secondCleanup = openCleanup(restarted);
       await secondCleanup.cleanup.schedule({ roomId, roomNid });
-      // The chain of the former current state is removed now.
+      // The second cleanup removes the chain of the former current state.
       assert.ok((await secondCleanup.run()) > 0);
       const after = await states(restarted);
       for (const [nid, state] of before.statesByEvent) assert.deepEqual(after.statesByEvent.get(nid), state);
       assert.deepEqual(await differing(restarted), differences);
     });
 
-    it('cleans up the state groups of a second purge in the cleanup that the first purge has scheduled', async () => {
+    it('extends the cleanup that a first purge has scheduled to the state groups of a second purge', async () => {
       const { fixture, roomId, roomNid, set } = await openRoom();
       const { cleanup, scheduled } = openCleanup(fixture);
       await cleanup.schedule({ roomId, roomNid });
@@ -231,7 +231,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([...new Set(sizes)], [1_500, 500, 0]);
     });
 
-    it('does not remove the groups of events that are backfilled while it reads the events', async () => {
+    it('counts as used the state groups of events that are backfilled while it reads the events', async () => {
       const { fixture, roomNid } = await openRoom();
       const { database } = fixture;
       const group = 777_777;

@@ -70,7 +70,7 @@ function handshake({ version = '11', content = {} }: { version?: string; content
   return { room, join, answer, check };
 }
 
-const refused = (checked: Promise<unknown>, problem: RegExp) =>
+const assertRefused = (checked: Promise<unknown>, problem: RegExp) =>
   assert.rejects(checked, (error) => error instanceof HandshakeFailure && problem.test(error.message));
 
 describe('checkSendJoinResponse checks the response to a join', () => {
@@ -136,24 +136,27 @@ describe('checkSendJoinResponse checks the response to a join', () => {
     const entry = await check(answer({ state, membersOmitted: true, serversInRoom: ['b.test', 'd.test'] }));
     assert.deepEqual(entry.partial, { servers: ['b.test', 'd.test'], from: 'b.test' });
     assert.equal(entry.state.length, room.state.size - 1);
-    await refused(check(answer({ state, membersOmitted: true })), /name the servers/);
+    await assertRefused(check(answer({ state, membersOmitted: true })), /name the servers/);
   });
 
   it('refuses a state that is incomplete, contradictory or of another room', async () => {
     const { answer, check, room } = handshake();
     const without = (type: string) => answer().state.filter((pdu) => (pdu as JsonObject)['type'] !== type);
-    await refused(check(answer({ state: [] })), /no create event/);
-    await refused(check(answer({ state: without('m.room.create') })), /no create event/);
-    await refused(check(answer({ state: without('m.room.join_rules') })), /not allowed/);
-    await refused(check(answer({ state: [...answer().state, room.say('hello').event.pdu] })), /not state/);
-    await refused(
+    await assertRefused(check(answer({ state: [] })), /no create event/);
+    await assertRefused(check(answer({ state: without('m.room.create') })), /no create event/);
+    await assertRefused(check(answer({ state: without('m.room.join_rules') })), /not allowed/);
+    await assertRefused(
+      check(answer({ state: [...answer().state, room.say('hello').event.pdu] })),
+      /not state/,
+    );
+    await assertRefused(
       check(answer({ state: [...answer().state, answer().state[0]!] })),
       /two events for one key/,
     );
     const otherRoom = new SignedRoom('11', theirs, clock.now());
     const topic = otherRoom.setState('m.room.topic', { topic: 'x' }).event.pdu;
-    await refused(check(answer({ state: [...answer().state, topic] })), /another room/);
-    await refused(check(answer({ authChain: [topic] })), /another room/);
+    await assertRefused(check(answer({ state: [...answer().state, topic] })), /another room/);
+    await assertRefused(check(answer({ authChain: [topic] })), /another room/);
   });
 
   it('refuses a state with forged events', async () => {
@@ -163,10 +166,10 @@ describe('checkSendJoinResponse checks the response to a join', () => {
         (pdu as JsonObject)['type'] === type ? { ...(pdu as JsonObject), ...change } : pdu,
       );
     const unsigned = { signatures: {} };
-    await refused(check(answer({ state: changed('m.room.create', unsigned) })), /no create event/);
-    await refused(check(answer({ state: changed('m.room.join_rules', unsigned) })), /not allowed/);
+    await assertRefused(check(answer({ state: changed('m.room.create', unsigned) })), /no create event/);
+    await assertRefused(check(answer({ state: changed('m.room.join_rules', unsigned) })), /not allowed/);
     const otherSender = { sender: '@evil:b.test' };
-    await refused(check(answer({ state: changed('m.room.create', otherSender) })), /no create event/);
+    await assertRefused(check(answer({ state: changed('m.room.create', otherSender) })), /no create event/);
   });
 
   it('refuses a create event with another room version', async () => {
@@ -181,31 +184,31 @@ describe('checkSendJoinResponse checks the response to a join', () => {
       stored: async () => new Set<string>(),
       slices: new TimeSlices(clock),
     };
-    await refused(checkSendJoinResponse(incoming, answer(), expected), /another version/);
+    await assertRefused(checkSendJoinResponse(incoming, answer(), expected), /another version/);
   });
 
   it('refuses a state that does not allow the join', async () => {
     const { room, check, answer } = handshake();
     room.setState('m.room.join_rules', { join_rule: 'invite' });
-    await refused(check(answer()), /not allowed/);
+    await assertRefused(check(answer()), /not allowed/);
     room.setState('m.room.member', { membership: 'invite' }, userId);
     assert.ok(await check(answer()));
     room.setState('m.room.member', { membership: 'ban' }, userId);
-    await refused(check(answer()), /not allowed/);
+    await assertRefused(check(answer()), /not allowed/);
   });
 
   describe('checkSendJoinResponse for a join to a restricted room', () => {
     const authoriser = '@creator:b.test';
     const restricted = () => {
-      const all = handshake({ content: { join_authorised_via_users_server: authoriser } });
-      all.room.setState('m.room.join_rules', { join_rule: 'restricted', allow: [] });
-      const sentJoin = all.join();
+      const fixture = handshake({ content: { join_authorised_via_users_server: authoriser } });
+      fixture.room.setState('m.room.join_rules', { join_rule: 'restricted', allow: [] });
+      const sentJoin = fixture.join();
       const check = (event: JsonObject | undefined) =>
-        all.check(all.answer({ event }), { sentJoin, isAuthorised: true });
+        fixture.check(fixture.answer({ event }), { sentJoin, isAuthorised: true });
       return { sentJoin, check };
     };
 
-    it('takes only the signature of the authorising server from the returned join', async () => {
+    it('takes from the returned join only the signature of the authorising server', async () => {
       const { sentJoin, check } = restricted();
       const signed = signEvent(sentJoin.event, theirs).event.pdu;
       const returned = {
@@ -223,24 +226,24 @@ describe('checkSendJoinResponse checks the response to a join', () => {
       const { sentJoin, check } = restricted();
       const signed = signEvent(sentJoin.event, theirs).event.pdu;
       const byStranger = signEvent(sentJoin.event, { ...stranger, serverName: 'b.test' }).event.pdu;
-      await refused(check(undefined), /was not returned with its signature/);
-      await refused(check(sentJoin.event.pdu), /was not returned with its signature/);
-      await refused(check({ ...signed, depth: 1 }), /was not returned with its signature/);
-      await refused(check({ ...signed, signatures: 'x' }), /was not returned with its signature/);
-      await refused(
+      await assertRefused(check(undefined), /was not returned with its signature/);
+      await assertRefused(check(sentJoin.event.pdu), /was not returned with its signature/);
+      await assertRefused(check({ ...signed, depth: 1 }), /was not returned with its signature/);
+      await assertRefused(check({ ...signed, signatures: 'x' }), /was not returned with its signature/);
+      await assertRefused(
         check({ ...signed, content: { membership: 'join' } }),
         /was not returned with its signature/,
       );
-      await refused(check(byStranger), /is invalid/);
+      await assertRefused(check(byStranger), /is invalid/);
       const wrong = { ...signed, signatures: { 'b.test': { [theirs.key.keyId]: 'A'.repeat(86) } } };
-      await refused(check(wrong), /is invalid/);
+      await assertRefused(check(wrong), /is invalid/);
       const draft = { roomId: sentJoin.event.roomId, type: 'm.room.name', sender: authoriser, content: {} };
       const otherEvent = buildEvent(
         { ...draft, stateKey: '', depth: 1, originServerTs: 1, authEventIds: [], prevEventIds: [] },
         sentJoin.event.version,
         theirs,
       );
-      await refused(check(otherEvent.event.pdu), /was not returned with its signature/);
+      await assertRefused(check(otherEvent.event.pdu), /was not returned with its signature/);
     });
   });
 

@@ -13,7 +13,7 @@ const second = 1_000;
 const hour = 3_600_000;
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('InviteChecks checks at other servers whether an invite is over after another user has ended it', () => {
+  describe('InviteChecks checks with other servers whether an invite is over when another user claims to have ended it', () => {
     async function setUp({ version = '11' } = {}) {
       const room = new SignedRoom(version, { serverName: 'far.test', key: newSigningKey('far') });
       const servers = new ScriptedServers(room);

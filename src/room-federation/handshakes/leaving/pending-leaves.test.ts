@@ -144,7 +144,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('sends the leave to one other candidate when all inviting servers are unreachable or refuse', async () => {
+    it('sends the leave to other candidates until one accepts it when all inviting servers are unreachable or refuse', async () => {
       const test = await setUp();
       for (const server of ['far.test', 'third.test']) test.servers.down.add(server);
       test.servers.refusing.add('near.test');
@@ -159,7 +159,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(test.servers.requestedServers, ['far.test']);
     });
 
-    it('retries a leave within seconds when a server is reachable again', async () => {
+    it('retries a leave within seconds when its server is reachable again', async () => {
       const test = await setUp();
       test.servers.down.add('far.test');
       await test.leave(['far.test']);
@@ -246,7 +246,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([test.servers.accepted.length, await test.jobs()], [1, []]);
     });
 
-    it('sends the leave as an event of the room when another local user has joined it', async () => {
+    it('sends the leave as an event of the room when another local user has joined the room', async () => {
       const test = await setUp();
       test.servers.down.add('far.test');
       const { room, run } = test;

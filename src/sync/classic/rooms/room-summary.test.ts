@@ -73,8 +73,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await summaryOf(fixture, roomId, fixture.streams.current), summaryBefore);
       writing.resolve();
       await joining;
-      const now = await summaryOf(fixture, roomId, fixture.streams.current);
-      assert.deepEqual(now, { joined: 3, invited: 0, heroes: [bob, carol] });
+      const summaryAfter = await summaryOf(fixture, roomId, fixture.streams.current);
+      assert.deepEqual(summaryAfter, { joined: 3, invited: 0, heroes: [bob, carol] });
     });
   });
 });

@@ -68,7 +68,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await find(before), undefined);
     });
 
-    it('returns no timeline with state, hidden events, or more than fifty events', async () => {
+    it('returns no timeline for a range that contains state events, hidden events or more than fifty events', async () => {
       const { fixture, roomId, find, say } = await openTimelines(open);
       let before = fixture.streams.current;
       const host = { userId: alice, deviceId: 'DEVICE' };

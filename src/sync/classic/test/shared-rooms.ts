@@ -14,19 +14,19 @@ export const membersIn = (events: readonly { type: string; state_key?: string }[
     .sort();
 
 /**
- * Returns a function that registers users, creates a public room of the first user and lets all users join it. It returns
- * the first three users; when there are only two, `cleo` is also Ben.
+ * Returns a function that registers users, creates a public room of the first user and lets all users join it. The
+ * function returns the first three users and the id of the room; when there are only two users, `cleo` is also Ben.
  */
 export function usersInRoomOn(server: () => TestServer) {
   let names = 0;
   return async (count: number) => {
-    const all = await Promise.all(
+    const users = await Promise.all(
       Array.from({ length: count }, () => TestClient.register(server(), `user${names++}`)),
     );
-    const [anna, ben, cleo] = all;
+    const [anna, ben, cleo] = users;
     assert.ok(anna && ben);
     const roomId = await anna.createRoom();
-    for (const user of all.slice(1)) await user.join(roomId);
+    for (const user of users.slice(1)) await user.join(roomId);
     return { anna, ben, cleo: cleo ?? ben, roomId };
   };
 }

@@ -85,7 +85,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await client.sync(oneList());
     });
 
-    it('answers 400 M_BAD_JSON to a first request for 256 KiB of different required_state', async () => {
+    it('answers 400 M_BAD_JSON to a first request for more than 256 KiB of different required_state', async () => {
       const ben = await TestClient.register(server, 'ben');
       const rooms = await Promise.all(Array.from({ length: 9 }, () => ben.createRoom()));
       const subscriptions = rooms.map((roomId, index) => {
@@ -99,7 +99,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await sendRequest(subscriptions.slice(1))).status, 200);
     });
 
-    it('counts as bytes of the cache the lazily loaded members that a client was sent', async () => {
+    it('adds the lazily loaded members that were sent to a client to the bytes of the cache', async () => {
       const members = await Promise.all(
         ['a', 'b'].map((letter) => TestClient.register(server, letter.repeat(200))),
       );
@@ -115,7 +115,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.ok(added > 1_800 && added < 3_500, `${added} bytes`);
     });
 
-    it('counts as bytes of the cache the texts of required_state and the names of lists', async () => {
+    it('adds the texts of required_state and the names of lists to the bytes of the cache', async () => {
       const before = await cachedBytes();
       const name = 'x'.repeat(250);
       await new SlidingClient(anna, 'counted').sync({

@@ -70,7 +70,7 @@ forEachDatabase((open) => {
       assert.deepEqual([...next.connection.rooms.keys()], [1]);
     });
 
-    it('keeps the connections of two clients of a user without a device id apart, and does not supersede requests of either client', async () => {
+    it('keeps apart the connections of two clients that have the same user and no device id, and supersedes no request of one client by a request of the other', async () => {
       const { connections, sent } = await start();
       const withoutDevice = { ...address, deviceId: '' };
       const requests = [1, 2].map(() => connections.begin(withoutDevice));

@@ -136,7 +136,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await syncExtension(), []);
     });
 
-    it('answers extensions for the lists and rooms that the request names, and for all with `*`', async () => {
+    it('applies an extension to the lists and rooms that the request names, and to all of them for `*`', async () => {
       const { anna, ben, roomId } = await annaAndBen();
       const listedRoom = await anna.createRoom();
       await ben.join(listedRoom);
@@ -155,9 +155,9 @@ for (const database of selectedDatabases(import.meta.url)) {
         const extension = extensions['typing'] as unknown as InRooms<Entry> | undefined;
         return Object.keys(extension?.rooms ?? {}).sort();
       };
-      const both = [roomId, listedRoom].sort();
-      assert.deepEqual(await syncExtension({}), both);
-      assert.deepEqual(await syncExtension({ rooms: ['*'] }), both);
+      const bothRooms = [roomId, listedRoom].sort();
+      assert.deepEqual(await syncExtension({}), bothRooms);
+      assert.deepEqual(await syncExtension({ rooms: ['*'] }), bothRooms);
       assert.deepEqual(await syncExtension({ lists: ['*'], rooms: [] }), [listedRoom]);
       assert.deepEqual(await syncExtension({ lists: ['top'], rooms: ['!none:test'] }), [listedRoom]);
       assert.deepEqual(await syncExtension({ lists: [], rooms: ['*'] }), [roomId]);

@@ -66,7 +66,7 @@ describe('cost of ListFilter', () => {
     assert.deepEqual(read, ['!1:test', '!2:test']);
   });
 
-  it('lets the event loop turn when many rooms take longer than a slice of time', async () => {
+  it('yields to the event loop when the filtering of many rooms takes longer than a time slice', async () => {
     let now = 0;
     let turns = 0;
     let isRunning = true;

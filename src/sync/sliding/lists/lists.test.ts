@@ -38,7 +38,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual((await client.sync(oneList())).rooms, {});
     });
 
-    it('returns all rooms of a list without a window', async () => {
+    it('returns all rooms for a list without a window', async () => {
       const [anna] = await registerUsers('anna');
       const roomId = await anna!.createRoom();
       const body = { lists: { all: { timeline_limit: 1, required_state: [] } } };

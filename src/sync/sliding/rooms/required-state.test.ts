@@ -19,7 +19,7 @@ const state = new Map(
 );
 
 const selected = (required: RequiredState) => required.select(state).map((key) => state.get(key));
-const all = [...state.values()];
+const allNames = [...state.values()];
 
 describe('RequiredState selects state entries', () => {
   const cases: [rules: RequiredEntry[][], expected: string[]][] = [
@@ -28,7 +28,7 @@ describe('RequiredState selects state entries', () => {
     [[[['m.room.name', 'other']]], []],
     [[[['m.space.child', '*']]], ['m.space.child !a:test', 'm.space.child !b:test']],
     [[[['*', '']]], ['m.room.create', 'm.room.name']],
-    [[[['*', '*']]], all],
+    [[[['*', '*']]], allNames],
     [[[['m.room.member', '$ME']]], [`m.room.member ${me}`]],
     [[[['m.room.member', '$LAZY']]], []],
     [
@@ -38,7 +38,7 @@ describe('RequiredState selects state entries', () => {
           ['m.room.member', '$LAZY'],
         ],
       ],
-      all.filter((name) => !name.startsWith('m.room.member')),
+      allNames.filter((name) => !name.startsWith('m.room.member')),
     ],
     [
       [
@@ -51,7 +51,7 @@ describe('RequiredState selects state entries', () => {
       ['m.room.create', 'm.room.name', `m.room.member ${me}`, `m.room.member ${you}`],
     ],
     // One rule requires all members and the other rule does not: the union requires all members.
-    [[[['*', '*']], [['m.room.member', '$LAZY']]], all],
+    [[[['*', '*']], [['m.room.member', '$LAZY']]], allNames],
   ];
   for (const [rules, expected] of cases) {
     it(`selects ${expected.join(', ') || 'nothing'} for ${JSON.stringify(rules)}`, () => {
@@ -77,9 +77,9 @@ describe('RequiredState selects state entries', () => {
       RequiredState.of([[['m.room.name', '']]], me),
       RequiredState.of([[['m.room.member', '$LAZY']]], me),
     ];
-    const both = names.union(lazyMembers);
-    assert.deepEqual([selected(both), both.lazyMembers, names.lazyMembers], [['m.room.name'], true, false]);
+    const union = names.union(lazyMembers);
+    assert.deepEqual([selected(union), union.lazyMembers, names.lazyMembers], [['m.room.name'], true, false]);
     assert.equal(names.union(names), names);
-    assert.equal(both.text, lazyMembers.union(names).text);
+    assert.equal(union.text, lazyMembers.union(names).text);
   });
 });

@@ -105,7 +105,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(answer.rooms[roomId]?.lists, undefined);
     });
 
-    it('returns more events or state of a room when a later request raises the numbers', async () => {
+    it('returns more events and state of a room when a later request raises timeline_limit and adds required_state', async () => {
       const [anna] = await registerUsers('anna');
       const roomId = await anna!.createRoom({ topic: 'the topic' });
       for (const text of ['1', '2', '3', '4']) await anna!.say(roomId, text);

@@ -20,7 +20,7 @@ export class ScriptedServers {
     this.#room = room;
   }
 
-  /** Lets the servers respond only after `proceed` is called; `received` resolves when one has a request. */
+  /** Lets the servers respond only after `proceed` is called; `received` resolves at the first request. */
   holdNextRequest() {
     const { promise: received, resolve: markReceived } = Promise.withResolvers<void>();
     const { promise: mayAnswer, resolve: proceed } = Promise.withResolvers<void>();
