@@ -46,7 +46,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
   });
 
   describe('notification settings of devices (MSC3890)', () => {
-    it('deletes the notification settings of a device on its deletion and on logout', async () => {
+    it('deletes the notification settings of a device when the device is deleted or logs out', async () => {
       const login = async (device_id: string) => {
         const { body } = await server.api('POST', '/_matrix/client/v3/login', {
           body: { ...password('anna'), device_id },
@@ -58,13 +58,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const prefixes = ['m.local_notification_settings.', 'org.matrix.msc3890.local_notification_settings.'];
       const path = (type: string) => `/user/${enc(anna.id)}/account_data/${type}`;
       const statuses = async () => {
-        const all: [string, number][] = [];
+        const statusByDevice: [string, number][] = [];
         for (const device of ['PHONE', 'LAPTOP', 'TV']) {
           for (const prefix of prefixes) {
-            all.push([device, (await anna.call('GET', path(prefix + device))).status]);
+            statusByDevice.push([device, (await anna.call('GET', path(prefix + device))).status]);
           }
         }
-        return all.filter(([, status]) => status === 200).map(([device]) => device);
+        return statusByDevice.filter(([, status]) => status === 200).map(([device]) => device);
       };
       for (const device of ['PHONE', 'LAPTOP', 'TV']) {
         for (const prefix of prefixes) await anna.do('PUT', path(prefix + device), { is_silenced: true });

@@ -151,7 +151,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     };
     const identifiedAs = (name: string) => ({ identifier: { type: 'm.id.user', user: name } });
 
-    /** A way that creates the account at its first use. */
+    /** Returns a way to log in that creates the account at its first use. */
     const creating =
       (way: (name: string) => Promise<Outcome>): Way =>
       async (name) =>
@@ -290,7 +290,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     for (const [name, way, locked, deactivated] of ways) {
-      it(`refuses a locked and a deactivated user who logs in with ${name}`, async () => {
+      it(`refuses a locked and a deactivated user who uses ${name}`, async () => {
         const user = name.replaceAll(/\W/g, '').toLowerCase();
         const isCreated = providers.has(name);
         const token = isCreated ? '' : (await server.register(user)).token;

@@ -6,10 +6,7 @@ import { startTestServer, type TestServer } from './support/servers/server.ts';
 import { SlidingClient } from './support/users/sliding-client.ts';
 import { enc, TestClient } from './support/users/test-client.ts';
 
-/**
- * Rooms whose ids contain no server name, and whose creators have infinite power, in all of the client-server
- * API.
- */
+/** Rooms whose ids contain no server name, and whose creators have infinite power, in the client-server API. */
 forSelectedDatabases(import.meta.url, (open) => {
   describe('rooms of version 12', () => {
     let server: TestServer;
@@ -40,11 +37,11 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
     after(() => server.stop());
 
-    it('creates rooms of version 12 with ids without a server name', () => {
+    it('creates rooms of version 12 whose ids contain no server name', () => {
       assert.match(room, /^![A-Za-z0-9_-]{43}$/);
     });
 
-    it('accepts ids of rooms of version 12 on every endpoint that takes a room id', async () => {
+    it('accepts ids of rooms of version 12 on endpoints that take a room id', async () => {
       const id = enc(room);
       const ownRoomPath = `/user/${enc(ben.id)}/rooms/${id}`;
       const alias = enc('#twelve:test');
@@ -133,7 +130,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok((await cleo.sync()).rooms?.invite?.[room]);
     });
 
-    it('makes the users invited by trusted_private_chat additional creators of a room of version 12', async () => {
+    it('makes users who are invited at the creation of a trusted_private_chat of version 12 additional creators', async () => {
       const sharedRoom = await anna.createRoom({ preset: 'trusted_private_chat', invite: [ben.id] });
       const path = (type: string) => `/rooms/${enc(sharedRoom)}/state/${type}`;
       const create = await anna.do('GET', path('m.room.create'));
@@ -147,11 +144,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       const kick = await cleo.call('POST', `/rooms/${enc(sharedRoom)}/kick`, { user_id: anna.id });
       assert.equal(kick.status, 403, 'a creator cannot be kicked');
       const withCreator = { users: { [anna.id]: 100 } };
-      const refused = await ben.call('PUT', path('m.room.power_levels'), withCreator);
-      assert.equal(refused.status, 400, 'power levels must not name creators');
+      const response = await ben.call('PUT', path('m.room.power_levels'), withCreator);
+      assert.equal(response.status, 400, 'power levels must not name creators');
     });
 
-    it('keeps the power levels of all users but the creator in an upgrade from version 11 to 12', async () => {
+    it('keeps the power levels of all users but the creator of the new room in an upgrade from version 11 to 12', async () => {
       const users = { [anna.id]: 100, [ben.id]: 100, [cleo.id]: 50 };
       const oldRoom = await anna.createRoom({
         preset: 'public_chat',

@@ -1,6 +1,6 @@
 /**
- * The states that the interface document names, and their transitions: each state lasts over a restart of the server until the
- * condition of its transition is true, and the state after the transition lasts over another restart.
+ * States of devices, sessions, rooms, events and media, and their transitions: each state lasts over a restart of the
+ * server until the condition of its transition is true, and the state after the transition lasts over another restart.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -15,7 +15,7 @@ import { enc, TestClient } from './support/users/test-client.ts';
 const hour = 3_600_000;
 const day = 24 * hour;
 
-/** Milliseconds of all periods of the options. */
+/** Value of each option with a period, in milliseconds. */
 const period = 2 * day;
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
@@ -194,7 +194,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(remainingIds.includes(media.protected) && remainingIds.includes(media.quarantined));
     });
 
-    it('authenticated media: the flag of the upload refuses unauthenticated downloads, also after a restart', async () => {
+    it('authenticated media: unauthenticated downloads of a new upload are refused, also after a restart', async () => {
       const legacy = `/_matrix/media/v3/download/test/${media.protected}`;
       assert.equal((await server.api('GET', legacy)).status, 404);
       const path = `${server.baseUrl}/_matrix/client/v1/media/download/test/${media.protected}`;
@@ -205,7 +205,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('user session: ends after the lifetime of its access token', async () => {
       await waitForEnd('session');
       const { body } = await session.call('GET', '/account/whoami');
-      // Its device may be deleted as stale at the same time, so soft_logout is left to sessions.test.ts.
+      // Its device may be deleted as stale at the same time, so `soft_logout` is not checked.
       assert.equal(body['errcode'], 'M_UNKNOWN_TOKEN');
     });
 

@@ -58,7 +58,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await anna.say(room, 'here again');
     });
 
-    it('refuses joins, invites, messages, and changes of profiles, state and aliases of a suspended account with 403 M_USER_SUSPENDED', async () => {
+    it('answers 403 M_USER_SUSPENDED when a suspended account joins, knocks, invites, kicks, sends, redacts events of others, creates rooms, or changes profiles, state or aliases', async () => {
       const publicRoom = await ben.createRoom();
       const [knockable, privateRoom] = [
         await ben.createRoom({ preset: 'private_chat', room_version: '10' }),
@@ -67,7 +67,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await ben.setState(knockable, 'm.room.join_rules', { join_rule: 'knock' });
       await suspend(true);
       const text = { msgtype: 'm.text', body: 'hello' };
-      const refused: [method: string, path: string, body: object][] = [
+      const forbiddenRequests: [method: string, path: string, body: object][] = [
         ['POST', `/rooms/${enc(publicRoom)}/join`, {}],
         ['POST', `/join/${enc(privateRoom)}`, {}],
         ['POST', `/knock/${enc(knockable)}`, {}],
@@ -86,7 +86,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         ['DELETE', `/profile/${enc(anna.id)}/displayname`, {}],
         ['PUT', `/directory/room/${enc('#suspended:test')}`, { room_id: room }],
       ];
-      for (const [method, where, body] of refused) {
+      for (const [method, where, body] of forbiddenRequests) {
         const answer = await anna.call(method, where, body);
         assert.deepEqual(codeOf(answer), [403, 'M_USER_SUSPENDED'], `${method} ${where}`);
       }
@@ -135,7 +135,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(codeOf(await admin.request('GET', suspension, undefined)), [404, 'M_NOT_FOUND']);
     });
 
-    it('does not send a delayed event that an account scheduled before it was suspended', async () => {
+    it('answers 403 M_USER_SUSPENDED when a suspended account sends a delayed event that it scheduled before', async () => {
       const unstable = '/_matrix/client/unstable/org.matrix.msc4140';
       const delayed = await ben.request(
         'PUT',

@@ -21,7 +21,7 @@ describe('findUnclearWords', () => {
     assert.deepEqual(wordsIn(source), ['2 somebody', '4 can not', '5 Who', '7 whoever', '8 Who']);
   });
 
-  it('leaves code, strings and clear sentences alone', () => {
+  it('finds nothing in code, strings and clear sentences', () => {
     const source = [
       "const nobody = '// who~ever';",
       '/** Returns the users who are joined; those who left are absent. */',

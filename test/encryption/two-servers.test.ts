@@ -174,7 +174,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await alice.devicesOf(bob), [bob.user.deviceId]);
       a.disconnect();
       const third = await bob.addDevice();
-      await a.untilRefused();
+      await a.untilConnectionAttempt();
       assert.deepEqual(await alice.devicesOf(bob), [bob.user.deviceId]);
       a.reconnect();
       b.reconnect();

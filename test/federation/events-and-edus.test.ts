@@ -106,7 +106,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('delivers all messages sent while the other server was unreachable', async () => {
       b.disconnect();
       for (const body of ['while away 1', 'while away 2', 'while away 3']) await alice.say(roomId, body);
-      await b.untilRefused();
+      await b.untilConnectionAttempt();
       b.reconnect();
       await until(async () => (await bodies(bob)).includes('while away 3'));
       await until(async () => (await bodies(bob)).includes('while away 1'));

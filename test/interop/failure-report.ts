@@ -14,7 +14,7 @@ const shownKinds = [
   / INFO synapse\.(http\.matrixfederationclient|federation\.)/,
 ];
 
-/** Length of each server's log at some time. */
+/** Length of each server's log at one moment, in characters. */
 export type LogLengths = ReadonlyMap<Homeserver, number>;
 
 export function logLengths(servers: readonly Homeserver[]): LogLengths {

@@ -50,14 +50,14 @@ InteropSuite.onSharedServers('history', (suite) => {
     async () => {
       const { first: host } = suite.onHearth;
       const { first: guest } = suite.onReference;
-      const [shared, own] = [await host.createRoomWith([guest]), await host.createRoom()];
-      for (const room of [shared, own]) {
+      const [shared, unshared] = [await host.createRoomWith([guest]), await host.createRoom()];
+      for (const room of [shared, unshared]) {
         for (let i = 0; i < 5; i++) await host.say(room, `${i}`);
         await host.say(room, 'last');
       }
       await eventually('the messages', async () => (await bodiesIn(guest, shared)).at(-1) === 'last');
       const admin = await InteropUser.registerAdmin(host.server, 'history-admin');
-      for (const room of [shared, own]) {
+      for (const room of [shared, unshared]) {
         const purgeOptions = { purge_up_to_ts: Date.now(), delete_local_events: true };
         const { purge_id } = await admin.do('POST', `${adminPath}/purge_history/${enc(room)}`, purgeOptions);
         await eventually('the end of the purge', async () => {
@@ -66,15 +66,15 @@ InteropSuite.onSharedServers('history', (suite) => {
         });
         await host.say(room, 'after the purge');
       }
-      assert.deepEqual(await bodiesIn(host, own), ['last', 'after the purge']);
-      await guest.join(own, host.server);
-      await host.waitForEvent(own, await guest.say(own, 'hello'));
-      await guest.waitForEvent(own, await host.say(own, 'welcome'));
+      assert.deepEqual(await bodiesIn(host, unshared), ['last', 'after the purge']);
+      await guest.join(unshared, host.server);
+      await host.waitForEvent(unshared, await guest.say(unshared, 'hello'));
+      await guest.waitForEvent(unshared, await host.say(unshared, 'welcome'));
       // The reference server never accepts the first remaining event, because it follows an event that no server has.
       const remaining = 'after the purge,hello,welcome';
       await eventually(
         'the remaining messages',
-        async () => (await bodiesIn(guest, own)).join() === remaining,
+        async () => (await bodiesIn(guest, unshared)).join() === remaining,
       );
       const allTexts = [...Array.from({ length: 5 }, (_, index) => `${index}`), 'last', 'after the purge'];
       await eventually('the history', async () => (await bodiesIn(host, shared)).join() === allTexts.join());

@@ -16,7 +16,7 @@ const bansAtOnce = 20;
 
 InteropSuite.onSharedServers('incomplete', (suite) => {
   suite.bothWays(
-    `joins a room of ${memberships} members while messages, receipts, typing and leaves arrive`,
+    `joins a room of ${memberships} memberships while messages, receipts, typing and leaves arrive`,
     async ({ hosts, guest }) => {
       const { first: host, second: reader } = hosts;
       const banned = Array.from({ length: memberships - joins }, (_, index) => ({

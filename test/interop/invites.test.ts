@@ -42,8 +42,8 @@ InteropSuite.onSharedServers('invites', ({ bothWays }) => {
   bothWays('lets an invited user invite another local user', async ({ host, guest, guests }) => {
     const room = await host.createRoom({ preset: 'private_chat', invite: [guest.id] });
     await guest.acceptInvite(room);
-    // Until it has the full room state, the reference server may not know that it is in the room, and
-    // refuse the invite.
+    // The reference server can refuse the invite until it has the full room state, because it does not know before
+    // that it is in the room.
     await guest.waitForMembership('join', host, room);
     await guest.invite(guests.second, room);
     await guests.second.acceptInvite(room);

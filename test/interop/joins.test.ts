@@ -13,7 +13,7 @@ InteropSuite.onSharedServers('joining', ({ bothWays }) => {
     ['knock_restricted', '12'],
   ] as const) {
     bothWays(
-      `lets members of a room join another one with join rule ${join_rule}`,
+      `lets members of a room join another room whose join rule is ${join_rule}`,
       async ({ host, guest }) => {
         const space = await host.createRoom();
         const allow = [{ type: 'm.room_membership', room_id: space }];
@@ -32,7 +32,7 @@ InteropSuite.onSharedServers('joining', ({ bothWays }) => {
     );
   }
 
-  bothWays('refuses a user who is not invited', async ({ host, guest }) => {
+  bothWays('lets a user join a private room only after an invite', async ({ host, guest }) => {
     const room = await host.createRoom({ preset: 'private_chat' });
     assert.equal((await guest.call('POST', joinPath(room, host.server))).status, 403);
     await host.invite(guest, room);
@@ -40,7 +40,7 @@ InteropSuite.onSharedServers('joining', ({ bothWays }) => {
   });
 
   bothWays(
-    'lets a user who left join again, with the history of the time in between',
+    'lets a user who has left join again and read the messages that were sent meanwhile',
     async ({ host, guest }) => {
       const room = await host.createRoomWith([guest]);
       await guest.leave(room);
@@ -65,7 +65,7 @@ InteropSuite.onSharedServers('joining', ({ bothWays }) => {
   });
 
   bothWays(
-    'lets a user join by invite after all users of a server have left',
+    'lets a user accept an invite after all users of their server have left the room',
     async ({ host, guests: { first, second } }) => {
       const room = await host.createRoom({ preset: 'private_chat', invite: [first.id, second.id] });
       for (const guest of [first, second]) await guest.acceptInvite(room);
@@ -90,20 +90,25 @@ InteropSuite.onSharedServers('joining', ({ bothWays }) => {
     assert.deepEqual(await guest.do('POST', `/join/${enc(alias)}`), { room_id: room });
   });
 
-  bothWays('upgrades a room, and lets users follow to the new one', async ({ host, guest }) => {
-    const room = await host.createRoomWith([guest], { room_version: '10', name: 'Moving' });
-    const { replacement_room } = await host.do('POST', `/rooms/${enc(room)}/upgrade`, { new_version: '12' });
-    const next = replacement_room as string;
-    await eventually('the tombstone', async () => {
-      const tombstone = (await guest.state(room)).get('m.room.tombstone|')?.['content'] as Json | undefined;
-      return tombstone?.['replacement_room'] === next;
-    });
-    await guest.join(next, host.server);
-    const state = await guest.state(next);
-    const createContent = state.get('m.room.create|')?.['content'] as Json;
-    assert.equal((createContent['predecessor'] as Json)['room_id'], room);
-    assert.equal(createContent['room_version'], '12');
-    assert.deepEqual(state.get('m.room.name|')?.['content'], { name: 'Moving' });
-    await host.waitForEvent(next, await guest.say(next, 'hello'));
-  });
+  bothWays(
+    'upgrades a room, and lets users of the other server join the new room',
+    async ({ host, guest }) => {
+      const room = await host.createRoomWith([guest], { room_version: '10', name: 'Moving' });
+      const { replacement_room } = await host.do('POST', `/rooms/${enc(room)}/upgrade`, {
+        new_version: '12',
+      });
+      const next = replacement_room as string;
+      await eventually('the tombstone', async () => {
+        const tombstone = (await guest.state(room)).get('m.room.tombstone|')?.['content'] as Json | undefined;
+        return tombstone?.['replacement_room'] === next;
+      });
+      await guest.join(next, host.server);
+      const state = await guest.state(next);
+      const createContent = state.get('m.room.create|')?.['content'] as Json;
+      assert.equal((createContent['predecessor'] as Json)['room_id'], room);
+      assert.equal(createContent['room_version'], '12');
+      assert.deepEqual(state.get('m.room.name|')?.['content'], { name: 'Moving' });
+      await host.waitForEvent(next, await guest.say(next, 'hello'));
+    },
+  );
 });

@@ -20,7 +20,7 @@ InteropSuite.onSharedServers('knocking', (suite) => {
   });
 
   // The reference server ignores the end of a knock, so the user only notices that the join is refused.
-  suite.bothWays('rejects a knock, and accepts the next one', async ({ host, guest }) => {
+  suite.bothWays('rejects a knock, and accepts a later knock of the same user', async ({ host, guest }) => {
     const room = await roomWithKnocks(host);
     await guest.do('POST', knockPath(room, host.server), { reason: 'please' });
     await host.waitForMembership('knock', guest, room);

@@ -84,7 +84,7 @@ InteropSuite.onSharedServers('media', (suite) => {
   );
 
   suite.bothWays(
-    'downloads an empty file',
+    'downloads an empty file of Hearth, and answers 502 for an empty file of the reference server',
     async ({ host: owner, guest: reader }) => {
       const bytes = Buffer.alloc(0);
       const answer = await reader.fetch('GET', download(await upload(owner, bytes)));
@@ -97,7 +97,7 @@ InteropSuite.onSharedServers('media', (suite) => {
   );
 
   suite.bothWays(
-    'refuses unauthenticated downloads',
+    'answers 401 to downloads without an access token, and 404 on the unauthenticated endpoint',
     async ({ host: owner, guest: reader }) => {
       const uri = await upload(owner, randomBytes(100));
       const unauthenticated = await fetch(`${reader.server.url}${download(uri)}`);

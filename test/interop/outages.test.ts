@@ -116,7 +116,7 @@ InteropSuite.onOwnServers('outages', (suite) => {
       await reference.kill();
       const eventIds = [await sender.say(room!, 'while the other server is down')];
       reference.proxy.disconnect();
-      await eventually('two attempts', () => reference.proxy.refused >= 2);
+      await eventually('two attempts', () => reference.proxy.refusedConnections >= 2);
       eventIds.push(await sender.say(room!, 'before the stop'));
       await hearth.stop();
       reference.proxy.reconnect();
@@ -144,7 +144,7 @@ InteropSuite.onOwnServers('outages', (suite) => {
       await reference.kill();
       reference.proxy.disconnect();
       const eventId = await guest.say(room, 'to a server that is down');
-      await eventually('an attempt', () => reference.proxy.refused >= 1);
+      await eventually('an attempt', () => reference.proxy.refusedConnections >= 1);
       await hearth.stop();
       reference.proxy.reconnect();
       await reference.start();

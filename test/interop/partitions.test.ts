@@ -10,7 +10,7 @@ InteropSuite.onOwnServers('partitions', (suite) => {
     ['Hearth', true],
     ['the reference server', false],
   ] as const) {
-    suite.scenario(`merges the state of a partitioned room on ${host}`, async () => {
+    suite.scenario(`merges the state of a room of ${host} after a partition`, async () => {
       const { servers } = suite;
       const hearthUser = suite.onHearth.first;
       const referenceUser = suite.onReference.first;

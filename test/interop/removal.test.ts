@@ -84,13 +84,19 @@ InteropSuite.onSharedServers('removal', (suite) => {
   });
 
   // In the other direction, the reference server would not recover (docs/interoperability.md).
-  scenario('recovers when a server ACL denied Hearth directly after its join, and was lifted', async () => {
-    const [host, guest] = [suite.onReference.first, suite.onHearth.first];
-    const room = await host.createRoomWith([guest]);
-    const allowAll = { allow: ['*'], allow_ip_literals: false };
-    const deny = [guest.server.name.split(':')[0]];
-    await host.setState(room, 'm.room.server_acl', { ...allowAll, deny });
-    await guest.waitForEvent(room, await host.setState(room, 'm.room.server_acl', { ...allowAll, deny: [] }));
-    await host.waitForEvent(room, await guest.say(room, 'hello'));
-  });
+  scenario(
+    'delivers messages of Hearth once the server ACL that denied Hearth directly after its join is lifted',
+    async () => {
+      const [host, guest] = [suite.onReference.first, suite.onHearth.first];
+      const room = await host.createRoomWith([guest]);
+      const allowAll = { allow: ['*'], allow_ip_literals: false };
+      const deny = [guest.server.name.split(':')[0]];
+      await host.setState(room, 'm.room.server_acl', { ...allowAll, deny });
+      await guest.waitForEvent(
+        room,
+        await host.setState(room, 'm.room.server_acl', { ...allowAll, deny: [] }),
+      );
+      await host.waitForEvent(room, await guest.say(room, 'hello'));
+    },
+  );
 });

@@ -4,7 +4,7 @@ import { InteropSuite } from './interop-suite.ts';
 InteropSuite.onSharedServers('versions', ({ bothWays }) => {
   for (const version of roomVersions.keys()) {
     bothWays(
-      `joins a room of version ${version} with history, and exchanges messages`,
+      `joins a room of version ${version}, exchanges messages and reads earlier ones`,
       async ({ host, guest }) => {
         const room = await host.createRoom({ room_version: version });
         const messageBeforeJoin = await host.say(room, 'before');

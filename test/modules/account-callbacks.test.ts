@@ -70,7 +70,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     const login = (body: object) => server.api('POST', `${clientApi}/login`, { body });
     const registerClient = (name: string) => TestClient.register(server, name);
 
-    it('logs users in and confirms actions by the passwords and login types of modules, and leaves stored passwords valid', async () => {
+    it('logs in and confirms actions with the passwords and login types of modules, while stored passwords stay valid', async () => {
       const { body: loginResponse } = await server.api('GET', `${clientApi}/login`);
       const flows = loginResponse['flows'] as { type: string }[];
       assert.ok(flows.some(({ type }) => type === 'org.test.card'));
@@ -133,7 +133,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await fred.call('POST', '/logout', {})).status, 200);
     });
 
-    it('lets modules choose the names of new accounts by the completed stages', async () => {
+    it('lets modules choose the user names and display names of new accounts, and passes them the completed stages', async () => {
       const register = (username: string) =>
         server.api('POST', `${clientApi}/register`, {
           body: { username, password: 'correct horse', auth: { type: 'm.login.dummy' } },
@@ -176,7 +176,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('lets modules forbid the deactivation of accounts, by users and by administrators', async () => {
+    it('lets modules forbid that users and administrators deactivate accounts', async () => {
       const receivedArguments: unknown[] = [];
       const ines = await registerClient('ines');
       callbacks.running = {
@@ -204,7 +204,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await ines.call('GET', '/account/whoami')).status, 200);
     });
 
-    it('passes modules registrations, logins, logouts, deactivations, profiles, addresses and account data', async () => {
+    it('notifies modules of registrations, logins, logouts, deactivations, and changes of profiles, addresses and account data', async () => {
       const receivedCalls: unknown[][] = [];
       const running: Callbacks = {};
       callbacks.running = running;

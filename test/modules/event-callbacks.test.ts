@@ -84,7 +84,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('lets modules refuse to publish a room, to send an event because of the state of its room, and to create a room, and change the content of an event', async () => {
+    it('lets modules refuse the publication of a room, an event because of the state of its room, and a new room, and replace the content of an event', async () => {
       const roomId = await fixture.createRoom({ topic: 'quiet' });
       fixture.checker = { mayPublishRoom: () => denialWithField };
       const published = await fixture.call(fixture.alice, 'PUT', `/directory/list/room/${roomId}`, {
@@ -116,8 +116,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await fixture.call(fixture.alice, 'POST', '/createRoom', {})).status, 418);
     });
 
-    it('lets modules change the content of memberships, redactions and new rooms, but not their effects', async () => {
-      const secret: EventRules = {
+    it('lets modules change texts in memberships, redactions and new rooms, and answers 500 when a module empties the content of a kick or a new room', async () => {
+      const textHiding: EventRules = {
         checkEventAllowed: ({ content }) => ({
           content: Object.fromEntries(
             Object.entries(content).map(([name, value]) =>
@@ -127,7 +127,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         }),
       };
       for (const room_version of ['10', '12']) {
-        fixture.rules = secret;
+        fixture.rules = textHiding;
         const roomId = await fixture.createRoom({ topic: 'secret', name: 'Open', room_version });
         assert.equal((await fixture.call(fixture.bob, 'POST', `/rooms/${roomId}/join`, {})).status, 200);
         const { body: sent } = await fixture.say(fixture.bob, roomId, 'hello');
@@ -149,12 +149,12 @@ for (const database of selectedDatabases(import.meta.url)) {
           user_id: fixture.bob.userId,
         });
         assert.equal(kick.status, 500);
-        const refused = await fixture.call(fixture.alice, 'POST', '/createRoom', { room_version });
-        assert.equal(refused.status, 500);
+        const creation = await fixture.call(fixture.alice, 'POST', '/createRoom', { room_version });
+        assert.equal(creation.status, 500);
       }
     });
 
-    it('passes to modules whether a joining user was invited, and does not call them for changes of profiles', async () => {
+    it('tells modules whether a joining user was invited, and does not call them when a member changes their profile', async () => {
       const roomId = await fixture.createRoom();
       const joins: unknown[] = [];
       fixture.checker = {

@@ -16,7 +16,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     after(() => fixture.stop());
     afterEach(() => fixture.removeCallbacks());
 
-    it('rejects the event when the check of a module throws, returns a rejected promise, returns an unknown answer or never answers, and names the module in the log and in metrics', async () => {
+    it('answers 500 to an event when the check of a module throws, returns a rejected promise, returns an unknown answer or never answers, and names the module in the log and in metrics', async () => {
       const roomId = await fixture.createRoom();
       const broken: readonly [string, SpamChecker['checkEvent'] & object][] = [
         [
@@ -49,7 +49,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await fixture.say(fixture.alice, roomId, 'hello')).status, 200);
     });
 
-    it('names a module that blocks the process in the log and in metrics', async () => {
+    it('names in the log and in metrics a module that blocks the process', async () => {
       fixture.checker = {
         checkEvent: () => {
           fixture.clock.advance(150);

@@ -78,7 +78,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         return false;
       });
 
-    it('stores values by key, in the order of the bytes of the keys', async () => {
+    it('stores values of modules by key, and lists them in the order of the bytes of their keys', async () => {
       assert.equal(await store.get('none'), undefined);
       await store.write([
         { key: 'a/2', value: { list: [1, null, 'x\0y'] } },
@@ -98,7 +98,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await otherStore.list(), []);
     });
 
-    it('writes all changes of a batch or none, and updates a value without losing a concurrent update', async () => {
+    it('writes all changes of a batch of a module or none, and updates a value without losing a concurrent update', async () => {
       const change = (count: unknown) => Number(count ?? 0) + 1;
       await Promise.all(Array.from({ length: 20 }, () => store.update('count', change)));
       assert.equal(await store.get('count'), 20);
@@ -124,7 +124,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await assert.rejects(api.stores.open('No name'), /is not a name of a store/);
     });
 
-    it('applies each migration of a store once, and a failed migration again', async () => {
+    it('applies each migration of the store of a module once, and a failed migration again', async () => {
       assert.deepEqual(appliedMigrations, ['one']);
       assert.equal(await store.get('version'), 1);
       let fails = true;
@@ -143,7 +143,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(appliedMigrations, ['one', 'two', 'two']);
     });
 
-    it('runs jobs in the background, one for each key, again after a failure, and at intervals', async () => {
+    it('runs jobs of modules in the background, a single job for each key, again after a failure, and at intervals', async () => {
       const greetings = () => jobRuns.filter(({ name }) => name === 'greet');
       await api.jobs.schedule('greet', { payload: 'fails' });
       await advanceUntil(1_000, 'two attempts', () => greetings().length >= 2);
@@ -177,7 +177,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await mailServer.mail(0);
     });
 
-    it('sends mail through the mail server of the configuration', async () => {
+    it('sends mails of modules through the mail server of the configuration', async () => {
       assert.equal(api.mail.isEnabled, true);
       await api.mail.send({ to: 'anna@example.org', subject: '100 % sure', text: 'Hello <you>' });
       const mail = await mailServer.mail(1);
@@ -187,7 +187,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.match(String(mail.content.html), /Hello &lt;you&gt;/);
     });
 
-    it('creates and joins rooms, and reads and sets profiles and account data of local users', async () => {
+    it('lets modules create and join rooms, and read and set profiles and account data of local users', async () => {
       const [alice, bob] = [await server.register('alice'), await server.register('bob')];
       const name = { name: 'Lobby', topic: 'Hello', alias: 'lobby', preset: 'public_chat' as const };
       const initialState = [{ type: 'org.test.kind', stateKey: '', content: { kind: 'lobby' } }];
@@ -206,17 +206,17 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await api.users.accountData(bob.userId, 'm.direct'), body);
       assert.deepEqual(body, { [alice.userId]: [roomId] });
       assert.equal(await api.users.accountData(bob.userId, 'm.direct', roomId), undefined);
-      for (const refused of [
+      for (const callWithUnknownId of [
         () => api.rooms.create('@nobody:test'),
         () => api.rooms.join('@nobody:test', roomId),
         () => api.users.setProfile('@nobody:test', 'displayname', 'x'),
         () => api.rooms.resolve('#nowhere:test'),
       ]) {
-        await assert.rejects(refused, { errcode: 'M_NOT_FOUND' });
+        await assert.rejects(callWithUnknownId, { errcode: 'M_NOT_FOUND' });
       }
     });
 
-    it('sends requests to allowed addresses only', async () => {
+    it('rejects requests of modules to addresses that are not allowed', async () => {
       await assert.rejects(api.http.fetch(`${server.baseUrl}/health`), /not allowed/);
     });
   });

@@ -59,7 +59,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await fixture.server.api('GET', '/_synapse/client/testing')).status, 404);
     });
 
-    it('answers requests with status 500 and names the module, when the answer of a web resource cannot be sent', async () => {
+    it('answers 500 when the answer of a web resource of a module cannot be sent, and counts the failure in metrics', async () => {
       const failuresBefore = await fixture.failures('web resource /_server/client/unsendable', 'answer');
       for (const part of ['body', 'header', 'name', 'status']) {
         const { status, body } = await fixture.server.api('GET', `/_synapse/client/unsendable/${part}`);
@@ -71,7 +71,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('passes a module the requests to a path of one listener [option: listeners[].additional_resources.*.module, listeners[].additional_resources.*.config]', async () => {
+    it('passes a module the requests to its path on a single listener [option: listeners[].additional_resources.*.module, listeners[].additional_resources.*.config]', async () => {
       const answer = await fixture.server.api('GET', '/my/path/below');
       assert.deepEqual([answer.status, answer.raw], [200, '{"key":"resource","a":1}']);
       assert.equal((await fixture.server.api('GET', '/my/pathology')).status, 404);

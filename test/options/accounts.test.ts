@@ -44,7 +44,7 @@ describe('options of accounts', () => {
     return [status, body['errcode']];
   };
 
-  it('refuses all users but administrators with the configured message [option: hs_disabled, hs_disabled_message]', async () => {
+  it('answers 403 with the configured message to registrations and to requests of users who are not administrators [option: hs_disabled, hs_disabled_message]', async () => {
     await start({
       hs_disabled: true,
       hs_disabled_message: 'Closed for the holidays',
@@ -85,7 +85,7 @@ describe('options of accounts', () => {
     assert.deepEqual(await codeOf(signUp('alice')), [403, 'M_FORBIDDEN']);
   });
 
-  it('refuses registration without verification unless it is allowed [option: enable_registration_without_verification]', async () => {
+  it('refuses registration without verification when it is not allowed [option: enable_registration_without_verification]', async () => {
     await start({ enable_registration: true, enable_registration_without_verification: false });
     assert.deepEqual(await codeOf(signUp('alice')), [403, 'M_FORBIDDEN']);
   });
@@ -127,7 +127,7 @@ describe('options of accounts', () => {
     );
   });
 
-  it('reports a taken user name as available until the registration is complete [option: inhibit_user_in_use_error]', async () => {
+  it('reports a taken user name as available, and answers M_USER_IN_USE only when the registration would be complete [option: inhibit_user_in_use_error]', async () => {
     await start({ inhibit_user_in_use_error: true });
     await server.register('alice');
     const available = await server.api('GET', v3('/register/available'), { query: { username: 'alice' } });
@@ -136,7 +136,7 @@ describe('options of accounts', () => {
     assert.deepEqual(await codeOf(signUp('alice')), [400, 'M_USER_IN_USE']);
   });
 
-  it('records the address of an administrator who acts as a user as an address of that user only when the option is on [option: track_puppeted_user_ips]', async () => {
+  it('records the address of an administrator who acts as a user under that user only when the option is on [option: track_puppeted_user_ips]', async () => {
     for (const [tracked, expected] of [
       [false, []],
       [true, ['198.51.100.7']],

@@ -66,7 +66,7 @@ describe('auto-join rooms', () => {
     assert.deepEqual(await roomsOf(earlyGuest), []);
   });
 
-  it('auto-join rooms are joined by guests at registration or when they become users [option: auto_join_rooms_for_guests]', async () => {
+  it('auto-join rooms are joined by guests at registration when the option is on, and otherwise when the guests become users [option: auto_join_rooms_for_guests]', async () => {
     for (const forGuests of [false, true]) {
       await start({ auto_join_rooms: ['#lobby:test'], auto_join_rooms_for_guests: forGuests });
       const [room] = await assertJoined(await server.register('alice'), 1);
@@ -89,7 +89,7 @@ describe('auto-join rooms', () => {
     }
   });
 
-  it('auto-join rooms are not created when their creation is off [option: autocreate_auto_join_rooms, auto_join_rooms_for_guests]', async () => {
+  it('auto-join rooms are joined, but not created, when their creation is off [option: autocreate_auto_join_rooms, auto_join_rooms_for_guests]', async () => {
     await start({ auto_join_rooms: ['#lobby:test'], autocreate_auto_join_rooms: false });
     const alice = await server.register('alice');
     const body = { room_alias_name: 'lobby', preset: 'public_chat' };
@@ -100,7 +100,7 @@ describe('auto-join rooms', () => {
     assert.deepEqual(await roomsOf(alice), [created.body['room_id']]);
   });
 
-  it('auto-join rooms are created private with invites by the configured user [option: auto_join_mxid_localpart, autocreate_auto_join_room_preset]', async () => {
+  it('auto-join rooms are private, and the configured user creates them and invites new users [option: auto_join_mxid_localpart, autocreate_auto_join_room_preset]', async () => {
     for (const preset of ['private_chat', 'trusted_private_chat'] as const) {
       await start({
         auto_join_rooms: ['#lobby:test'],

@@ -61,7 +61,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await client.membership('forget', room);
     };
 
-    it('forgotten rooms are deleted after the retention period, counted from the last forget [option: forgotten_room_retention_period]', async () => {
+    it('forgotten rooms are deleted when the retention period has passed since the last member forgot them [option: forgotten_room_retention_period]', async () => {
       const { anna, ben, room } = await start(7 * minute);
       await forget(anna, room);
       clock.advance(8 * minute);

@@ -47,7 +47,7 @@ describe('options of registration', () => {
     recaptcha_siteverify_api: captcha.api,
   });
 
-  it('requires a CAPTCHA, which the service checks [option: enable_registration_captcha, recaptcha_public_key, recaptcha_private_key, recaptcha_siteverify_api]', async () => {
+  it('requires a CAPTCHA, and lets the CAPTCHA service verify the solution [option: enable_registration_captcha, recaptcha_public_key, recaptcha_private_key, recaptcha_siteverify_api]', async () => {
     await start(captchaOptions());
     const challenge = await register(account);
     assert.deepEqual(challenge.body['flows'], [{ stages: ['m.login.recaptcha', 'm.login.dummy'] }]);
@@ -77,7 +77,7 @@ describe('options of registration', () => {
     assert.equal(replayed.body['errcode'], 'M_CAPTCHA_INVALID');
   });
 
-  it('refuses registrations while the CAPTCHA service fails, or may not be reached', async () => {
+  it('answers 502 to the solution of a CAPTCHA while the CAPTCHA service fails, or when its address is not allowed', async () => {
     await start(captchaOptions());
     const solve = async () => {
       const { session } = (await register(account)).body;
@@ -139,7 +139,7 @@ describe('options of registration', () => {
     assert.deepEqual(await flowsWith(true), [{ stages: ['m.login.dummy'] }]);
   });
 
-  it('requires consent to the policy, shows it, and stores the version [option: user_consent.require_at_registration, user_consent.policy_name, user_consent.version, user_consent.template_dir, form_secret, form_secret_path]', async () => {
+  it('requires consent to the policy, shows the policy, and stores the version [option: user_consent.require_at_registration, user_consent.policy_name, user_consent.version, user_consent.template_dir, form_secret, form_secret_path]', async () => {
     for (const language of ['en', 'de']) mkdirSync(join(folder, 'consent', language), { recursive: true });
     const form = '{% if not public_version %}<form method="post">{{ user }} {{ userhmac }}</form>{% endif %}';
     const write = (name: string, text: string) => writeFileSync(join(folder, 'consent', name), text);

@@ -13,7 +13,7 @@ describe('options of secrets', () => {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-secrets-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** Starts a server on the same database and signing key, for some requests. */
+  /** Runs `work` while a server runs on the database and signing key of the folder. @returns the result of `work` */
   async function withServer<T>(options: object, work: (base: string) => Promise<T>): Promise<T> {
     const server = await startConfigured(
       stringify({
@@ -80,7 +80,7 @@ describe('options of secrets', () => {
     assert.equal(loginWithFirstKey['user_id'], '@alice:test');
   });
 
-  it('keeps the sessions of guests over a restart without a configured key, with a key derived from the signing key', async () => {
+  it('keeps the sessions of guests over a restart when no key is configured, because the key is derived from the signing key', async () => {
     const guest = await withServer({}, (base) => register(base, '?kind=guest', {}));
     assert.equal(await withServer({}, (base) => whoami(base, guest)), 200);
   });

@@ -83,7 +83,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 describe('listeners', () => {
   afterEach(() => server?.stop());
 
-  it('listeners apply compression, tags, forwarded addresses and request ids per listener [option: listeners[].tag, listeners[].x_forwarded, listeners[].request_id_header, listeners[].resources[].compress]', async () => {
+  it('listeners each have their configured compression, tag, forwarded addresses and request ids [option: listeners[].tag, listeners[].x_forwarded, listeners[].request_id_header, listeners[].resources[].compress]', async () => {
     const { addresses, log } = await start({
       enable_metrics: true,
       listeners: [

@@ -27,7 +27,7 @@ describe('a server whose PostgreSQL is restarted while messages are sent', () =>
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('answers 503 with a reason, reports it in /health, loses neither messages nor push notifications, and works again without a restart', {
+  it('answers 503 with a reason while PostgreSQL is not available, reports it in /health, loses neither messages nor push notifications, and works again without a restart of the server', {
     timeout: 600_000,
   }, async () => {
     const { database, ...args } = connectionTo(postgres.port);

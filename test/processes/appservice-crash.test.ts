@@ -28,7 +28,7 @@ const call = async (method: string, path: string, body: object, userId?: string)
   return answer.body;
 };
 
-it('kill -9 between an event and its transaction neither loses nor duplicates an event, and repeats transactions unchanged', async () => {
+it('kill -9 between an event and its transaction to an application service neither loses nor duplicates events, and transactions are repeated unchanged', async () => {
   const user = '@irc_ann:hearth.test';
   await call('POST', '/register', {
     type: 'm.login.application_service',

@@ -205,7 +205,7 @@ describe('hearth backup and hearth restore on SQLite', () => {
     running = undefined;
   });
 
-  it('refuses a second backup to a store at the same time, and keeps the backups of other processes in the list of the store', async () => {
+  it('refuses a backup to a store while another backup to a store runs, and keeps the backups that other processes have added to the list of the store', async () => {
     const home = join(folder, 'listed');
     const paths = configure(home);
     new DatabaseSync(join(home, 'homeserver.db')).close();
@@ -232,7 +232,7 @@ describe('hearth backup and hearth restore on SQLite', () => {
     await close();
   });
 
-  it('uploads damaged pieces of a store again with --verify, and refuses a store that is unexpectedly empty', async () => {
+  it('uploads damaged and missing pieces of a store again with --verify, and refuses a store that is unexpectedly empty', async () => {
     const home = join(folder, 'verified');
     const paths = configure(home);
     const path = join(home, 'homeserver.db');
@@ -255,7 +255,7 @@ describe('hearth backup and hearth restore on SQLite', () => {
     await assert.rejects(addBackup(), /is empty, although the last backup was written to it: is it mounted/);
   });
 
-  it('refuses to back up a database that was moved to another one', async () => {
+  it('refuses to back up a database whose contents were moved to another database', async () => {
     const home = join(folder, 'moved');
     const paths = configure(home);
     const database = await openDatabase(

@@ -69,7 +69,7 @@ describe('a server that was built and installed without its source files', () =>
     return String(json[name]);
   };
 
-  it('serves its page, its console, accounts, signed messages and thumbnails', async () => {
+  it('serves its page, its administration console, accounts, signed messages and thumbnails from the built program', async () => {
     assert.match(await (await call('GET', '/')).text(), /<html/);
     assert.match(await (await call('GET', '/_synapse/admin/ui/')).text(), /console\.js/);
     assert.ok((await (await call('GET', '/_synapse/admin/ui/console.js')).text()).length > 10_000);
@@ -104,12 +104,12 @@ describe('a server that was built and installed without its source files', () =>
     assert.match(await (await call('GET', '/_synapse/client/saml2/metadata.xml')).text(), /EntityDescriptor/);
   });
 
-  it('loads a module from a package that is installed beside it', async () => {
+  it('loads a module from a package in the node_modules of a folder above the built program', async () => {
     const answer = await call('GET', '/_synapse/client/package/somewhere');
     assert.deepEqual(await answer.json(), { from: 'a package', path: 'somewhere' });
   });
 
-  it('continues to serve after uncaught errors of a module in TypeScript, and names the module in log and metrics', async () => {
+  it('continues to serve after uncaught errors of a module in TypeScript, logs the errors, and names the module in metrics', async () => {
     for (const mistake of ['timer', 'promise', 'text', 'emitter']) {
       const answer = call('GET', `/_synapse/client/careless/${mistake}`);
       assert.equal(await readMember('greeting', answer), 'hello');

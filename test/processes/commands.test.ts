@@ -67,7 +67,10 @@ const exited = (child: ChildProcess) =>
 /** Self-signed certificates for tests. */
 const certificates = new URL('../fixtures/tls/', import.meta.url);
 
-/** Sends requests over new TLS connections until the server has the second certificate; all must be answered. */
+/**
+ * Sends requests over new TLS connections until the server has the second certificate.
+ * @throws when a request is not answered with 200
+ */
 async function requestUntilRenewed(port: number): Promise<void> {
   const ca = ['first', 'second'].map((name) => readFileSync(new URL(`${name}.cert.pem`, certificates)));
   const certificateName = () =>
@@ -123,7 +126,7 @@ describe('hearth', () => {
     );
   });
 
-  it('ends without an error message and with its own exit code when its output pipe is closed', async () => {
+  it('ends with its usual exit code and without an error message when its output pipe is closed', async () => {
     const { args } = await initialized('unread');
     const good = args[1]!;
     const bad = join(folder, 'unread.yaml');
@@ -149,7 +152,7 @@ describe('hearth', () => {
 });
 
 describe('hearth init', () => {
-  it('writes private files and never overwrites a configuration', async () => {
+  it('hearth init writes files that only their owner can read, and never overwrites a configuration', async () => {
     const { directory } = await initialized('init');
     const file = join(directory, 'homeserver.yaml');
     const text = readFileSync(file, 'utf8');
@@ -163,7 +166,7 @@ describe('hearth init', () => {
     assert.equal(readFileSync(file, 'utf8'), text);
   });
 
-  it('refuses an invalid server name and leaves no configuration behind', async () => {
+  it('hearth init refuses an invalid server name, and leaves no configuration behind', async () => {
     const { code, err } = await run(['init', '-n', 'Not a name', '-d', 'bad']);
     assert.equal(code, 1);
     assert.match(err, /server_name/);
@@ -173,7 +176,7 @@ describe('hearth init', () => {
 });
 
 describe('hearth doctor', () => {
-  it('exits with 1 for errors, with --strict also for warnings, and prints JSON', async () => {
+  it('hearth doctor exits with code 1 for errors and, given --strict, for warnings, and prints JSON given --json', async () => {
     const directory = join(folder, 'doctor');
     assert.equal((await run(['init', '-n', 'localhost', '-d', directory])).code, 0);
     const overrideFile = join(directory, 'more.yaml');
@@ -311,7 +314,7 @@ root: { level: INFO, handlers: [file, console] }
     }
   });
 
-  it('lists all errors of a configuration', async () => {
+  it('hearth serve lists each error of an invalid configuration', async () => {
     mkdirSync(join(folder, 'broken'));
     writeFileSync(join(folder, 'broken', 'a.yaml'), 'server_name: UPPER\nlisteners:\n  - port: x\n');
     const { code, err } = await run(['serve', '-c', join(folder, 'broken')]);
@@ -320,7 +323,7 @@ root: { level: INFO, handlers: [file, console] }
     assert.match(err, /a\.yaml:3:11: listeners\[0\]\.port/);
   });
 
-  it('continues in the background once it serves [option: daemonize, print_pidfile, pid_file]', {
+  it('hearth serve continues in the background once it answers requests [option: daemonize, print_pidfile, pid_file]', {
     timeout: 600_000,
   }, async () => {
     const pidFile = join(folder, 'daemon.pid');

@@ -22,7 +22,7 @@ import { configure, hearth } from './server-process.ts';
 
 const clientApi = '/_matrix/client/v3';
 
-/** Statements that damage the database, the problem that the check must report, and whether it can be mended. */
+/** Statements that damage the database, the problem that the check must report, and whether `--mend` can repair it. */
 const faults: readonly {
   readonly sql: string;
   readonly problem: RegExp;
@@ -123,7 +123,7 @@ for (const kind of selectedDatabases(import.meta.url)) {
       return hearth(['database', name, ...paths.flatMap((path) => ['-c', path]), ...flags]);
     };
 
-    it('finds no inconsistency in the database of a server in use, and hearth database size names the largest room', async () => {
+    it('finds no inconsistency in the database of a running server, and measures its tables and its largest room', async () => {
       const [ann, bob] = [await server!.register('ann'), await server!.register('bob')];
       const call = async (method: string, path: string, token: string, body: object) => {
         const answer = await server!.api(method, `${clientApi}/${path}`, { token, body });
@@ -164,7 +164,7 @@ for (const kind of selectedDatabases(import.meta.url)) {
       assert.ok(largest[0]!.bytes > 30_000 && largest[0]!.events > 40 && largest[0]!.stateGroups > 40);
     });
 
-    it('reports each inconsistency, and with --mend repairs those whose repair loses no data, while no server runs', async () => {
+    it('reports each inconsistency and, given --mend while no server runs, repairs those whose repair loses no data', async () => {
       await server!.homeserver.stop();
       const statements: Statement[] = faults.map(({ sql }) => ({ sql, rows: [[]] }));
       await database!.batch(statements);
@@ -188,7 +188,7 @@ for (const kind of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('hearth database compact refuses while a server uses the database, and releases free space afterwards', async () => {
+    it('hearth database compact refuses to run while a server uses the database, and releases free space afterwards', async () => {
       await database!.close();
       const held = await openDatabaseExclusively(
         server!.databaseOptions,

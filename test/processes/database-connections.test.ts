@@ -38,7 +38,7 @@ describe('the connections of a server to PostgreSQL', () => {
   });
   after(() => databases.close());
 
-  it('connects to each database with its user and password, keeps from cp_min to cp_max connections open, and renews them after txn_limit transactions [option: databases.*.name, databases.*.txn_limit, databases.*.args.database, databases.*.args.user, databases.*.args.password, databases.*.args.dbname, databases.*.args.host, databases.*.args.port, databases.*.args.cp_min, databases.*.args.cp_max]', async () => {
+  it('connects to each of two databases with the configured user and password, keeps from cp_min to cp_max connections open, and renews them after txn_limit transactions [option: databases.*.name, databases.*.txn_limit, databases.*.args.database, databases.*.args.user, databases.*.args.password, databases.*.args.dbname, databases.*.args.host, databases.*.args.port, databases.*.args.cp_min, databases.*.args.cp_max]', async () => {
     const main = await databases.empty();
     const state = await databases.empty();
     let server = await databases.start(twoDatabases(main, state));
@@ -74,7 +74,7 @@ describe('the connections of a server to PostgreSQL', () => {
     }
   });
 
-  it('connects to its only database with its user and password, keeps cp_min to cp_max connections open, and renews them after txn_limit transactions [option: database.txn_limit, database.args.user, database.args.password, database.args.dbname, database.args.host, database.args.port, database.args.cp_min, database.args.cp_max]', async () => {
+  it('connects to a single database with the configured user and password, keeps from cp_min to cp_max connections open, and renews them after txn_limit transactions [option: database.txn_limit, database.args.user, database.args.password, database.args.dbname, database.args.host, database.args.port, database.args.cp_min, database.args.cp_max]', async () => {
     const onlyDatabase = await databases.migrated();
     const role = await LoginRole.create(onlyDatabase, 'two_only');
     try {

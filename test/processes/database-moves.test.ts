@@ -37,7 +37,7 @@ describe('hearth database split and hearth database join', () => {
   });
   after(() => databases.close());
 
-  it('starts on two databases after hearth database split, even when that was interrupted, and deletes rooms from both', async () => {
+  it('starts on two databases once hearth database split has completed, even when an earlier call was interrupted, and deletes rooms from both', async () => {
     const main = await databases.migrated();
     const state = await databases.empty();
     let server = await databases.start(oneDatabase(main));
@@ -98,7 +98,7 @@ describe('hearth database split and hearth database join', () => {
     await server.stop();
     assert.deepEqual(await problems(main, state), []);
 
-    // Events in the database `main` may refer to state groups that were assigned after the backup of the other
+    // Events in the database `main` can refer to state groups that were assigned after the backup of the other
     // database.
     const bound = async () => {
       const contents = await openContents(state);
@@ -111,7 +111,7 @@ describe('hearth database split and hearth database join', () => {
     assert.ok((await bound()) > last + 1_000_000, 'a restored database skips ids of groups');
   });
 
-  it('starts with one database after hearth database join, also after an interrupted one, and then refuses to start with two', async () => {
+  it('starts on a single database once hearth database join has completed, even when an earlier call was interrupted, and then refuses to start on two databases', async () => {
     const main = await databases.empty();
     const state = await databases.empty();
     let server = await databases.start(twoDatabases(main, state));

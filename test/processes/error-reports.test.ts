@@ -62,7 +62,7 @@ describe('error reports and log lines of a running server', () => {
       .filter((line) => line.startsWith('{'))
       .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
 
-  it('sends a report of a failed request without ids, with the environment and the context of the server [option: sentry.dsn, sentry.environment, server_context]', async () => {
+  it('reports a failed request with the environment and the context of the server, but without ids [option: sentry.dsn, sentry.environment, server_context]', async () => {
     const rename = (table: string, name: string) => {
       const database = new DatabaseSync(join(folder, 'homeserver.db'), { timeout: 60_000 });
       database.exec(`alter table ${table} rename to ${name}`);
@@ -82,7 +82,7 @@ describe('error reports and log lines of a running server', () => {
     for (const line of logLines()) assert.equal(line['server_context'], 'test servers');
   });
 
-  it('logs requests and their errors as JSON with the fields that docs/configuration/logging.md names', async () => {
+  it('logs requests and their errors as JSON, with no field that docs/configuration/logging.md does not name', async () => {
     const guide = readFileSync(join(import.meta.dirname, '../../docs/configuration/logging.md'), 'utf8');
     const [, table] = guide.split('## Fields of a line');
     const rows = [...table!.matchAll(/^\| (`[^|]+) \|/gm)].map(([, names]) => names!);
@@ -128,7 +128,7 @@ describe('error reports and log lines of a running server', () => {
       return events.at(-1)!;
     };
     let last = await fail();
-    // The process does not wait longer than three seconds for the report, which a busy machine may exceed.
+    // The process waits at most three seconds for the report, which is not always enough on a busy machine.
     for (let remainingAttempts = 4; remainingAttempts > 0 && last.level !== 'fatal'; remainingAttempts--) {
       server = await start();
       last = await fail();

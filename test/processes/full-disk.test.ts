@@ -55,7 +55,7 @@ describe('a server whose disk is full', { skip }, () => {
     }
   };
 
-  it('answers 507 with a reason, reports it in /health, and works again with free space, without a restart', {
+  it('answers 507 with a reason while the disk is full, reports it in /health, and works again without a restart once there is free space', {
     timeout: 600_000,
   }, async () => {
     const paths = configure(join(folder, 'home'), {
@@ -124,7 +124,7 @@ describe('a server whose disk is full', { skip }, () => {
     await server.stop();
   });
 
-  it('answers 507 to uploads and continues without its log while the disk is full, and stores uploads and logs again with free space', {
+  it('answers 507 to uploads and continues without its log while the disk is full, and stores uploads and logs again once there is free space', {
     timeout: 600_000,
   }, async () => {
     rmSync(filler(), { force: true });
@@ -193,7 +193,9 @@ describe('a server whose disk is full', { skip }, () => {
     );
   });
 
-  it('fails to start on a full disk, with an error that names the disk', { timeout: 600_000 }, async () => {
+  it('fails to start on a full disk, with an error that says that the disk is full', {
+    timeout: 600_000,
+  }, async () => {
     // A new database needs 4 KiB for its file, and then 32 KiB for the memory that its connections share.
     const databases = [
       ['empty', 'new.db', 0],

@@ -19,7 +19,7 @@ describe('hearth mail test', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Runs the command with the options of `email`. */
+  /** Runs `hearth mail test`. @param email options below `email`; `undefined` leaves `email` out */
   const run = async (email: object | undefined, address = 'anna@example.org') => {
     const path = join(folder, 'homeserver.yaml');
     const mailDefaults = { smtp_host: '127.0.0.1', smtp_port: mailServer.port, notif_from: 'a@example.org' };
@@ -37,7 +37,7 @@ describe('hearth mail test', () => {
     return { code, out: out.join(''), err: err.join('') };
   };
 
-  it('sends a mail, with the password that a file contains [option: email.smtp_pass_path]', async () => {
+  it('hearth mail test sends a mail, and logs in to the mail server with the password that a file contains [option: email.smtp_pass_path]', async () => {
     const smtp_pass_path = join(folder, 'password');
     writeFileSync(smtp_pass_path, 'from a file\n');
     const { code, out, err } = await run({ smtp_user: 'hearth', smtp_pass_path });
@@ -49,7 +49,7 @@ describe('hearth mail test', () => {
     assert.match(mail?.content.html ?? '', /test mail of the homeserver <strong>example.org<\/strong>/);
   });
 
-  it('prints why a mail could not be sent, and exits with code 1', async () => {
+  it('hearth mail test prints why the mail could not be sent, and exits with code 1', async () => {
     const { code, err } = await run({ smtp_user: 'hearth', smtp_pass: 'wrong' });
     assert.equal(code, 1);
     assert.match(err, /^hearth: The mail server .* did not accept the login. Check email.smtp_user/);
@@ -57,13 +57,13 @@ describe('hearth mail test', () => {
     assert.deepEqual([withoutTls.code, /does not offer STARTTLS/.test(withoutTls.err)], [1, true]);
   });
 
-  it('says that a configuration without the option email sends no mail', async () => {
+  it('hearth mail test says that the configuration has no option email', async () => {
     const { code, err } = await run(undefined);
     assert.equal(code, 1);
     assert.match(err, /has no option email/);
   });
 
-  it('refuses an address that is not a mail address', async () => {
+  it('hearth mail test refuses an address that is not a mail address', async () => {
     const { code, err } = await run({}, 'anna');
     assert.deepEqual([code, err], [1, 'hearth: anna is not a mail address\n']);
   });

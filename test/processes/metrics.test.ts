@@ -41,7 +41,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       return line === undefined ? undefined : Number(line.slice(series.length + 1));
     };
 
-    it('has series for durations, waits, sizes, jobs, counts, open syncs, media, caches and the version', async () => {
+    it('metrics have series for durations, waits, sizes, jobs, counts, open syncs, media, caches and the version', async () => {
       const { token } = await server.register('ann');
       await server.register('bob');
       const room = await server.api('POST', `${clientApi}/createRoom`, { token, body: {} });
@@ -110,7 +110,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('has series for each cache: size, bytes, maximum bytes, hits and misses', async () => {
+    it('metrics have series for each cache: size, bytes, maximum bytes, hits and misses', async () => {
       const text = await scrape();
       const names = (metric: string) =>
         [...text.matchAll(new RegExp(`^${metric}\\{name="([^"]+)"\\}`, 'gm'))].map(([, name]) => name);
@@ -126,7 +126,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('reads metrics without a scan of the database at each scrape', async () => {
+    it('metrics are scraped repeatedly without a scan of the database for each scrape', async () => {
       const scans = (text: string) => seriesValue(text, 'server_database_statements_total{purpose="scan"}');
       await scrape();
       const scansBefore = scans(await scrape());
@@ -134,7 +134,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(scans(await scrape()), scansBefore);
     });
 
-    it('has labels with few values: no user ids, room ids or IP addresses', async () => {
+    it('metrics have labels with few values: no user ids, room ids or IP addresses', async () => {
       const text = await scrape();
       assert.doesNotMatch(text, /@ann|@bob|!\w|127\.0\.0\.1/);
       const series = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));

@@ -15,7 +15,7 @@ import { startTestServer, testConfiguration } from '../support/servers/server.ts
 
 forPostgres(() => {
   describe('two servers on one PostgreSQL database', () => {
-    it('refuses to start the second server, and names the process of the first', async () => {
+    it('refuses to start a second server on a PostgreSQL database, and names the process of the first', async () => {
       const server = await startTestServer({ database: 'postgres' });
       try {
         const second = createHomeserver({
@@ -49,7 +49,7 @@ forPostgres(() => {
       await database?.remove();
     });
 
-    it('rejects writes, logs the loss of the lease and exits with code 1', async () => {
+    it('rejects writes once another server has taken over the database, logs the loss of the lease, and exits with code 1', async () => {
       const { options } = database;
       assert.ok(options.kind === 'postgres');
       const client = new Client(connectionTo(Number(options.port), options.database));

@@ -121,7 +121,7 @@ describe('hearth backup and hearth restore on PostgreSQL', () => {
     await running.stop();
   });
 
-  /** Returns a folder with a pg_restore that kills the process that has called it, as soon as it has restored the contents. */
+  /** Returns a folder with a pg_restore that restores the contents and then kills the process that has called it. */
   function killingTools(tools: string): string {
     const directory = join(folder, 'killing');
     mkdirSync(directory);

@@ -102,7 +102,10 @@ describe('three servers, each in its own process, over TLS', () => {
     authority?.remove();
   });
 
-  /** Creates a room of one user that the others join; all may send state events. */
+  /**
+   * Creates a room of `owner` that the other users join; each user may send state events.
+   * @param index selects the room version
+   */
   async function makeRoom(owner: ApiClient, index: number): Promise<string> {
     const otherClients = senders.map(({ client }) => client).filter((client) => client !== owner);
     const { room_id: roomId } = await owner.request<{ room_id: string }>('POST', '/createRoom', {
@@ -118,7 +121,7 @@ describe('three servers, each in its own process, over TLS', () => {
     return roomId;
   }
 
-  it('brings all events and the same state to three servers although one of them is killed meanwhile', async () => {
+  it('brings each event and the same state to three servers although one of the servers is killed meanwhile', async () => {
     let isOver = false;
     const sending = senders.map((sender) => sender.sendUntil(roomIds, () => isOver));
     const acknowledgedCounts = () =>

@@ -35,7 +35,7 @@ describe('a server with two databases', () => {
   });
   after(() => databases.close());
 
-  it('stores state groups in the database of the store state, and everything else in main [option: databases.*.data_stores]', async () => {
+  it('stores state groups in the database of the data store state, and events in that of the data store main [option: databases.*.data_stores]', async () => {
     assert.equal((await server.setTopic(token, room, 'First')).status, 200);
     await server.stop();
     assert.deepEqual(await countStateRows(main), [0, 0, 0]);
@@ -100,7 +100,7 @@ describe('a server with two databases', () => {
     assert.deepEqual(await problems(main, state), []);
   });
 
-  it('refuses to start on databases that do not belong together, and on one of two databases alone', async () => {
+  it('refuses to start on two databases that do not belong together, and on a single database of a pair', async () => {
     await server.stop();
     const mismatch = /do not belong together/;
     await assert.rejects(databases.start(twoDatabases(state, main)), mismatch);

@@ -177,7 +177,7 @@ const namedRule = fc.oneof(
   fc.record({ kind: fc.constant('room'), ruleId: fc.constantFrom(...rooms), actions }),
   fc.record({ kind: fc.constant('sender'), ruleId: fc.constantFrom(...senders), actions }),
 );
-/** A change of a rule, of the server or of the user: whether it is enabled, and its actions. `pick` selects the rule. */
+/** A change of a rule that the server or the user defines: whether it is enabled, and its actions. `pick` selects it. */
 const change = fc.record({ pick: fc.nat(100), enabled: fc.boolean(), actions: fc.option(actions) });
 const userRules = fc
   .record({
@@ -200,7 +200,7 @@ const userRules = fc
 const room = fc.record({ memberCount: fc.integer({ min: 2, max: 4 }), mayNotify: fc.boolean() });
 
 describe('push rules', () => {
-  it('match the same rule with the same actions as in matrix-js-sdk, for random events and rulesets', () => {
+  it('push rules match the same rule with the same actions as in matrix-js-sdk, for random events and rulesets', () => {
     fc.assert(
       fc.property(event, userRules, room, (event, stored, room) => {
         const ruleset = effectiveRuleset(USER, stored);

@@ -129,7 +129,7 @@ async function createRooms(owner: TestClient, sender: TestClient, visibility: Vi
   return { roomId, spaceId, alias };
 }
 
-/** Makes the viewers what their roles say. */
+/** Changes the memberships of the viewers to those of their roles. */
 async function changeMemberships(owner: TestClient, clients: Clients, roomId: string): Promise<void> {
   await owner.setState(roomId, 'm.room.join_rules', { join_rule: 'knock' });
   await clients.knocking.knock(roomId);
@@ -142,7 +142,10 @@ async function changeMemberships(owner: TestClient, clients: Clients, roomId: st
   await owner.membership('ban', roomId, clients.banned);
 }
 
-/** Leaves traces of the owner that are not events: typing, a receipt, presence, account data and a delayed event. */
+/**
+ * Leaves traces of the owner that are not events of the room: typing, a receipt, presence, account data and a delayed
+ * event.
+ */
 async function leaveActivity(
   server: TestServer,
   owner: TestClient,

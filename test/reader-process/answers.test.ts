@@ -173,8 +173,8 @@ describe('a reader process', () => {
       clock.advance(60_000);
       await announced();
       await processes.assertAlike('a user who went offline');
-      const other = await rooms.creation.create(carol, { preset: 'public_chat' });
-      await rooms.memberships.join(bob, other);
+      const roomOfCarol = await rooms.creation.create(carol, { preset: 'public_chat' });
+      await rooms.memberships.join(bob, roomOfCarol);
       await rooms.memberships.leave(carol, roomId);
       await rooms.memberships.join(carol, roomId);
       await processes.assertAlike('a join of a user who sees the last status of users who are offline');
@@ -185,7 +185,7 @@ describe('a reader process', () => {
     }
   });
 
-  it('rejects writes with an error, and has no methods that add events', async () => {
+  it('a reader process rejects writes with an error, and has no methods that add events', async () => {
     const processes = await new TwoProcesses().open();
     try {
       const { users, kernel } = processes.reader;

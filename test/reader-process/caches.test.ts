@@ -10,7 +10,7 @@ import { alice, bob, deviceId, message, send, TwoProcesses } from './two-process
 const bodyOf = ({ content }: JsonObject) => (content as JsonObject)['body'];
 
 describe('the caches of a reader process', () => {
-  it('drops from its caches the rooms and contents that the main process deletes: forgotten and purged rooms, and the content of redacted events', async () => {
+  it('a reader process drops from its caches the rooms and contents that the main process deletes: forgotten and purged rooms, and the content of redacted events', async () => {
     const processes = await new TwoProcesses().open();
     try {
       const { kernel, rooms } = processes.writer;
@@ -56,7 +56,7 @@ describe('the caches of a reader process', () => {
     }
   });
 
-  it('opens again with empty caches when facts were lost', async () => {
+  it('a reader process opens again with empty caches when facts of the main process were lost', async () => {
     const processes = await new TwoProcesses().open();
     try {
       const { rooms } = processes.writer;

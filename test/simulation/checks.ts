@@ -107,13 +107,13 @@ function seesInRoom(view: View, { server }: View): boolean {
   return joined.some(([userId]) => serverOfUser(userId) === server.name);
 }
 
-function compareStates(world: World, one: View, other: View): void {
-  for (const key of new Set([...one.state.keys(), ...other.state.keys()])) {
-    const [here, there] = [one.state.get(key), other.state.get(key)];
+function compareStates(world: World, first: View, second: View): void {
+  for (const key of new Set([...first.state.keys(), ...second.state.keys()])) {
+    const [here, there] = [first.state.get(key), second.state.get(key)];
     if (here === there) continue;
     world.fail(
-      `${splitStateMapKey(key).join(' ')} is ${describeEvent(one, here)} at ${one.server.name} and ` +
-        `${describeEvent(other, there)} at ${other.server.name}`,
+      `${splitStateMapKey(key).join(' ')} is ${describeEvent(first, here)} at ${first.server.name} and ` +
+        `${describeEvent(second, there)} at ${second.server.name}`,
     );
   }
 }
@@ -160,14 +160,14 @@ async function hadUserInRoom({ run, events }: View, eventId: string, serverName:
   return false;
 }
 
-/** Returns a function that returns whether the room state of one server contains users of the other. */
+/** Returns a function that returns whether the room state of a server, `viewer`, contains joined users of `seen`. */
 export function visibilityBetween(
   views: readonly View[],
-): (one: SimulatedServer, other: SimulatedServer) => boolean {
+): (viewer: SimulatedServer, seen: SimulatedServer) => boolean {
   const viewOfServer = (server: SimulatedServer) =>
     views.find((view) => view.server === server && view.isJoined);
-  return (one, other) => {
-    const [here, there] = [viewOfServer(one), viewOfServer(other)];
+  return (viewer, seen) => {
+    const [here, there] = [viewOfServer(viewer), viewOfServer(seen)];
     return here !== undefined && there !== undefined && seesInRoom(here, there);
   };
 }
@@ -179,7 +179,7 @@ export async function checkAcknowledged(
   acknowledged: readonly { readonly eventId: string; readonly server: string }[],
 ): Promise<void> {
   for (const { eventId, server } of acknowledged) {
-    const view = views.find((one) => one.server.name === server);
+    const view = views.find((candidate) => candidate.server.name === server);
     if (!view || view.events.has(eventId)) continue;
     const outOfBand = await view.run.rooms.engine.events.getOutOfBand(view.roomNid, eventId);
     if (!outOfBand) world.fail(`${server} has lost ${eventId}, which it had acknowledged`);

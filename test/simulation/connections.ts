@@ -19,7 +19,7 @@ export function takeConnection(
   const key = `${access} ${file.path}`;
   const known = connections.get(key) ?? [];
   connections.set(key, known);
-  const unused = known.find((one) => one.owner.hasEnded);
+  const unused = known.find(({ owner: earlier }) => earlier.hasEnded);
   if (!unused) {
     const connection = new SqliteConnection(file, access);
     known.push({ connection, owner });

@@ -37,7 +37,7 @@ const expiryTime = 300_000;
 /** Presence status message that every user has at the end. */
 const lastStatus = 'good night';
 
-type Sees = (one: SimulatedServer, other: SimulatedServer) => boolean;
+type Sees = (viewer: SimulatedServer, seen: SimulatedServer) => boolean;
 
 /**
  * The actions that federate by EDU: typing, receipts, presence, to-device messages, device list changes and
@@ -70,11 +70,11 @@ export class EduTraffic {
     const { plan, scheduler, servers } = this.#world;
     const actions: Promise<unknown>[] = [];
     for (let index = 0; index < plan.eduActions; index++) {
-      const at = this.#dice.next() * plan.duration;
+      const delay = this.#dice.next() * plan.duration;
       const server = this.#dice.pick(servers);
       const userId = this.#dice.pick(server.users);
       const name = this.#dice.weighted(actionWeights);
-      actions.push(scheduler.sleep(at).then(() => this.#act(server, userId, name)));
+      actions.push(scheduler.sleep(delay).then(() => this.#act(server, userId, name)));
     }
     await Promise.all(actions);
   }
@@ -212,7 +212,7 @@ export class EduTraffic {
     if (status?.presence !== 'online' || status.statusMsg !== lastStatus) failMissing('is online');
     const stored = read === undefined ? undefined : await rooms.engine.events.getById(read);
     if (stored?.stream === undefined) return;
-    const receipt = (await receiptsOf(run!)).find((one) => one.user_id === userId && one.type === 'm.read');
+    const receipt = (await receiptsOf(run!)).find((row) => row.user_id === userId && row.type === 'm.read');
     if ((receipt?.event_stream ?? 0) < stored.stream) failMissing(`has read ${read}`);
   }
 

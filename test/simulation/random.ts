@@ -12,7 +12,7 @@ export class Dice implements Randomness {
     for (let round = 0; round < 4; round++) this.next();
   }
 
-  /** Returns another source that depends only on this one's seed and the name. */
+  /** Returns another source, which depends on the state of this source and on the name. */
   fork(name: string): Dice {
     return new Dice(`${this.#state}/${name}`);
   }

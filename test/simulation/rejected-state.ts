@@ -79,7 +79,7 @@ export class RejectedState {
     const users = content['users'] as JsonObject | undefined;
     const creator = state.get(stateMapKey('m.room.create', ''))?.event.sender;
     const isPowerless = (userId: string) => users?.[userId] === undefined && userId !== creator;
-    const server = this.#servers.find((one) => one.run && one.users.some(isPowerless));
+    const server = this.#servers.find(({ run, users: localUsers }) => run && localUsers.some(isPowerless));
     const sender = server?.users.find(isPowerless);
     // In room versions 1 and 2 the server would have to choose event ids and hash the references.
     if (!server?.run || sender === undefined || version.eventId === 'origin') return undefined;
@@ -98,7 +98,7 @@ export class RejectedState {
         originServerTs,
         prevEventIds: [eventId],
         authEventIds: selectAuthEventKeys(subject, version)
-          .map((one) => state.get(one)?.event.eventId)
+          .map((name) => state.get(name)?.event.eventId)
           .filter((id) => id !== undefined),
       },
       version,

@@ -186,7 +186,7 @@ function simulatedSign(_algorithm: null | undefined, data: Uint8Array, key: unkn
 const signatureBy = (publicKey: string, data: Uint8Array) =>
   crypto.createHash('sha512').update(publicKey).update(data).digest();
 
-/** The same signature through libsodium's interface, whose secret keys end in the public ones. */
+/** The same signature through libsodium's interface, whose secret keys end in the public keys. */
 const simulatedLibrarySign: Sodium['crypto_sign_detached'] = (signature, data, secretKey) =>
   signature.set(signatureBy(Buffer.from(secretKey.subarray(32)).toString('base64url'), data));
 

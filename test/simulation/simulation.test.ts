@@ -53,7 +53,7 @@ describe('simulated servers on an unreliable network', { concurrency: 2 }, () =>
 });
 
 describe('the simulation', () => {
-  it('repeats a seed exactly in another process', () => {
+  it('the simulation repeats a seed exactly in another process', () => {
     const digests = outputs.flatMap((output) => output.match(/^seed \d+: [0-9a-f]{64}$/gm) ?? []);
     assert.equal(digests.length, seeds + repeatedSeeds);
     assert.equal(new Set(digests).size, seeds);

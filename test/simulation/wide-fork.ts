@@ -13,7 +13,7 @@ export async function makeWideFork(world: World, server: SimulatedServer, roomId
   const { engine } = run.rooms;
   const key = await loadSigningKey(run.kernel);
   const prev = head.extremities.map(({ eventId }) => eventId).slice(0, 10);
-  const depth = Math.max(...head.extremities.map((one) => one.depth)) + 1;
+  const depth = Math.max(...head.extremities.map((extremity) => extremity.depth)) + 1;
   const state = new Map([...head.state].map(([name, { eventId }]) => [name, eventId]));
   world.trace.note(server.name, `${sender} makes ${world.plan.forkWidth} events after ${prev.join(' ')}`);
   for (let index = 0; index < world.plan.forkWidth; index++) {

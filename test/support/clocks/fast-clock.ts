@@ -2,7 +2,7 @@ import { type ManualClock, manualClock } from './manual-clock.ts';
 
 /** A clock that advances by a second whenever it is read, so that every time slice is over at each check. */
 export interface FastClock extends ManualClock {
-  /** Number of reads: other work could run each time. */
+  /** Number of reads of `monotonic`; at each of them other work could have run. */
   readonly reads: number;
 }
 

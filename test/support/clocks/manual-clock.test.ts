@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { manualClock } from './manual-clock.ts';
 
-const turn = () => new Promise(setImmediate);
+const nextTurn = () => new Promise(setImmediate);
 
 test('ManualClock runs timers in the order in which they become due, each at its time', () => {
   const clock = manualClock(0);
@@ -27,7 +27,7 @@ test('ManualClock runs in the next turn of the event loop a timer that is alread
   clock.setTimer(0, () => runs.push('cancelled')).cancel();
   clock.setTimer(1, () => runs.push('not due'));
   assert.deepEqual(runs, []);
-  await turn();
+  await nextTurn();
   assert.deepEqual(runs, ['due', 'overdue']);
   clock.advance(1);
   assert.deepEqual(runs, ['due', 'overdue', 'not due']);

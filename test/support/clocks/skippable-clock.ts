@@ -7,7 +7,7 @@ import { eventually } from '../../clients/eventually.ts';
  */
 export interface SkippableClock extends Clock {
   /**
-   * Waits until a timer runs that was set for a number of milliseconds in this range. A server sets a timer
+   * Waits until a timer is set for a number of milliseconds in this range and has not fired. A server sets a timer
    * for the rest of a timeout, which is shorter than the timeout.
    */
   untilTimerRuns(range: readonly [from: number, to: number]): Promise<void>;

@@ -29,7 +29,7 @@ const schemas = operations().flatMap(({ operationId, parameters = {}, body = {},
 );
 
 describe('data about the specification', () => {
-  it('has all operations of each API', () => {
+  it('has the number of operations that each API of the specification has', () => {
     const counts: Record<string, number> = {};
     for (const { api } of operations()) counts[api] = (counts[api] ?? 0) + 1;
     assert.deepEqual(counts, {
@@ -41,7 +41,7 @@ describe('data about the specification', () => {
     });
   });
 
-  it('has all responses, request bodies and parameters', () => {
+  it('has the number of responses, request bodies and parameters that the specification has', () => {
     const count = (find: (operation: Operation) => object | undefined) =>
       operations().flatMap((operation) => Object.keys(find(operation) ?? {})).length;
     const counts = [
@@ -160,7 +160,7 @@ describe('validateResponse', () => {
     });
   });
 
-  it('rejects a login without an access token', () => {
+  it('rejects a response to a login without an access token', () => {
     const path = '/_matrix/client/v3/login';
     const { access_token, ...rest } = { user_id: '@a:b', access_token: 'secret', device_id: 'D' };
     assert.deepEqual(validateResponse('POST', path, 200, { access_token, ...rest }).problems, []);
@@ -212,7 +212,7 @@ describe('validateResponse for the admin API', () => {
   const problemsOf = (path: string, status: number, body: unknown) =>
     validateResponse('GET', path, status, body).problems;
 
-  it('accepts the described fields only, in both spellings of the path', () => {
+  it('validateResponse accepts only the documented fields of the admin API, for paths below /_server and /_synapse', () => {
     for (const path of ['/_server/admin/v1/server_version', '/_synapse/admin/v1/server_version']) {
       assert.deepEqual(problemsOf(path, 200, { server_version: '1' }), []);
       assert.equal(problemsOf(path, 200, { server_version: '1', other: 1 }).length, 1);

@@ -15,20 +15,20 @@ export interface Verdict {
   readonly problems: readonly string[];
 }
 
-let index: { readonly all: readonly Operation[]; readonly tree: PathTree<Operation> } | undefined;
+let index: { readonly specified: readonly Operation[]; readonly tree: PathTree<Operation> } | undefined;
 
 function loadIndex() {
   if (index !== undefined) return index;
-  const all = listOperations();
+  const specified = listOperations();
   const tree = new PathTree<Operation>();
-  for (const operation of all) tree.add(operation.path, operation.method, operation);
+  for (const operation of specified) tree.add(operation.path, operation.method, operation);
   for (const operation of adminOperations()) tree.add(operation.path, operation.method, operation);
-  index = { all, tree };
+  index = { specified, tree };
   return index;
 }
 
 /** All operations of the specification. */
-export const operations = (): readonly Operation[] => loadIndex().all;
+export const operations = (): readonly Operation[] => loadIndex().specified;
 
 /**
  * The operation that serves a request.

@@ -10,7 +10,7 @@ export interface TcpProxy {
   /** The port that connections are forwarded to; `undefined` resets them. */
   target: number | undefined;
   /** Number of connections that were refused after the last `disconnect`. */
-  readonly refused: number;
+  readonly refusedConnections: number;
   /** Ends all connections and refuses new ones until `reconnect`. */
   disconnect(): void;
   reconnect(): void;
@@ -21,7 +21,7 @@ export interface TcpProxy {
 export async function openTcpProxy(): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let isDisconnected = false;
-  let refused = 0;
+  let refusedConnections = 0;
   const track = (socket: Socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
@@ -30,7 +30,7 @@ export async function openTcpProxy(): Promise<TcpProxy> {
   const server = createServer((incoming) => {
     track(incoming);
     if (isDisconnected || proxy.target === undefined) {
-      refused++;
+      refusedConnections++;
       return void incoming.resetAndDestroy();
     }
     const outgoing = connect(proxy.target, '127.0.0.1');
@@ -46,12 +46,12 @@ export async function openTcpProxy(): Promise<TcpProxy> {
   const proxy: TcpProxy = {
     port: (server.address() as AddressInfo).port,
     target: undefined,
-    get refused() {
-      return refused;
+    get refusedConnections() {
+      return refusedConnections;
     },
     disconnect() {
       isDisconnected = true;
-      refused = 0;
+      refusedConnections = 0;
       end();
     },
     reconnect() {

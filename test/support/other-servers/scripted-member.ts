@@ -43,7 +43,7 @@ export class ScriptedMember {
   readonly received: RoomEvent[] = [];
   /** Known state events, by `stateMapKey`. */
   readonly state = new Map<string, RoomEvent>();
-  /** The event that the next one has as its prev event. */
+  /** The event that is the prev event of the next event. */
   latest: RoomEvent;
   readonly #host: string;
 
@@ -138,7 +138,7 @@ export class ScriptedMember {
     return this.build({ type: 'm.room.message', content: { msgtype: 'm.text', body } }, change);
   }
 
-  /** Makes the event the prev event of the next one. */
+  /** Makes the event the prev event of the next event. */
   advanceTo({ event }: { readonly event: RoomEvent }): void {
     this.latest = event;
     this.#recordState(event);

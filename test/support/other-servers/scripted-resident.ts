@@ -11,8 +11,8 @@ let transactions = 0;
 type State = ReadonlyMap<string, RoomEvent>;
 
 /**
- * A scripted server that is in one room and serves only the requests that a real one would: for the state at its
- * own events, for single events, and for joins without members. It records the requests about the room.
+ * A scripted server that is in a single room. Like a real server, it serves requests for the state at events that it
+ * knows, for single events, and for joins without members. It records the requests about the room.
  */
 export class ScriptedResident {
   readonly server: ScriptedServer;
@@ -144,7 +144,7 @@ export class ScriptedResident {
 
   #setHandlers(): void {
     const { server, room } = this;
-    const refused = [404, { errcode: 'M_NOT_FOUND', error: 'This server does not have the event' }] as const;
+    const notFound = [404, { errcode: 'M_NOT_FOUND', error: 'This server does not have the event' }] as const;
     server.on(`GET ${v1}/make_join/`, ({ path }) => room.membershipTemplate(path.split('/').at(-1)!, 'join'));
     server.on('PUT /_matrix/federation/v2/send_join/', ({ body }) => {
       const { event } = receivePdu(body, room.version);
@@ -166,7 +166,7 @@ export class ScriptedResident {
     for (const endpoint of ['state_ids', 'state']) {
       server.on(`GET ${v1}/${endpoint}/`, async ({ query }) => {
         const state = this.#stateBefore.get(query.get('event_id') ?? '');
-        if (!state) return refused;
+        if (!state) return notFound;
         await this.stateGate;
         const events = [...state.values()];
         const ids = events.map(({ eventId }) => eventId);
@@ -176,7 +176,7 @@ export class ScriptedResident {
     }
     server.on(`GET ${v1}/event/`, ({ path }) => {
       const event = this.#find(path.slice(`${v1}/event/`.length));
-      return event ? { origin: server.name, origin_server_ts: 1, pdus: [event.pdu] } : refused;
+      return event ? { origin: server.name, origin_server_ts: 1, pdus: [event.pdu] } : notFound;
     });
     server.on(`POST ${v1}/get_missing_events/`, () => ({
       events: this.missing.map(({ event }) => event.pdu),

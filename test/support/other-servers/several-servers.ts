@@ -25,7 +25,7 @@ export interface FederatedServer extends TestServer {
   disconnect(): void;
   reconnect(): void;
   /** Waits until another server has tried to connect after the last `disconnect`. */
-  untilRefused(): Promise<void>;
+  untilConnectionAttempt(): Promise<void>;
   /** Registers a user and returns a client for them. */
   registerClient(username: string): Promise<TestClient>;
 }
@@ -119,7 +119,7 @@ export class SeveralServers {
       stop: () => server.stop(),
       disconnect: () => front.disconnect(),
       reconnect: () => front.reconnect(),
-      untilRefused: () => until(() => front.refused > 0, 'a refused connection'),
+      untilConnectionAttempt: () => until(() => front.refusedConnections > 0, 'a refused connection'),
     };
     return federated;
   }

@@ -66,7 +66,7 @@ export class FakeRemoteServers implements OtherServers {
     for (const listener of this.#listeners) listener(server);
   }
 
-  /** Counts the requests of a method, of one server or all. */
+  /** Counts the calls of a method. @param server counts only the calls to this server */
   count(method: Method, server?: string): number {
     return this.receivedRequests.filter(
       (request) => request.method === method && (!server || request.server === server),

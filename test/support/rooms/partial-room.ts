@@ -4,7 +4,7 @@ import type { RoomsUnderTest } from './rooms.ts';
 /** A room of another server whose members are not known after the join (`omit_members`). */
 export interface RoomWithoutMembers {
   readonly room: ReferenceRoom;
-  /** Completes the state: the room then has five further members, and the two who made it. */
+  /** Completes the state: the room then has seven members besides the user, among them `ann` and `ben`. */
   readonly complete: () => Promise<void>;
 }
 
