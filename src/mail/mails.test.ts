@@ -62,7 +62,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     values: {},
   };
 
-  it('sends a scheduled mail once, with a message id of the server', async () => {
+  it('sends a scheduled mail once, with a message id that ends in the name of the server', async () => {
     const { jobs, schedule } = await setUp();
     await schedule();
     await jobs.settled();
@@ -143,7 +143,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.deepEqual(await jobs.list({ kind: 'mail/send' }), []);
   });
 
-  it('schedules a job that sends nothing for a mail with isDecoy', async () => {
+  it('sends nothing to the mail server for a mail with isDecoy', async () => {
     const { jobs, schedule } = await setUp();
     await schedule({ isDecoy: true });
     await jobs.settled();
@@ -155,8 +155,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     writeFileSync(join(folder, 'own.txt'), '{{ name }}');
     const { jobs, schedule } = await setUp();
     const name = '<script>alert(1)</script>\r\nBcc: eve@example.org';
-    const own = { html: 'own.html', text: 'own.txt', values: { name } };
-    await schedule({ ...own, subject: 'From %(person)s', subjectValues: { person: name } });
+    const mailWithName = { html: 'own.html', text: 'own.txt', values: { name } };
+    await schedule({ ...mailWithName, subject: 'From %(person)s', subjectValues: { person: name } });
     await jobs.settled();
     const { content, to } = server!.received[0]!;
     assert.match(content.html ?? '', /&lt;script&gt;alert\(1\)&lt;\/script&gt;/);

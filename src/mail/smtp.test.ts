@@ -183,7 +183,7 @@ describe('Smtp', () => {
     await sending;
   });
 
-  it('sends to one address only, whatever characters it contains', async () => {
+  it('sends to no second address, whatever characters the address contains', async () => {
     await start();
     for (const to of [
       'a@example.org, b@example.org',

@@ -89,7 +89,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await client.whoami(alice.token), ['@alice:test', alice.deviceId]);
     });
 
-    it('revokes both tokens of a session by its refresh token, also without client_id or for another client, as tools that find leaked tokens send it', async () => {
+    it('revokes both tokens of a session by its refresh token, also when a request has no client_id or an unknown one, because tools that find leaked tokens send such requests', async () => {
       const browser = new TestBrowser(server);
       for (const more of [{}, { client_id: 'unknown', token_type_hint: 'access_token' }]) {
         const tokens = await client.logIn(browser, { deviceId: 'LEAKED' });
@@ -128,17 +128,17 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('shows errors of an authorization request on a page with a link to the client, so that no link to the server redirects to a website of an attacker, and redirects with access_denied when the user cancels', async () => {
       const browser = new TestBrowser(server);
-      const refused = async (more: Record<string, string>) => {
+      const errorOnPage = async (more: Record<string, string>) => {
         const parameters = linkOf(await browser.get(client.authorizationUrl('D', more)));
         assert.equal(parameters.get('state'), 'the state');
         return parameters.get('error');
       };
-      assert.equal(await refused({ response_type: 'token' }), 'unsupported_response_type');
-      assert.equal(await refused({ response_mode: 'form_post' }), 'invalid_request');
-      assert.equal(await refused({ scope: 'urn:matrix:client:device:D' }), 'invalid_scope');
-      assert.equal(await refused({ scope: 'urn:matrix:client:api:*' }), 'invalid_scope');
+      assert.equal(await errorOnPage({ response_type: 'token' }), 'unsupported_response_type');
+      assert.equal(await errorOnPage({ response_mode: 'form_post' }), 'invalid_request');
+      assert.equal(await errorOnPage({ scope: 'urn:matrix:client:device:D' }), 'invalid_scope');
+      assert.equal(await errorOnPage({ scope: 'urn:matrix:client:api:*' }), 'invalid_scope');
       const two = 'urn:matrix:client:api:* urn:matrix:client:device:A urn:matrix:client:device:B';
-      assert.equal(await refused({ scope: two }), 'invalid_scope');
+      assert.equal(await errorOnPage({ scope: two }), 'invalid_scope');
       const page = await browser.open(
         locationOf(await browser.signIn(await browser.open(client.authorizationUrl('D')), 'alice')),
       );
@@ -209,7 +209,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await client.exchange(expiredCode)).json['error'], 'invalid_grant');
     });
 
-    it('ends the session when a refresh token is used after its successor', async () => {
+    it('ends the session when a refresh token is used again after the tokens that it was exchanged for', async () => {
       const tokens = await client.logIn(new TestBrowser(server), { deviceId: 'STOLEN' });
       const other = await OAuthClient.register(server, { ...elementX, client_name: 'Other' });
       assert.equal((await other.refresh(tokens['refresh_token'])).json['error'], 'invalid_grant');
@@ -236,7 +236,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await client.whoami(renewed.json['access_token']), ['@alice:test', 'BESIDE']);
     });
 
-    it('refuses unknown grant types and clients with error responses of OAuth 2.0', async () => {
+    it('answers unknown grant types and clients with error responses of OAuth 2.0', async () => {
       assert.equal((await client.token({ grant_type: 'password' })).json['error'], 'unsupported_grant_type');
       const unknown = await client.token({ grant_type: 'refresh_token', client_id: 'unknown' });
       assert.deepEqual([unknown.status, unknown.json['error']], [401, 'invalid_client']);
@@ -264,7 +264,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.match(consent.text, /AGAIN/);
     });
 
-    it('refuses logins of users who are locked or deactivated at any step', async () => {
+    it('refuses a deactivated user at the exchange of a code, at a refresh and at the sign-in', async () => {
       const carol = await server.register('carol');
       const browser = new TestBrowser(server);
       const tokens = await client.logIn(browser, { user: 'carol', deviceId: 'CAROL' });
@@ -344,18 +344,18 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('signs out one browser, and all browsers of a user at POST /logout/all', async () => {
-      const [browser, other] = [new TestBrowser(server), new TestBrowser(server)];
+      const [browser, otherBrowser] = [new TestBrowser(server), new TestBrowser(server)];
       const url = client.authorizationUrl('D');
-      const signIn = async (one: TestBrowser) =>
-        one.open(locationOf(await one.signIn(await one.open(url), 'bob')));
+      const signIn = async (target: TestBrowser) =>
+        target.open(locationOf(await target.signIn(await target.open(url), 'bob')));
       const page = await signIn(browser);
       const form = /<form method="post" action="[^"]*sign_out".*?<\/form>/s.exec(page.text)![0];
       await browser.post('/_synapse/client/oauth2/sign_out', fieldsOf(form));
       assert.match((await browser.open(url)).text, /name="password"/);
-      await signIn(other);
+      await signIn(otherBrowser);
       const { token } = await logInWithPassword('bob');
       await server.api('POST', '/_matrix/client/v3/logout/all', { token, body: {} });
-      assert.match((await other.open(url)).text, /name="password"/);
+      assert.match((await otherBrowser.open(url)).text, /name="password"/);
     });
 
     it('logs neither authorization codes nor tokens, passwords or cookies, also at the level debug', async () => {
@@ -372,10 +372,10 @@ forSelectedDatabases(import.meta.url, (open) => {
         begun['device_code'],
         'correct horse',
       ];
-      const all = lines.join('');
+      const logText = lines.join('');
       assert.ok(lines.length > 0, 'the log is collected');
       for (const secret of [...secrets, ...browser.cookies.values()]) {
-        assert.ok(!all.includes(String(secret)), String(secret));
+        assert.ok(!logText.includes(String(secret)), String(secret));
       }
     });
 

@@ -20,7 +20,7 @@ async function openTokens(open: OpenDatabase) {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('OpenID tokens', () => {
-    it('issues a token that identifies its user for an hour, and refuses tokens for other users with 403', async () => {
+    it('issues a token that identifies its user for an hour, and answers 403 to a request for a token of another user', async () => {
       const { clock, tokens } = await openTokens(open);
       const http = await RoutesUnderTest.start(openIdRoutes(tokens, 'test'), clock);
       try {
@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('stores at most 1,100 valid tokens of a user: a further request deletes the oldest', async () => {
+    it('keeps only the newest 1,000 tokens of a user who has more than 1,100 when another token is issued', async () => {
       const { clock, database, tokens } = await openTokens(open);
       const first = await tokens.issue(alice);
       const ofBob = await tokens.issue(bob);

@@ -23,16 +23,16 @@ it('Announcements tries again after the rooms of changed users could not be read
     clock,
     log: silentLogger,
   } as unknown as AnnouncementsDeps);
-  const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+  const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
   const online = { ...offline, presence: 'online' } as const;
   announcements.add('@anna:test', online);
   announcements.add('@ben:test', online, '!hall');
   clock.advance(500);
-  await turn();
+  await nextTurn();
   fails = false;
   announcements.add('@anna:test', offline, '!hall');
   clock.advance(5_000);
-  await turn();
+  await nextTurn();
   await announcements.close();
   assert.deepEqual(
     facts.map(({ changes, rooms }) => [[...changes].sort(), [...rooms]]),

@@ -91,7 +91,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await status(alice, alice)).body['status_msg'], undefined);
     });
 
-    it('rejects reading without a shared room, and setting the presence of another user, with 403 M_FORBIDDEN', async () => {
+    it('answers 403 M_FORBIDDEN to requests for the presence of a user without a shared room, and to requests that set the presence of another user', async () => {
       const refused = [await status(carol, alice), await set(bob, alice, { presence: 'online' })];
       for (const { status: code, body } of refused)
         assert.deepEqual([code, body['errcode']], [403, 'M_FORBIDDEN']);
@@ -102,7 +102,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('rejects a malformed PUT /presence/{userId}/status with 400', async () => {
+    it('answers 400 to a malformed PUT /presence/{userId}/status', async () => {
       for (const body of [{}, { presence: 'asleep' }, { presence: 'online', status_msg: 5 }, []]) {
         assert.equal((await set(alice, alice, body)).status, 400, JSON.stringify(body));
       }

@@ -60,7 +60,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([status.presence, status.lastActive > 0], ['offline', true]);
     });
 
-    it('makes a syncing user unavailable without activity, and online again with a message', async () => {
+    it('makes a syncing user unavailable without activity, and online again when the user sends a message', async () => {
       const fixture = await PresenceUnderTest.open(open);
       const roomId = await fixture.rooms.room(alice, bob);
       fixture.sync(alice);
@@ -81,11 +81,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       fixture.presence.set(device, 'unavailable', 'Out for lunch');
       const status = await fixture.presence.get(bob, alice);
       assert.deepEqual([status.presence, status.statusMsg], ['unavailable', 'Out for lunch']);
-      const again = await fixture.restart(open);
-      assert.deepEqual(await again.presenceEvents(bob, undefined), { [alice]: 'unavailable' });
-      await again.pass(31 * second);
-      assert.equal((await again.presence.get(bob, alice)).presence, 'offline');
-      const third = await again.restart(open);
+      const restarted = await fixture.restart(open);
+      assert.deepEqual(await restarted.presenceEvents(bob, undefined), { [alice]: 'unavailable' });
+      await restarted.pass(31 * second);
+      assert.equal((await restarted.presence.get(bob, alice)).presence, 'offline');
+      const third = await restarted.restart(open);
       assert.deepEqual(await third.presenceEvents(bob, undefined), {});
       assert.equal((await third.presence.get(bob, alice)).statusMsg, 'Out for lunch');
       third.sync(alice);
@@ -110,11 +110,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await fixture.presenceEvents(carol, before), { [alice]: 'online', [carol]: 'online' });
       await fixture.pass(minute / 2);
       assert.deepEqual(await fixture.presenceEvents(alice, before), { [carol]: 'online' });
-      const left = fixture.now;
+      const leftAt = fixture.now;
       await fixture.rooms.leave(carol, roomId);
       fixture.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'secret');
       await fixture.pass(minute / 2);
-      assert.deepEqual(await fixture.presenceEvents(carol, left), {});
+      assert.deepEqual(await fixture.presenceEvents(carol, leftAt), {});
     });
 
     it('makes neither queries nor writes while users sync', async () => {
@@ -254,18 +254,18 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.presence.stop();
     });
 
-    it('sends the presence stored before a restart to older tokens', async () => {
+    it('after a restart, sends the presence that was stored before it to syncs with older tokens', async () => {
       const fixture = await PresenceUnderTest.open(open);
       await fixture.rooms.room(alice, bob);
       const before = fixture.now;
       fixture.sync(alice);
       await fixture.pass(second);
-      const again = await fixture.restart(open);
-      assert.deepEqual(await again.presenceEvents(bob, before), { [alice]: 'online' });
-      await again.presence.stop();
+      const restarted = await fixture.restart(open);
+      assert.deepEqual(await restarted.presenceEvents(bob, before), { [alice]: 'online' });
+      await restarted.presence.stop();
     });
 
-    it('sends to tokens from before a restart that a user has become offline before it', async () => {
+    it('after a restart, sends to syncs with older tokens that a user went offline before the restart', async () => {
       const fixture = await PresenceUnderTest.open(open);
       const roomId = await fixture.rooms.room(alice, bob);
       await fixture.rooms.join('@never-present:test', roomId);
@@ -275,9 +275,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       endSync();
       await fixture.pass(minute);
       assert.deepEqual(await fixture.presenceEvents(bob, whenOnline), { [alice]: 'offline' });
-      const again = await fixture.restart(open);
-      assert.deepEqual(await again.presenceEvents(bob, whenOnline), { [alice]: 'offline' });
-      await again.presence.stop();
+      const restarted = await fixture.restart(open);
+      assert.deepEqual(await restarted.presenceEvents(bob, whenOnline), { [alice]: 'offline' });
+      await restarted.presence.stop();
     });
   });
 });

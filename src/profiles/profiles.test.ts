@@ -59,7 +59,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   const get = (path: string, token?: string) => server.call('GET', `/profile/${path}`, { token });
   const set = (token: string, path: string, body: unknown) =>
     server.call('PUT', `/profile/${path}`, { token, body });
-  const codeOf = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
+  const statusAndErrcode = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
     status,
     body['errcode'],
   ];
@@ -69,11 +69,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       await start();
       await server.register('alice');
       assert.deepEqual((await get('@alice:test')).body, { displayname: 'alice' });
-      assert.deepEqual(codeOf(await get('@bob:test')), [404, 'M_NOT_FOUND']);
-      assert.deepEqual(codeOf(await get('bob')), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(statusAndErrcode(await get('@bob:test')), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(statusAndErrcode(await get('bob')), [400, 'M_INVALID_PARAM']);
     });
 
-    it('shortens a display name that was stored without a check of its length to 256 characters', async () => {
+    it('shortens to 256 characters a display name that was stored without a check of its length', async () => {
       // PostgreSQL cannot compress this text so that it fits into an index.
       const long = Array.from({ length: 100 }, (_, n) => hash('sha256', `${n}`, 'base64')).join('');
       const database = await open(profileMigrations.filter(({ name }) => name < 'profiles/0003'));
@@ -145,7 +145,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         const { status, body } = await get(`@alice:test/${field}`);
         assert.deepEqual([status, body], [200, {}], `unset ${field}`);
       }
-      assert.deepEqual(codeOf(await get('@bob:test/displayname')), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(statusAndErrcode(await get('@bob:test/displayname')), [404, 'M_NOT_FOUND']);
     });
 
     it('refuses invalid profile fields and values, and too large profiles, with the specified errcodes', async () => {
@@ -165,12 +165,16 @@ forSelectedDatabases(import.meta.url, (open) => {
         ['a.b', { 'a.b': 'x'.repeat(65_530) }, 'M_PROFILE_TOO_LARGE'],
         ['a.b', [], 'M_BAD_JSON'],
       ] as const) {
-        assert.deepEqual(codeOf(await set(token, `@alice:test/${field}`, body)), [400, errcode], field);
+        assert.deepEqual(
+          statusAndErrcode(await set(token, `@alice:test/${field}`, body)),
+          [400, errcode],
+          field,
+        );
       }
       const halfOfMaximum = 'x'.repeat(33_000);
       assert.equal((await set(token, '@alice:test/a.b', { 'a.b': halfOfMaximum })).status, 200);
       assert.equal((await set(token, '@alice:test/a.b', { 'a.b': halfOfMaximum })).status, 200);
-      assert.deepEqual(codeOf(await set(token, '@alice:test/a.c', { 'a.c': halfOfMaximum })), [
+      assert.deepEqual(statusAndErrcode(await set(token, '@alice:test/a.c', { 'a.c': halfOfMaximum })), [
         400,
         'M_PROFILE_TOO_LARGE',
       ]);
@@ -181,16 +185,19 @@ forSelectedDatabases(import.meta.url, (open) => {
       const alice = await server.register('alice');
       await server.register('bob');
       const body = { displayname: 'Mallory' };
-      assert.deepEqual(codeOf(await set(alice.token, '@bob:test/displayname', body)), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(await set(alice.token, '@bob:test/displayname', body)), [
+        403,
+        'M_FORBIDDEN',
+      ]);
       const denied = await server.call('DELETE', '/profile/@bob:test/displayname', { token: alice.token });
-      assert.deepEqual(codeOf(denied), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(denied), [403, 'M_FORBIDDEN']);
       const admin = await server.registerAdmin();
       assert.equal((await set(admin.token, '@bob:test/displayname', body)).status, 200);
-      assert.deepEqual(codeOf(await set(admin.token, '@nobody:test/displayname', body)), [
+      assert.deepEqual(statusAndErrcode(await set(admin.token, '@nobody:test/displayname', body)), [
         404,
         'M_NOT_FOUND',
       ]);
-      assert.deepEqual(codeOf(await set(admin.token, '@bob:elsewhere/displayname', body)), [
+      assert.deepEqual(statusAndErrcode(await set(admin.token, '@bob:elsewhere/displayname', body)), [
         404,
         'M_NOT_FOUND',
       ]);
@@ -204,15 +211,21 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await get(`${userId}`)).body, {});
       assert.equal((await set(token, `${userId}/displayname`, { displayname: 'Gast' })).status, 200);
       const denied = await set(token, `${userId}/m.tz`, { 'm.tz': 'UTC' });
-      assert.deepEqual(codeOf(denied), [403, 'M_GUEST_ACCESS_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(denied), [403, 'M_GUEST_ACCESS_FORBIDDEN']);
     });
 
-    it('refuses changes of display names and avatars by users when they are disabled [option: enable_set_displayname, enable_set_avatar_url]', async () => {
+    it('refuses changes of display names and avatars where the options forbid them, except by administrators [option: enable_set_displayname, enable_set_avatar_url]', async () => {
       await start({ profile: { enable_set_displayname: false, enable_set_avatar_url: false } });
       const { token } = await server.register('alice');
       const body = { displayname: 'A', avatar_url: 'mxc://test/a', 'm.tz': 'UTC' };
-      assert.deepEqual(codeOf(await set(token, '@alice:test/displayname', body)), [403, 'M_FORBIDDEN']);
-      assert.deepEqual(codeOf(await set(token, '@alice:test/avatar_url', body)), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(await set(token, '@alice:test/displayname', body)), [
+        403,
+        'M_FORBIDDEN',
+      ]);
+      assert.deepEqual(statusAndErrcode(await set(token, '@alice:test/avatar_url', body)), [
+        403,
+        'M_FORBIDDEN',
+      ]);
       assert.equal((await set(token, '@alice:test/m.tz', body)).status, 200);
       const admin = await server.registerAdmin();
       assert.equal((await set(admin.token, '@admin:test/displayname', body)).status, 200);
@@ -242,14 +255,17 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('shows profiles only to authenticated users, or only to users who share a room [option: require_auth_for_profile_requests, limit_profile_requests_to_users_who_share_rooms]', async () => {
       await start({ profile: { require_auth_for_profile_requests: true } });
       const alice = await server.register('alice');
-      assert.deepEqual(codeOf(await get('@alice:test')), [401, 'M_MISSING_TOKEN']);
+      assert.deepEqual(statusAndErrcode(await get('@alice:test')), [401, 'M_MISSING_TOKEN']);
       assert.equal((await get('@alice:test', alice.token)).status, 200);
       await server.stop();
       await start({ profile: { limit_profile_requests_to_users_who_share_rooms: true } });
       const bob = await server.register('bob');
       const stranger = await server.register('stranger');
-      assert.deepEqual(codeOf(await get('@bob:test/displayname')), [401, 'M_MISSING_TOKEN']);
-      assert.deepEqual(codeOf(await get('@bob:test/displayname', stranger.token)), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(await get('@bob:test/displayname')), [401, 'M_MISSING_TOKEN']);
+      assert.deepEqual(statusAndErrcode(await get('@bob:test/displayname', stranger.token)), [
+        403,
+        'M_FORBIDDEN',
+      ]);
       assert.equal((await get('@stranger:test', stranger.token)).status, 200);
       assert.equal((await get('@bob:test', bob.token)).status, 200);
     });
@@ -277,14 +293,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       await server.stop();
       await start();
-      assert.deepEqual(codeOf(await get('@bob:elsewhere')), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(statusAndErrcode(await get('@bob:elsewhere')), [404, 'M_NOT_FOUND']);
     });
 
     it('deletes the profile of an account that is deactivated with erase: true, and keeps it without erase', async () => {
       await start();
       const { userId } = await server.register('alice');
       await server.slice.accounts.deactivate(userId, { erase: false, byAdmin: false });
-      assert.deepEqual(codeOf(await get('@alice:test')), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(statusAndErrcode(await get('@alice:test')), [404, 'M_NOT_FOUND']);
       assert.deepEqual(await profiles.read(userId), { displayname: 'alice' });
       await server.slice.accounts.deactivate(userId, { erase: true, byAdmin: false });
       assert.deepEqual(await profiles.read(userId), {});

@@ -55,7 +55,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await pushers.list(ann))[0]?.badge, undefined);
     });
 
-    it('deletes pushers that earlier versions stored for the same mail address in other letter case when a pusher is set or removed', async () => {
+    it('when a pusher is set or removed, deletes pushers that earlier versions stored for the same mail address in another form', async () => {
       const database = await open(pusherMigrations);
       const pushers = openPushers(database);
       const otherForms = ['ANN@example.org', ' ann@example.org'];
@@ -77,7 +77,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await pushkeys(), []);
     });
 
-    it('keeps the pushers of other users with the same app_id and pushkey and another kind', async () => {
+    it('keeps the pushers of other users that have the same app_id and pushkey but another kind', async () => {
       const pushers = openPushers(await open(pusherMigrations));
       await pushers.set(ownerOf(ann), settings('ann@example.org', 'email'), false);
       await pushers.set(ownerOf(bob), settings('ann@example.org'), false);

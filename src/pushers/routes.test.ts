@@ -62,7 +62,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await set(anna, unknown)).status, 200);
     });
 
-    it('rejects missing fields and invalid URLs of gateways with 400 M_MISSING_PARAM or M_INVALID_PARAM', async () => {
+    it('answers 400 to pushers with missing or invalid fields, gateway URLs and mail addresses', async () => {
       const pusher = fixture.pusher('refused');
       const withUrl = (url: unknown) => ({ ...pusher, data: { url } });
       for (const field of ['lang', 'data', 'app_display_name', 'device_display_name']) {
@@ -84,7 +84,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await fixture.pushkeysOf(anna), []);
     });
 
-    it('rejects http URLs of gateways, except at addresses that ip_range_whitelist contains, with 400 M_INVALID_PARAM', async () => {
+    it('answers 400 M_INVALID_PARAM to http URLs of gateways, except at addresses in ip_range_whitelist', async () => {
       const withGatewayAt = (origin: string) => ({
         ...fixture.pusher('plain'),
         data: { url: `${origin}/_matrix/push/v1/notify` },
@@ -96,7 +96,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await set(anna, { ...withGatewayAt(''), kind: null });
     });
 
-    it('removes pushers of other users with the same app_id and pushkey unless append is true', async () => {
+    it('removes pushers of other users that have the same app_id and pushkey, unless append is true', async () => {
       const ben = await fixture.server.register('ben');
       await fixture.addPusher(anna, 'shared');
       await fixture.addPusher(ben, 'shared', { append: true });
@@ -108,7 +108,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual([await fixture.pushkeysOf(anna), await fixture.pushkeysOf(ben)], [[], ['shared']]);
     });
 
-    it('rejects the 101st request of a user in quick succession with 429 M_LIMIT_EXCEEDED', async () => {
+    it('answers 429 M_LIMIT_EXCEEDED to the 101st request of a user in quick succession', async () => {
       const eve = await fixture.server.register('eve');
       const removal = { kind: null, app_id: 'org.example.app', pushkey: 'none' };
       for (let count = 0; count < 100; count++) assert.equal((await set(eve, removal)).status, 200);

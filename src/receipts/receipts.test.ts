@@ -173,7 +173,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await receipts.readUpTo(bob, roomId)).room, position);
     });
 
-    it('reads receipts of many rooms together, and only the newest of a large room', async () => {
+    it('reads receipts of many rooms together, and of a large room only the newest receipts and the one of the user', async () => {
       const { fixture, receipts } = await openFixture(open);
       const rooms: string[] = [];
       for (let number = 0; number < 5; number++) rooms.push(await fixture.room(alice, bob));

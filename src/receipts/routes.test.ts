@@ -43,7 +43,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(read.thread(root), await fixture.positionOf(reply));
     });
 
-    it('rejects invalid threads, types and events with M_INVALID_PARAM, and other rooms with M_FORBIDDEN', async () => {
+    it('answers M_INVALID_PARAM to invalid threads, types and events, and M_FORBIDDEN to users outside of the room', async () => {
       const root = await fixture.say(alice, roomId, 'root');
       const reply = await fixture.reply(alice, roomId, root);
       const errors = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { createLogger, silentLogger } from '../observability/index.ts';
 import { systemRandomness } from '../randomness.ts';
@@ -20,7 +20,7 @@ describe('SpanExporter', () => {
       http: {
         async fetch(url, { body }) {
           bodies.push(String(body));
-          await turn();
+          await nextTurn();
           return { status, headers: {}, body: Buffer.alloc(0), url };
         },
       },
@@ -42,8 +42,8 @@ describe('SpanExporter', () => {
     assert.equal(bodies.length, 0, 'waits for more spans');
     clock.advance(1_000);
     assert.equal(bodies.length, 1);
-    await turn();
-    await turn();
+    await nextTurn();
+    await nextTurn();
     for (let count = 0; count < 10; count += 1) await record();
     status = 200;
     await exporter.close();

@@ -5,7 +5,7 @@ import { systemRandomness } from '../randomness.ts';
 import { samplerOf } from './sampler.ts';
 
 describe('samplerOf', () => {
-  it('records all traces, none, a fraction of them, or a number per second', () => {
+  it('records all traces for const: true and the probability 1, none for false and 0, and a number per second for ratelimiting', () => {
     const clock = manualClock();
     const count = (settings: Parameters<typeof samplerOf>[0]) => {
       const sampler = samplerOf(settings, clock, systemRandomness);

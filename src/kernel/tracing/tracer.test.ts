@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { systemRandomness } from '../randomness.ts';
 import type { Span } from './span.ts';
@@ -23,15 +23,15 @@ describe('Tracer', () => {
   it('makes a span the child of the span within which it begins, across awaits', async () => {
     const { tracer, ended } = open();
     await tracer.run({ name: 'outer', kind: 'server' }, async (outer) => {
-      await turn();
+      await nextTurn();
       await tracer.run({ name: 'inner', kind: 'internal' }, async (inner) => {
-        await turn();
+        await nextTurn();
         clock.advance(5);
         assert.equal(tracer.current, inner);
         assert.equal(inner.parentSpanId, outer.spanId);
       });
       assert.equal(tracer.current, outer);
-      assert.deepEqual(ended, [], 'spans wait for the end of the first one');
+      assert.deepEqual(ended, [], 'spans wait for the end of the outer span');
     });
     assert.deepEqual(
       ended.map(({ name, duration, trace }) => [name, duration, trace === ended[0]!.trace]),
@@ -65,7 +65,7 @@ describe('Tracer', () => {
     assert.equal(queue.cause?.spanId, request.spanId);
   });
 
-  it('records no span of an unsampled trace, and all spans of one that becomes sampled before its end', async () => {
+  it('records no span of an unsampled trace, and all spans of a trace that becomes sampled before its end', async () => {
     const { tracer, ended } = open(false);
     await tracer.run({ name: 'a', kind: 'server' }, () => {});
     assert.deepEqual(ended, []);

@@ -92,7 +92,7 @@ describe('MediaStore', () => {
     assert.equal(createHash('sha256').update(beginning).digest('hex'), whole);
   });
 
-  it('stores files, and deletes files without a row at the next start, where the file system has no hard links', async () => {
+  it('on a file system without hard links, stores files, and at the next start deletes files that have no row', async () => {
     const linkMock = mock.method(promises, 'link', () =>
       Promise.reject(Object.assign(new Error('not permitted'), { code: 'EPERM' })),
     );
@@ -182,7 +182,7 @@ describe('MediaStore', () => {
     assert.deepEqual(readdirSync(join(directory, 'incoming')), ['unrelated']);
   });
 
-  it('deletes files at the next start whose rows were deleted just before the process ended', async () => {
+  it('deletes at the next start the files whose rows were deleted just before the process ended', async () => {
     const store = await openStore();
     const ids: string[] = [];
     for (let count = 0; count < 3; count++)
@@ -234,7 +234,7 @@ describe('MediaStore', () => {
     await eventually('the source to be closed', () => source.destroyed);
   });
 
-  /** Returns a file with these bytes at a provider, which the disk lacks. */
+  /** Returns a file that only a provider has, with this text. */
   const fileOfProvider = (text: string) => {
     const properties = { contentType: '', fileName: undefined, isAuthenticated: true, isQuarantined: false };
     const sha256 = createHash('sha256').update(text).digest('hex');
@@ -250,7 +250,7 @@ describe('MediaStore', () => {
     assert.deepEqual(files(), []);
   });
 
-  it('does not restore a file that is deleted while it is read', async () => {
+  it('restores a file only if it still has a row when its bytes have been read', async () => {
     const { file, provider } = fileOfProvider('the text');
     let hasRow = true;
     const store = new MediaFiles(await openStore(async () => hasRow), provider);
@@ -262,12 +262,12 @@ describe('MediaStore', () => {
     assert.deepEqual(files(), []);
   });
 
-  it('keeps, until the next start, a file whose row may have been written although the transaction failed', async () => {
-    for (const [answer, kept] of [
+  it('keeps a file whose row was perhaps written by a failed transaction, and deletes it at the next start if it has no row', async () => {
+    for (const [isKept, isKeptAtStart] of [
       [async () => true, true],
       [() => Promise.reject(new Error('no connection')), false],
     ] as const) {
-      const store = await openStore(answer);
+      const store = await openStore(isKept);
       let id = '';
       const record = async ({ fileId }: { fileId: string }) => {
         id = fileId;
@@ -275,8 +275,8 @@ describe('MediaStore', () => {
       };
       await assert.rejects(store.store('local', pieces('x'), record), /connection lost/);
       assert.equal(await store.sizeOf('local', id), 1);
-      const restarted = await openStore(async () => kept);
-      assert.equal(await restarted.sizeOf('local', id), kept ? 1 : undefined);
+      const restarted = await openStore(async () => isKeptAtStart);
+      assert.equal(await restarted.sizeOf('local', id), isKeptAtStart ? 1 : undefined);
       assert.deepEqual(readdirSync(join(directory, 'incoming')), []);
     }
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import type { TestServer, TestUser } from '../../../test/support/servers/server.ts';
-import { codeOf, download, mediaOf, mediaServersForTests } from '../test/media-servers.ts';
+import { download, mediaOf, mediaServersForTests, statusAndErrcode } from '../test/media-servers.ts';
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`POST /media/v1/create on ${database}`, () => {
@@ -21,9 +21,9 @@ for (const database of selectedDatabases(import.meta.url)) {
       const { server, user: anna } = await start();
       const media = mediaOf((await create(server, anna)).body);
       const withoutWaiting = download(server, anna, `${media}?timeout_ms=0`);
-      assert.equal(await codeOf(await withoutWaiting), '504 M_NOT_YET_UPLOADED');
+      assert.equal(await statusAndErrcode(await withoutWaiting), '504 M_NOT_YET_UPLOADED');
       const afterTimeout = download(server, anna, `${media}?timeout_ms=50`);
-      assert.equal(await codeOf(await afterTimeout), '504 M_NOT_YET_UPLOADED');
+      assert.equal(await statusAndErrcode(await afterTimeout), '504 M_NOT_YET_UPLOADED');
       assert.equal((await put(server, anna, media, 'there')).status, 200);
       const response = await download(server, anna, media);
       assert.deepEqual([response.status, await response.text()], [200, 'there']);
@@ -41,19 +41,19 @@ for (const database of selectedDatabases(import.meta.url)) {
       const { server, user: anna } = await start();
       const ben = await server.register('ben');
       const media = mediaOf((await create(server, anna)).body);
-      const code = async (answer: ReturnType<typeof put>) => {
+      const resultOf = async (answer: ReturnType<typeof put>) => {
         const { status, body } = await answer;
         return `${status} ${body['errcode']}`;
       };
-      assert.equal(await code(put(server, ben, media, 'x')), '403 M_FORBIDDEN');
+      assert.equal(await resultOf(put(server, ben, media, 'x')), '403 M_FORBIDDEN');
       const answers = await Promise.all([put(server, anna, media, 'one'), put(server, anna, media, 'two')]);
       assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409]);
       const winner = answers[0].status === 200 ? 'one' : 'two';
       assert.equal(await (await download(server, anna, media)).text(), winner);
-      assert.equal(await code(put(server, anna, media, 'x')), '409 M_CANNOT_OVERWRITE_MEDIA');
-      assert.equal(await code(put(server, anna, 'test/unknown', 'x')), '404 M_NOT_FOUND');
+      assert.equal(await resultOf(put(server, anna, media, 'x')), '409 M_CANNOT_OVERWRITE_MEDIA');
+      assert.equal(await resultOf(put(server, anna, 'test/unknown', 'x')), '404 M_NOT_FOUND');
       assert.equal(
-        await code(put(server, anna, media.replace('test/', 'other.test/'), 'x')),
+        await resultOf(put(server, anna, media.replace('test/', 'other.test/'), 'x')),
         '404 M_NOT_FOUND',
       );
     });
@@ -67,7 +67,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const media = mediaOf(created.body);
       clock.advance(60_000);
       assert.equal((await put(server, anna, media, 'x')).status, 404);
-      assert.equal(await codeOf(await download(server, anna, media)), '404 M_NOT_FOUND');
+      assert.equal(await statusAndErrcode(await download(server, anna, media)), '404 M_NOT_FOUND');
     });
 
     it('answers 429 M_LIMIT_EXCEEDED when a user has too many pending uploads [option: max_pending_media_uploads]', async () => {

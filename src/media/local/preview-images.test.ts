@@ -60,7 +60,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       return { clock, openImages, storedNames };
     };
 
-    it('deletes the oldest images when all together have their maximum size, also after a restart', async () => {
+    it('deletes the oldest images when the images together have reached their maximum size, also after a restart', async () => {
       const { clock, openImages, storedNames } = await openTest(250, 100_000);
       let images = openImages();
       for (const name of ['1', '2', '3', '4']) {

@@ -63,7 +63,7 @@ describe('moveMedia', () => {
     await environment.http.close();
   });
 
-  it('does not move files that the server is storing or deleting, and deletes a file from the provider when it is deleted while it is moved', async () => {
+  it('does not move files that the server is storing or deleting, and deletes from the provider a file that is deleted during its move', async () => {
     const source = join(folder, 'in use');
     mkdirSync(join(source, 'local/aa/bb'), { recursive: true });
     mkdirSync(join(source, 'incoming'));

@@ -73,7 +73,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       return response.status;
     };
     const files = (below: string) => filesBelow(join(store, below)).length;
-    /** Waits for a deletion and advances the clock, so that a job is retried whose lease has expired by a jump of the clock. */
+    /** Waits for a deletion. Advances the clock meanwhile, so that a job whose lease expired when the clock jumped runs again. */
     const untilDeleted = (what: string, check: () => boolean | Promise<boolean>) =>
       eventually(what, () => {
         clock.advance(600_000);

@@ -3,11 +3,11 @@ import { afterEach, describe, it } from 'node:test';
 import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import type { TestServer } from '../../../test/support/servers/server.ts';
 import {
-  codeOf,
   download,
   get,
   mediaOf,
   mediaServersForTests,
+  statusAndErrcode,
   upload,
   uploadedMedia,
 } from '../test/media-servers.ts';
@@ -33,16 +33,19 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('unauthenticated endpoints answer 404 M_NOT_FOUND for media that was stored since authentication is required', async () => {
+    it('unauthenticated endpoints answer 404 M_NOT_FOUND for media that was stored while authentication was required', async () => {
       const { server, user: anna } = await start();
       const media = await uploadedMedia(server, anna, 'new');
-      assert.equal(await codeOf(await downloadUnauthenticated(server, media)), '404 M_NOT_FOUND');
-      assert.equal(await codeOf(await downloadUnauthenticated(server, 'test/unknown')), '404 M_NOT_FOUND');
+      assert.equal(await statusAndErrcode(await downloadUnauthenticated(server, media)), '404 M_NOT_FOUND');
+      assert.equal(
+        await statusAndErrcode(await downloadUnauthenticated(server, 'test/unknown')),
+        '404 M_NOT_FOUND',
+      );
       // These endpoints do not wait for a pending upload, because they will not serve it.
       const { body } = await server.api('POST', '/_matrix/media/v1/create', { token: anna.token });
       const pending = mediaOf(body);
       const answer = await downloadUnauthenticated(server, `${pending}?timeout_ms=60000`);
-      assert.equal(await codeOf(answer), '504 M_NOT_YET_UPLOADED');
+      assert.equal(await statusAndErrcode(answer), '504 M_NOT_YET_UPLOADED');
       assert.equal(await (await download(server, anna, media)).text(), 'new');
     });
 
@@ -50,7 +53,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const { server, user: anna } = await start({ enable_media_repo: false });
       const { status, body } = await upload(server, anna, 'x');
       assert.deepEqual([status, body['errcode']], [404, 'M_UNRECOGNIZED']);
-      assert.equal(await codeOf(await download(server, anna, 'test/x')), '404 M_UNRECOGNIZED');
+      assert.equal(await statusAndErrcode(await download(server, anna, 'test/x')), '404 M_UNRECOGNIZED');
     });
   });
 }

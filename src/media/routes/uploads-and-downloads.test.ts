@@ -7,7 +7,14 @@ import { eventually } from '../../../test/clients/eventually.ts';
 import { selectedDatabases } from '../../../test/support/databases/databases.ts';
 import { filesBelow } from '../../../test/support/files/stored-files.ts';
 import type { TestServer, TestUser } from '../../../test/support/servers/server.ts';
-import { codeOf, download, get, mediaServersForTests, upload, uploadedMedia } from '../test/media-servers.ts';
+import {
+  download,
+  get,
+  mediaServersForTests,
+  statusAndErrcode,
+  upload,
+  uploadedMedia,
+} from '../test/media-servers.ts';
 
 const html = '<script>alert(1)</script>';
 
@@ -47,7 +54,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('requires an access token for uploads and downloads', async () => {
       const media = await uploadedMedia(server, anna, 'x');
       assert.equal(
-        await codeOf(await get(server, `/_matrix/client/v1/media/download/${media}`)),
+        await statusAndErrcode(await get(server, `/_matrix/client/v1/media/download/${media}`)),
         '401 M_MISSING_TOKEN',
       );
       const { status } = await server.api('POST', '/_matrix/media/v3/upload', { body: 'x' });
@@ -63,7 +70,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('rejects invalid media ids with 404 M_NOT_FOUND', async () => {
+    it('answers 404 M_NOT_FOUND to unknown and invalid media ids', async () => {
       const secret = '..%2F..%2F..%2F..%2Fetc%2Fpasswd';
       for (const media of [
         'test/unknown',
@@ -73,7 +80,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         'test/.',
         'a_b/x',
       ]) {
-        assert.equal(await codeOf(await download(server, anna, media)), '404 M_NOT_FOUND', media);
+        assert.equal(await statusAndErrcode(await download(server, anna, media)), '404 M_NOT_FOUND', media);
       }
     });
 
@@ -92,7 +99,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('rejects an upload whose file name is too long with 400 M_INVALID_PARAM', async () => {
+    it('answers 400 M_INVALID_PARAM to an upload whose file name is too long', async () => {
       const { status, body } = await upload(server, anna, 'x', { name: 'x'.repeat(3_000) });
       assert.deepEqual([status, body['errcode']], [400, 'M_INVALID_PARAM']);
     });
@@ -106,7 +113,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     it('answers 404 M_NOT_FOUND when the file is missing on disk', async () => {
       const media = await uploadedMedia(server, anna, 'x');
       rmSync(join(store, 'local'), { recursive: true });
-      assert.equal(await codeOf(await download(server, anna, media)), '404 M_NOT_FOUND');
+      assert.equal(await statusAndErrcode(await download(server, anna, media)), '404 M_NOT_FOUND');
       assert.equal(await (await download(server, anna, await uploadedMedia(server, anna, 'y'))).text(), 'y');
     });
   });

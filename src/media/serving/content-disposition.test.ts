@@ -33,7 +33,7 @@ describe('contentDisposition', () => {
     );
   });
 
-  it('reads malformed headers of remote servers without failing', () => {
+  it('reads file names in headers of remote servers, and returns undefined for malformed headers', () => {
     assert.equal(fileNameIn('inline; filename=a.png'), 'a.png');
     assert.equal(fileNameIn('attachment ; FileName = "a; b"; size=3'), 'a; b');
     assert.equal(fileNameIn("attachment; filename=x; filename*=UTF-8''%e2%82%ac.txt"), '€.txt');

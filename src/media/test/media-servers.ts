@@ -87,7 +87,7 @@ export const download = (server: TestServer, user: TestUser, media: string): Pro
   get(server, `/_matrix/client/v1/media/download/${media}`, user);
 
 /** Returns the status and the error code of a response. */
-export const codeOf = async (response: Response): Promise<string> =>
+export const statusAndErrcode = async (response: Response): Promise<string> =>
   `${response.status} ${((await response.json()) as { errcode: string }).errcode}`;
 
 /** Returns the machine's clock, which a test can advance. */

@@ -65,7 +65,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     /** @param query for instance `width=32&height=32` */
     const fetchThumbnail = (media: string, query: string) =>
       get(`/_matrix/client/v1/media/thumbnail/${media}?${query}`, anna.token);
-    const codeOf = ({ response, bytes }: Awaited<ReturnType<typeof get>>) =>
+    const statusAndErrcode = ({ response, bytes }: Awaited<ReturnType<typeof get>>) =>
       `${response.status} ${(JSON.parse(bytes.toString()) as { errcode: string }).errcode}`;
     /** Returns the error response, checked against the specification. */
     const refusal = async (media: string, query: string) => {
@@ -107,7 +107,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.equal(header('x-content-type-options'), 'nosniff');
         assert.match(header('cache-control')!, /^private/);
         const unauthenticated = await get(`/_matrix/client/v1/media/thumbnail/${media}?width=32&height=32`);
-        assert.equal(codeOf(unauthenticated), '401 M_MISSING_TOKEN');
+        assert.equal(statusAndErrcode(unauthenticated), '401 M_MISSING_TOKEN');
       });
 
       it('makes thumbnails of all supported formats, recognized by the bytes', async () => {
@@ -195,9 +195,9 @@ for (const database of selectedDatabases(import.meta.url)) {
         const apng = pngWithClaimedSize(20, 20, 20, 'acTL');
         const moving = await upload(apng);
         assert.deepEqual((await fetchThumbnail(moving, 'width=90&height=90&animated=true')).bytes, apng);
-        const held = await fetchThumbnail(moving, 'width=90&height=90');
-        assert.equal(held.response.status, 200);
-        assert.ok(!held.bytes.includes('acTL'));
+        const notAnimated = await fetchThumbnail(moving, 'width=90&height=90');
+        assert.equal(notAnimated.response.status, 200);
+        assert.ok(!notAnimated.bytes.includes('acTL'));
       });
 
       it('rejects missing sizes and unknown methods', async () => {
@@ -259,9 +259,9 @@ for (const database of selectedDatabases(import.meta.url)) {
           }
         }
         // A file that is valid in several formats is treated as an image.
-        const both = Buffer.concat([jpeg, Buffer.from('<script>alert(1)</script>')]);
+        const jpegWithScript = Buffer.concat([jpeg, Buffer.from('<script>alert(1)</script>')]);
         const { response, bytes } = await fetchThumbnail(
-          await upload(both, 'text/html'),
+          await upload(jpegWithScript, 'text/html'),
           'width=32&height=32',
         );
         assert.equal(response.headers.get('content-type'), 'image/jpeg');
@@ -271,7 +271,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       it('serves no authenticated media at the unauthenticated endpoints', async () => {
         const media = await upload(await testImage(100, 100));
         const old = await get(`/_matrix/media/v3/thumbnail/${media}?width=32&height=32`);
-        assert.equal(codeOf(old), '404 M_NOT_FOUND');
+        assert.equal(statusAndErrcode(old), '404 M_NOT_FOUND');
       });
     });
 
@@ -332,7 +332,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.deepEqual(thumbnailsIn('local'), made);
       });
 
-      it('serves thumbnails with an empty thumbnail_sizes', async () => {
+      it('serves the original image when thumbnail_sizes is empty', async () => {
         await start({ thumbnail_sizes: [] });
         const bytes = await testImage(100, 50);
         const media = await upload(bytes);

@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       authenticated: 1,
     });
 
-    it('counts the sums of uploads of all users when a database without them is upgraded', async () => {
+    it('counts the sums of uploads of all users when a database without these sums is upgraded', async () => {
       const database = await open(migrationsBeforeUsage);
       await database.transaction<MediaTables, void>(async (writer) => {
         for (let index = 0; index < 1_201; index++) {

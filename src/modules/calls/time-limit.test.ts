@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { callWithTimeLimit, isTimeLimit } from './time-limit.ts';
 
 describe('callWithTimeLimit', () => {
-  it('returns the result, throws the error of the function, and lets promises continue', async () => {
+  it('returns the result or the promise of the function, and throws its error', async () => {
     assert.equal(
       callWithTimeLimit(() => 5, 60_000),
       5,

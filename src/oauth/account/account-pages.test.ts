@@ -268,7 +268,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await server.api('DELETE', path, { token: last!, body: {} })).status, 404);
     });
 
-    it('shows administrators the device of a session of OAuth 2.0, whose deletion ends the session', async () => {
+    it('shows administrators the device of a session of OAuth 2.0, and ends the session when the device is deleted', async () => {
       const admin = await registerAdmin(server);
       const { user, name, browser } = await signedIn();
       const tokens = await client.logIn(browser, { user: name, deviceId: 'SEEN' });

@@ -38,8 +38,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.notEqual((await register({ client_name: 'Other' })).json['client_id'], id);
     });
 
-    it('refuses redirect URIs and links that do not belong to the client', async () => {
-      const refused = async (more: Record<string, unknown>) => (await register(more)).json['error'];
+    it('refuses invalid metadata, and redirect URIs and links that do not belong to the client', async () => {
+      const registrationError = async (more: Record<string, unknown>) => (await register(more)).json['error'];
       for (const uri of [
         'example:/callback',
         'io.element.android://callback',
@@ -57,7 +57,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         'https://*.element.io/',
         'io.element:/ x',
       ]) {
-        assert.equal(await refused({ redirect_uris: [uri] }), 'invalid_redirect_uri', uri);
+        assert.equal(await registrationError({ redirect_uris: [uri] }), 'invalid_redirect_uri', uri);
       }
       for (const uri of [
         'io.element:/callback',
@@ -67,10 +67,10 @@ forSelectedDatabases(import.meta.url, (open) => {
         'http://localhost',
         'https://app.element.io:5173/?query=value',
       ]) {
-        assert.equal(await refused({ redirect_uris: [uri] }), undefined, uri);
+        assert.equal(await registrationError({ redirect_uris: [uri] }), undefined, uri);
       }
       assert.equal(
-        await refused({ application_type: 'web', redirect_uris: ['http://localhost/'] }),
+        await registrationError({ application_type: 'web', redirect_uris: ['http://localhost/'] }),
         'invalid_redirect_uri',
       );
       for (const more of [
@@ -85,9 +85,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         { application_type: 'x' },
         { response_types: ['token'] },
       ]) {
-        assert.equal(await refused(more), 'invalid_client_metadata', JSON.stringify(more));
+        assert.equal(await registrationError(more), 'invalid_client_metadata', JSON.stringify(more));
       }
-      assert.equal(await refused({ redirect_uris: [] }), 'invalid_redirect_uri');
+      assert.equal(await registrationError({ redirect_uris: [] }), 'invalid_redirect_uri');
     });
 
     it('keeps the registration of a client for a year after the last login or refresh', async () => {
@@ -189,7 +189,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await request('http://127.0.0.1:1@attacker.example/back')).status, 400);
     });
 
-    it('refuses grant types that a client has not registered with unauthorized_client', async () => {
+    it('answers unauthorized_client to grant types that a client has not registered', async () => {
       const deviceCode = 'urn:ietf:params:oauth:grant-type:device_code';
       const registerWith = (...grant_types: string[]) =>
         OAuthClient.register(server, { ...elementX, grant_types });
@@ -208,7 +208,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('issues an access token of nonrefreshable_access_token_lifetime to clients without the grant type refresh_token, and lets them refresh earlier sessions that have a refresh token', async () => {
+    it('issues no refresh token, and by default an access token that does not expire, to clients without the grant type refresh_token, and lets them refresh sessions of earlier versions', async () => {
       const grant_types = ['authorization_code'];
       const client = await OAuthClient.register(server, { ...elementX, grant_types });
       await server.register('rita');

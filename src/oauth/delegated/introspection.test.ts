@@ -60,42 +60,46 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('refuses a token at once when its device is deleted, or its user is deactivated or locked', async () => {
-      const [one, other] = [await newUser(), await newUser()];
-      await whoami(one.token);
+      const [deviceUser, lockedUser] = [await newUser(), await newUser()];
+      await whoami(deviceUser.token);
       const deleted = await provision('POST', 'delete_device', {
-        localpart: one.localpart,
+        localpart: deviceUser.localpart,
         device_id: 'PHONE',
       });
       assert.equal(deleted.status, 204);
-      assert.deepEqual(await whoami(one.token), [401, 'M_UNKNOWN_TOKEN']);
-      await whoami(other.token);
-      await provision('POST', 'provision_user', { localpart: other.localpart, locked: true });
-      assert.deepEqual(await whoami(other.token), [401, 'M_USER_LOCKED']);
-      await provision('POST', 'provision_user', { localpart: other.localpart, locked: false });
-      assert.deepEqual(await whoami(other.token), [other.userId, 'PHONE']);
-      await provision('POST', 'delete_user', { localpart: other.localpart, erase: false });
-      assert.deepEqual(await whoami(other.token), [401, 'M_UNKNOWN_TOKEN']);
+      assert.deepEqual(await whoami(deviceUser.token), [401, 'M_UNKNOWN_TOKEN']);
+      await whoami(lockedUser.token);
+      await provision('POST', 'provision_user', { localpart: lockedUser.localpart, locked: true });
+      assert.deepEqual(await whoami(lockedUser.token), [401, 'M_USER_LOCKED']);
+      await provision('POST', 'provision_user', { localpart: lockedUser.localpart, locked: false });
+      assert.deepEqual(await whoami(lockedUser.token), [lockedUser.userId, 'PHONE']);
+      await provision('POST', 'delete_user', { localpart: lockedUser.localpart, erase: false });
+      assert.deepEqual(await whoami(lockedUser.token), [401, 'M_UNKNOWN_TOKEN']);
     });
 
-    it('refuses tokens when the answer of the authentication service has no API scope, no user or several devices', async () => {
+    it('refuses tokens for which the authentication service answers no API scope, no known user or several devices, and accepts unstable scopes and device_id', async () => {
       const { localpart } = await newUser();
-      const answer = async (more: Record<string, unknown>) => {
+      const whoamiFor = async (more: Record<string, unknown>) => {
         const token = `mat_${count++}`;
         service.tokens.set(token, { active: true, scope: apiScope, username: localpart, ...more });
         return whoami(token);
       };
-      assert.deepEqual(await answer({ scope: 'openid' }), [401, 'M_UNKNOWN_TOKEN']);
-      assert.deepEqual(await answer({ username: 'nobody' }), [500, 'M_UNKNOWN'], 'not a reason to log out');
-      assert.deepEqual(await answer({ username: undefined }), [500, 'M_UNKNOWN']);
+      assert.deepEqual(await whoamiFor({ scope: 'openid' }), [401, 'M_UNKNOWN_TOKEN']);
+      assert.deepEqual(
+        await whoamiFor({ username: 'nobody' }),
+        [500, 'M_UNKNOWN'],
+        'not a reason to log out',
+      );
+      assert.deepEqual(await whoamiFor({ username: undefined }), [500, 'M_UNKNOWN']);
       const two = `${apiScope} urn:matrix:client:device:A urn:matrix:client:device:B`;
-      assert.deepEqual(await answer({ scope: two }), [500, 'M_UNKNOWN']);
+      assert.deepEqual(await whoamiFor({ scope: two }), [500, 'M_UNKNOWN']);
       const unstable = 'urn:matrix:org.matrix.msc2967.client:';
       const scope = `${unstable}api:* ${unstable}device:PHONE`;
-      assert.deepEqual(await answer({ scope }), [`@${localpart}:test`, 'PHONE']);
-      assert.deepEqual(await answer({ device_id: 'PHONE' }), [`@${localpart}:test`, 'PHONE']);
+      assert.deepEqual(await whoamiFor({ scope }), [`@${localpart}:test`, 'PHONE']);
+      assert.deepEqual(await whoamiFor({ device_id: 'PHONE' }), [`@${localpart}:test`, 'PHONE']);
     });
 
-    it('introspects tokens of other users after the authentication service has refused tokens with 400', async () => {
+    it('introspects further tokens after the authentication service has answered 400 to several introspections', async () => {
       service.status = 400;
       for (let i = 0; i < 6; i++) assert.deepEqual(await whoami(`strange${i}`), [503, 'M_UNKNOWN']);
       service.status = 200;
@@ -127,9 +131,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
       service.status = 200;
       await whoami(token);
-      const all = hearth.lines.join('');
-      assert.match(all, /A request to the authentication service failed/);
-      assert.ok(!all.includes(token) && !all.includes(secret));
+      const logText = hearth.lines.join('');
+      assert.match(logText, /A request to the authentication service failed/);
+      assert.ok(!logText.includes(token) && !logText.includes(secret));
     });
 
     it('pauses requests to an authentication service that has failed three times, for up to 30 seconds', async () => {

@@ -19,7 +19,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const whoami = (token: string) => hearth.whoami(token);
     const newUser = (scope?: string) => hearth.newUser(scope);
 
-    it('refuses requests of the authentication service without the shared secret with 403 M_FORBIDDEN', async () => {
+    it('answers 403 M_FORBIDDEN to requests of the authentication service without the shared secret', async () => {
       const { token, localpart } = await newUser('urn:synapse:admin:*');
       for (const wrong of [token, '', 'the-shared-secre']) {
         const answer = await provision('GET', `query_user?localpart=${localpart}`, undefined, wrong);
@@ -30,15 +30,15 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('creates, changes and describes users for the authentication service', async () => {
       const localpart = 'provisioned';
-      const free = () => provision('GET', `is_localpart_available?localpart=${localpart}`);
-      assert.equal((await free()).status, 200);
+      const availability = () => provision('GET', `is_localpart_available?localpart=${localpart}`);
+      assert.equal((await availability()).status, 200);
       const created = await provision('POST', 'provision_user', {
         localpart,
         set_displayname: 'Provisioned',
         set_emails: ['a@example.org'],
       });
       assert.equal(created.status, 201);
-      const taken = await free();
+      const taken = await availability();
       assert.deepEqual([taken.status, taken.body['errcode']], [400, 'M_USER_IN_USE']);
       const query = async () => (await provision('GET', `query_user?localpart=${localpart}`)).body;
       assert.deepEqual(await query(), {

@@ -20,7 +20,7 @@ interface Deps {
   readonly lines: string[];
 }
 
-/** A homeserver with an application service and an authentication service, which logs its users in. */
+/** A homeserver whose users log in at an authentication service, with an application service. */
 export class DelegatingServer {
   readonly service: ScriptedAuthenticationService;
   readonly bridge: ApplicationService;

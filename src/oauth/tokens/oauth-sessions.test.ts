@@ -10,7 +10,7 @@ import { OAuthSessions } from './oauth-sessions.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('OAuthSessions', () => {
-    it('refuses a session with access_denied where modules or the limit of monthly active users refuse the login', async () => {
+    it('throws access_denied, and opens no session, when the check of the login throws an error', async () => {
       const database = await open(oauthMigrations);
       const clients = new Clients({ database, clock: manualClock() });
       const checked: unknown[] = [];

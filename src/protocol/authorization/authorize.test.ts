@@ -17,7 +17,7 @@ import {
 } from './test/rule-cases.ts';
 import { lookupIn, testEvent } from './test/test-events.ts';
 
-const all = versions(1);
+const allVersions = versions(1);
 const topic = (sender: string, stateKey = '') => ({ type: 'm.room.topic', sender, stateKey });
 
 describe('authorize, rule 4: m.federate', () => {
@@ -26,7 +26,7 @@ describe('authorize, rule 4: m.federate', () => {
     {
       rule: '4',
       description: 'a sender on another server in a room that is not federated',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: message(member),
       state: [create(closed)],
@@ -34,7 +34,7 @@ describe('authorize, rule 4: m.federate', () => {
     {
       rule: '4',
       description: "a sender on the creator's server in a room that is not federated",
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: message(moderator),
       state: [create(closed)],
@@ -42,7 +42,7 @@ describe('authorize, rule 4: m.federate', () => {
     ...[true, null, 'false', 0].map((federate) => ({
       rule: '4',
       description: `a sender on another server if m.federate is ${JSON.stringify(federate)}`,
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: message(member),
       state: [create({ creator, 'm.federate': federate })],
@@ -50,7 +50,7 @@ describe('authorize, rule 4: m.federate', () => {
     {
       rule: '4',
       description: 'an event in a room without create event',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: message(creator),
       without: [createKey],
@@ -108,18 +108,24 @@ describe('authorize, v1 rule 4: m.room.aliases', () => {
 
 describe('authorize, rule 6: the sender must be joined', () => {
   testRules([
-    { rule: '6', description: 'a message by a member', versions: all, allowed: true, event: message(member) },
+    {
+      rule: '6',
+      description: 'a message by a member',
+      versions: allVersions,
+      allowed: true,
+      event: message(member),
+    },
     {
       rule: '6',
       description: 'a message by a user who was never in the room',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: message(stranger),
     },
     ...['leave', 'invite', 'ban', 'knock', 'JOIN', null, ['join']].map((value) => ({
       rule: '6',
       description: `a message by a user with the membership ${JSON.stringify(value)}`,
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: message(stranger),
       state: [membership(stranger, value)],
@@ -133,14 +139,14 @@ describe('authorize, rule 7: m.room.third_party_invite', () => {
     {
       rule: '7.1',
       description: 'a third-party invite at the invite level',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: invite(member),
     },
     {
       rule: '7.1',
       description: 'a third-party invite at the invite level, whatever the level in events is',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: invite(member),
       state: [levels({ invite: 0, events: { 'm.room.third_party_invite': 100 } })],
@@ -148,7 +154,7 @@ describe('authorize, rule 7: m.room.third_party_invite', () => {
     {
       rule: '7.1',
       description: 'a third-party invite below the invite level',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: invite(member),
       state: [levels({ invite: 1, events: { 'm.room.third_party_invite': 0 } })],
@@ -156,7 +162,7 @@ describe('authorize, rule 7: m.room.third_party_invite', () => {
     {
       rule: '7.1',
       description: 'a third-party invite by a user outside of the room',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: invite(stranger),
     },
@@ -168,21 +174,21 @@ describe('authorize, rule 8: the required power level', () => {
     {
       rule: '8',
       description: 'state at state_default',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: topic(moderator),
     },
     {
       rule: '8',
       description: 'state below state_default',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: topic(member),
     },
     {
       rule: '8',
       description: 'state at the level of its event type',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: topic(member),
       state: [levels({ events: { 'm.room.topic': 0 } })],
@@ -190,7 +196,7 @@ describe('authorize, rule 8: the required power level', () => {
     {
       rule: '8',
       description: 'a message below events_default',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: message(member),
       state: [levels({ events_default: 1 })],
@@ -198,7 +204,7 @@ describe('authorize, rule 8: the required power level', () => {
     {
       rule: '8',
       description: 'a message at events_default, by a user at users_default',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: message(member),
       state: [levels({ events_default: 7, users_default: 7 })],
@@ -206,7 +212,7 @@ describe('authorize, rule 8: the required power level', () => {
     {
       rule: '8',
       description: 'state by the creator in a room without a power levels event',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: topic(creator),
       without: [powerLevelsKey],
@@ -214,7 +220,7 @@ describe('authorize, rule 8: the required power level', () => {
     {
       rule: '8',
       description: 'state by a moderator in a room without a power levels event',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: topic(moderator),
       without: [powerLevelsKey],
@@ -279,28 +285,28 @@ describe('authorize, rule 9: state keys that begin with @', () => {
     {
       rule: '9',
       description: "state with the sender's id as state key",
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: topic(moderator, moderator),
     },
     {
       rule: '9',
       description: "state with another user's id as state key",
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: topic(creator, moderator),
     },
     {
       rule: '9',
       description: 'state with a state key that begins with @ but is not a user id',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: topic(creator, '@'),
     },
     {
       rule: '9',
       description: 'state with any other state key',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: topic(creator, 'x@y'),
     },
@@ -318,14 +324,14 @@ describe('authorize, v1 rule 11: m.room.redaction', () => {
     {
       rule: 'v1 11.1',
       description: 'a redaction by a user at the redact level',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: redaction(moderator, '$x:c.example'),
     },
     {
       rule: 'v1 11.2',
       description: 'a redaction of an event of the same server',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: redaction(member, '$x:b.example'),
     },

@@ -28,7 +28,7 @@ interface AuthEventsCase {
   readonly withoutCreate?: boolean;
 }
 
-const all = versions(1);
+const allVersions = versions(1);
 const joined = { ...membership(member, 'join'), eventId: '$member' };
 const power = { ...levels({}), eventId: '$power' };
 
@@ -36,56 +36,56 @@ const cases: readonly AuthEventsCase[] = [
   {
     rule: '3',
     description: 'exactly the selected auth events',
-    versions: all,
+    versions: allVersions,
     allowed: true,
     authEvents: [joined, power],
   },
   {
     rule: '3',
     description: 'fewer auth events than selected',
-    versions: all,
+    versions: allVersions,
     allowed: true,
     authEvents: [joined],
   },
   {
     rule: '3.1',
     description: 'two auth events with the same type and state key',
-    versions: all,
+    versions: allVersions,
     allowed: false,
     authEvents: [joined, { ...joined, eventId: '$other' }],
   },
   {
     rule: '3.1',
     description: 'the same auth event twice',
-    versions: all,
+    versions: allVersions,
     allowed: false,
     authEvents: [joined, joined],
   },
   {
     rule: '3.2',
     description: 'an auth event that is not in the selection',
-    versions: all,
+    versions: allVersions,
     allowed: false,
     authEvents: [joined, { ...joinRule('public'), eventId: '$rule' }],
   },
   {
     rule: '3.2',
     description: "another user's membership as auth event",
-    versions: all,
+    versions: allVersions,
     allowed: false,
     authEvents: [{ ...membership(creator, 'join'), eventId: '$other' }],
   },
   {
     rule: '3.2',
     description: 'a message as auth event',
-    versions: all,
+    versions: allVersions,
     allowed: false,
     authEvents: [{ ...message(member), eventId: '$message' }],
   },
   {
     rule: '3.2',
     description: 'a message with the type of a state event as auth event',
-    versions: all,
+    versions: allVersions,
     allowed: false,
     authEvents: [{ ...power, stateKey: undefined }],
   },
@@ -99,7 +99,7 @@ const cases: readonly AuthEventsCase[] = [
   {
     rule: '3.3',
     description: 'a rejected auth event',
-    versions: all,
+    versions: allVersions,
     allowed: false,
     authEvents: [joined],
     rejected: '$member',
@@ -107,7 +107,7 @@ const cases: readonly AuthEventsCase[] = [
   {
     rule: '3.5',
     description: 'an auth event of another room',
-    versions: all,
+    versions: allVersions,
     allowed: false,
     authEvents: [{ ...joined, roomId: '!other:a.example' }],
   },
@@ -130,7 +130,7 @@ const cases: readonly AuthEventsCase[] = [
   {
     rule: '2',
     description: 'a room whose create event was rejected',
-    versions: all,
+    versions: allVersions,
     allowed: false,
     authEvents: [joined],
     rejected: createId,
@@ -138,7 +138,7 @@ const cases: readonly AuthEventsCase[] = [
   {
     rule: '1.5',
     description: 'any auth events of a create event',
-    versions: all,
+    versions: allVersions,
     allowed: true,
     authEvents: [joined, joined],
     event: create({ creator }),
@@ -168,7 +168,7 @@ describe('checkAuthEvents', () => {
   }
 
   test('rejects an auth event that is not known', () => {
-    for (const version of all) {
+    for (const version of allVersions) {
       const room = testEvent(version, create({ creator }));
       const authEventIds = version.createInAuthEvents ? [createId, '$unknown'] : ['$unknown'];
       const verdict = checkAuthEvents(testEvent(version, { ...message(member), authEventIds }), {

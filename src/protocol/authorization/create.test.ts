@@ -2,16 +2,22 @@ import { describe } from 'node:test';
 import type { JsonObject } from '../json.ts';
 import { create, creator, testRules, versions } from './test/rule-cases.ts';
 
-const all = versions(1);
+const allVersions = versions(1);
 const withCreator = (content: JsonObject) => create({ creator, ...content });
 
 describe('authorize, rule 1: m.room.create', () => {
   testRules([
-    { rule: '1.5', description: 'a create event', versions: all, allowed: true, event: withCreator({}) },
+    {
+      rule: '1.5',
+      description: 'a create event',
+      versions: allVersions,
+      allowed: true,
+      event: withCreator({}),
+    },
     {
       rule: '1.1',
       description: 'a create event with previous events',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: { ...withCreator({}), prevEventIds: ['$x:a.example'] },
     },
@@ -31,7 +37,7 @@ describe('authorize, rule 1: m.room.create', () => {
     },
     {
       rule: '1.2',
-      description: "a create event with a room id of the sender's server with its port",
+      description: "a create event whose room id has the sender's server with its port",
       versions: versions(1, 11),
       allowed: true,
       event: { ...withCreator({}), sender: '@c:a.example:8448', roomId: '!room:a.example:8448' },
@@ -46,14 +52,14 @@ describe('authorize, rule 1: m.room.create', () => {
     {
       rule: '1.3',
       description: 'a create event with a supported room version',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: withCreator({ room_version: '10' }),
     },
     ...['99', '', 1, null, ['1']].map((room_version) => ({
       rule: '1.3',
       description: `a create event with the room version ${JSON.stringify(room_version)}`,
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: withCreator({ room_version }),
     })),

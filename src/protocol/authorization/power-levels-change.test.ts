@@ -3,18 +3,18 @@ import type { JsonObject } from '../json.ts';
 import { namedLevels } from '../power-levels/index.ts';
 import { creator, levels, member, moderator, testRules, versions } from './test/rule-cases.ts';
 
-const all = versions(1);
+const allVersions = versions(1);
 
 /**
  * A change of power levels from `before` to `after`, sent by `sender`. Adds to both
  * the levels that let the moderator send it.
  */
 function change(before: JsonObject, after: JsonObject, sender = moderator) {
-  const own = { state_default: 50, users: { [moderator]: 50 } };
+  const levelsForModerator = { state_default: 50, users: { [moderator]: 50 } };
   const merged = (content: JsonObject): JsonObject => ({
-    ...own,
+    ...levelsForModerator,
     ...content,
-    users: { ...own.users, ...((content['users'] as JsonObject | undefined) ?? {}) },
+    users: { ...levelsForModerator.users, ...((content['users'] as JsonObject | undefined) ?? {}) },
   });
   return { event: levels(merged(after), sender), state: [levels(merged(before))] };
 }
@@ -27,50 +27,50 @@ describe('authorize, rule 10.6: named levels', () => {
     ...independentNames.flatMap((name) => [
       {
         rule: '10.6.1',
-        description: `changing ${name} that is above the sender`,
-        versions: all,
+        description: `changing ${name} that is above the level of the sender`,
+        versions: allVersions,
         allowed: false,
         ...change({ [name]: 51 }, { [name]: 0 }),
       },
       {
         rule: '10.6.1',
-        description: `removing ${name} that is above the sender`,
-        versions: all,
+        description: `removing ${name} that is above the level of the sender`,
+        versions: allVersions,
         allowed: false,
         ...change({ [name]: 51 }, {}),
       },
       {
         rule: '10.6.2',
-        description: `raising ${name} above the sender`,
-        versions: all,
+        description: `raising ${name} above the level of the sender`,
+        versions: allVersions,
         allowed: false,
         ...change({ [name]: 0 }, { [name]: 51 }),
       },
       {
         rule: '10.6.2',
-        description: `adding ${name} above the sender`,
-        versions: all,
+        description: `adding ${name} above the level of the sender`,
+        versions: allVersions,
         allowed: false,
         ...change({}, { [name]: 51 }),
       },
       {
         rule: '10.6',
         description: `raising ${name} up to the level of the sender`,
-        versions: all,
+        versions: allVersions,
         allowed: true,
         ...change({ [name]: 0 }, { [name]: 50 }),
       },
       {
         rule: '10.6',
         description: `lowering ${name} from the level of the sender`,
-        versions: all,
+        versions: allVersions,
         allowed: true,
         ...change({ [name]: 50 }, { [name]: 0 }),
       },
       {
         rule: '10.6',
-        description: `an unchanged ${name} above the sender`,
-        versions: all,
+        description: `an unchanged ${name} above the level of the sender`,
+        versions: allVersions,
         allowed: true,
         ...change({ [name]: 51 }, { [name]: 51 }),
       },
@@ -91,8 +91,8 @@ describe('authorize, rule 10.6: named levels', () => {
     ]),
     {
       rule: '10.6',
-      description: 'setting a level whose default is above the sender',
-      versions: all,
+      description: 'setting a level whose default is above the level of the sender',
+      versions: allVersions,
       allowed: false,
       event: levels({ state_default: 0, users: { [moderator]: 40 }, ban: 40 }, moderator),
       state: [levels({ state_default: 0, users: { [moderator]: 40 } })],
@@ -118,28 +118,28 @@ describe('authorize, rules 10.7 and 10.8: levels in events and notifications', (
     lists.flatMap(([name, since]) => [
       {
         rule: '10.7.1',
-        description: `changing a level in ${name} that is above the sender`,
+        description: `changing a level in ${name} that is above the level of the sender`,
         versions: versions(since),
         allowed: false,
         ...change({ [name]: { x: 51 } }, { [name]: { x: 1 } }),
       },
       {
         rule: '10.7.1',
-        description: `removing a level in ${name} that is above the sender`,
+        description: `removing a level in ${name} that is above the level of the sender`,
         versions: versions(since),
         allowed: false,
         ...change({ [name]: { x: 51 } }, {}),
       },
       {
         rule: '10.8.1',
-        description: `raising a level in ${name} above the sender`,
+        description: `raising a level in ${name} above the level of the sender`,
         versions: versions(since),
         allowed: false,
         ...change({ [name]: { x: 1 } }, { [name]: { x: 51 } }),
       },
       {
         rule: '10.8.1',
-        description: `adding a level in ${name} above the sender`,
+        description: `adding a level in ${name} above the level of the sender`,
         versions: versions(since),
         allowed: false,
         ...change({}, { [name]: { x: 51 } }),
@@ -147,14 +147,14 @@ describe('authorize, rules 10.7 and 10.8: levels in events and notifications', (
       {
         rule: '10.8',
         description: `changing levels in ${name} up to the level of the sender`,
-        versions: all,
+        versions: allVersions,
         allowed: true,
         ...change({ [name]: { x: 1, y: 50 } }, { [name]: { x: 50, z: 50 } }),
       },
       {
         rule: '10.8',
-        description: `an unchanged level in ${name} above the sender`,
-        versions: all,
+        description: `an unchanged level in ${name} above the level of the sender`,
+        versions: allVersions,
         allowed: true,
         ...change({ [name]: { x: 51 } }, { [name]: { x: 51 } }),
       },
@@ -170,15 +170,15 @@ describe('authorize, rules 10.7 and 10.8: levels in events and notifications', (
   testRules([
     {
       rule: '10.8',
-      description: 'changing a level in notifications above the sender up to v5',
+      description: 'changing a level in notifications above the level of the sender up to v5',
       versions: versions(1, 5),
       allowed: true,
       ...change({ notifications: { x: 51 } }, { notifications: { x: 52 } }),
     },
     {
       rule: '10.8',
-      description: 'adding a level above the sender for the event type __proto__',
-      versions: all,
+      description: 'adding a level above the level of the sender for the event type __proto__',
+      versions: allVersions,
       allowed: false,
       ...change({}, { events: JSON.parse('{"__proto__": 51}') }),
     },
@@ -191,84 +191,84 @@ describe('authorize, rules 10.9 and 10.10: levels of users', () => {
     {
       rule: '10.10',
       description: 'raising a user to the level of the sender',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       ...change({}, user(50)),
     },
     {
       rule: '10.9',
-      description: 'lowering a user below the sender',
-      versions: all,
+      description: 'lowering a user below the level of the sender',
+      versions: allVersions,
       allowed: true,
       ...change(user(49), user(-1)),
     },
     {
       rule: '10.9',
-      description: 'removing a user below the sender',
-      versions: all,
+      description: 'removing a user below the level of the sender',
+      versions: allVersions,
       allowed: true,
       ...change(user(49), {}),
     },
     {
       rule: '10.9.1',
       description: 'lowering a user with the level of the sender',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       ...change(user(50), user(1)),
     },
     {
       rule: '10.9.1',
       description: 'removing a user with the level of the sender',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       ...change(user(50), {}),
     },
     {
       rule: '10.9.1',
-      description: 'lowering a user above the sender',
-      versions: all,
+      description: 'lowering a user above the level of the sender',
+      versions: allVersions,
       allowed: false,
       ...change(user(51), user(1)),
     },
     {
       rule: '10.9',
-      description: 'an unchanged user above the sender',
-      versions: all,
+      description: 'an unchanged user above the level of the sender',
+      versions: allVersions,
       allowed: true,
       ...change(user(51), user(51)),
     },
     {
       rule: '10.10.1',
-      description: 'raising a user above the sender',
-      versions: all,
+      description: 'raising a user above the level of the sender',
+      versions: allVersions,
       allowed: false,
       ...change(user(1), user(51)),
     },
     {
       rule: '10.10.1',
-      description: 'adding a user above the sender',
-      versions: all,
+      description: 'adding a user above the level of the sender',
+      versions: allVersions,
       allowed: false,
       ...change({}, user(51)),
     },
     {
       rule: '10.9',
       description: 'lowering oneself',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       ...change({}, { users: { [moderator]: 1 } }),
     },
     {
       rule: '10.10.1',
       description: 'raising oneself',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       ...change({}, { users: { [moderator]: 51 } }),
     },
     {
       rule: '10.9',
       description: 'removing oneself',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: levels({ state_default: 50 }, moderator),
       state: [levels({ state_default: 50, users: { [moderator]: 50 } })],

@@ -13,7 +13,7 @@ import {
   versions,
 } from './test/rule-cases.ts';
 
-const all = versions(1);
+const allVersions = versions(1);
 
 /** The first power levels of a room, sent by the creator. */
 const first = (content: JsonObject) => ({ event: levels(content), without: [powerLevelsKey] });
@@ -28,14 +28,14 @@ describe('authorize, rules 10.1 to 10.4: the content of power levels', () => {
     {
       rule: '10.5',
       description: 'first power levels with empty content',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       ...first({}),
     },
     {
       rule: '10.5',
       description: 'first power levels with every kind of level',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       ...first({
         ...Object.fromEntries(namedLevels.map((name, index) => [name, index - 3])),
@@ -74,14 +74,14 @@ describe('authorize, rules 10.1 to 10.4: the content of power levels', () => {
     ...[null, true, [], 'x', 1].map((users) => ({
       rule: '10.3',
       description: `users ${JSON.stringify(users)}`,
-      versions: all,
+      versions: allVersions,
       allowed: false,
       ...first({ users }),
     })),
     ...nonIntegers.map((level) => ({
       rule: '10.3',
       description: `the level ${JSON.stringify(level)} of a user`,
-      versions: all,
+      versions: allVersions,
       allowed: false,
       ...first({ users: { [moderator]: level } }),
     })),
@@ -104,7 +104,7 @@ describe('authorize, rules 10.1 to 10.4: the content of power levels', () => {
     ...['moderator:a.example', '@moderator', 'x', '', '@a:not a server'].map((user) => ({
       rule: '10.3',
       description: `a level of the user id ${JSON.stringify(user)}`,
-      versions: all,
+      versions: allVersions,
       allowed: false,
       ...first({ users: { [user]: 1 } }),
     })),
@@ -159,7 +159,7 @@ describe('authorize, rule 10.3: floats in power levels', () => {
     {
       rule: '10.3',
       description: 'a level beyond the range of doubles',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       ...first(asWritten('1e999')),
     },

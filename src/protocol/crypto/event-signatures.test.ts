@@ -129,12 +129,12 @@ suite('isSignedByServer', () => {
   test('accepts one correct signature unless a signature by another valid key is wrong', () => {
     const second = { serverName: 'example.org', key: newSigningKey('2') };
     const signedTwice = signEvent(event, second).event;
-    const other = { key: second.key.publicKey, validUntilTs: 2000 };
+    const secondServerKey = { key: second.key.publicKey, validUntilTs: 2000 };
     const look = (keys: Record<string, ServerKey>) => (_server: string, keyId: string) => keys[keyId];
     const check = (keys: Record<string, ServerKey>) =>
       isSignedByServer(signedTwice, signed, 'example.org', look(keys), 5000);
-    assert.equal(check({ 'ed25519:1': valid, 'ed25519:2': other }), true);
-    assert.equal(check({ 'ed25519:2': other }), true);
+    assert.equal(check({ 'ed25519:1': valid, 'ed25519:2': secondServerKey }), true);
+    assert.equal(check({ 'ed25519:2': secondServerKey }), true);
     assert.equal(check({ 'ed25519:1': valid, 'ed25519:2': valid }), false);
     assert.equal(check({ 'ed25519:1': valid, 'ed25519:2': expired }), true);
   });

@@ -99,14 +99,14 @@ suite('buildEvent: differences between room versions', () => {
 
   test('refuses drafts without the ids that the version requires', () => {
     const [v1, v11, v12] = ['1', '11', '12'].map((id) => getRoomVersion(id)!);
-    const refused = { errcode: 'M_BAD_JSON' };
-    assert.throws(() => buildEvent({ ...draftFor(v1!), eventId: undefined }, v1!, signer), refused);
-    assert.throws(() => buildEvent({ ...draftFor(v1!), eventId: '$hash' }, v1!, signer), refused);
-    assert.throws(() => buildEvent({ ...draftFor(v1!), referenceHash: undefined }, v1!, signer), refused);
-    assert.throws(() => buildEvent({ ...draftFor(v11!), eventId: '$0:a' }, v11!, signer), refused);
-    assert.throws(() => buildEvent({ ...draftFor(v11!), roomId: undefined }, v11!, signer), refused);
-    assert.throws(() => buildEvent({ ...draftFor(v12!), roomId: undefined }, v12!, signer), refused);
-    assert.throws(() => buildEvent({ ...draftFor(v12!), type: 'm.room.create' }, v12!, signer), refused);
+    const badJson = { errcode: 'M_BAD_JSON' };
+    assert.throws(() => buildEvent({ ...draftFor(v1!), eventId: undefined }, v1!, signer), badJson);
+    assert.throws(() => buildEvent({ ...draftFor(v1!), eventId: '$hash' }, v1!, signer), badJson);
+    assert.throws(() => buildEvent({ ...draftFor(v1!), referenceHash: undefined }, v1!, signer), badJson);
+    assert.throws(() => buildEvent({ ...draftFor(v11!), eventId: '$0:a' }, v11!, signer), badJson);
+    assert.throws(() => buildEvent({ ...draftFor(v11!), roomId: undefined }, v11!, signer), badJson);
+    assert.throws(() => buildEvent({ ...draftFor(v12!), roomId: undefined }, v12!, signer), badJson);
+    assert.throws(() => buildEvent({ ...draftFor(v12!), type: 'm.room.create' }, v12!, signer), badJson);
   });
 });
 
@@ -117,11 +117,11 @@ suite('buildEvent: limits', () => {
     const version = getRoomVersion('12')!;
     const build = (body: string) =>
       buildEvent({ ...draftFor(version), content: { body } }, version, signer).json;
-    const free = MAX_EVENT_BYTES - Buffer.byteLength(build(''));
-    assert.equal(Buffer.byteLength(build('x'.repeat(free))), MAX_EVENT_BYTES);
-    assert.throws(() => build('x'.repeat(free + 1)), tooLarge);
-    assert.throws(() => build(`é${'x'.repeat(free - 1)}`), tooLarge);
-    assert.throws(() => build('"'.repeat(free / 2 + 1)), tooLarge);
+    const freeBytes = MAX_EVENT_BYTES - Buffer.byteLength(build(''));
+    assert.equal(Buffer.byteLength(build('x'.repeat(freeBytes))), MAX_EVENT_BYTES);
+    assert.throws(() => build('x'.repeat(freeBytes + 1)), tooLarge);
+    assert.throws(() => build(`é${'x'.repeat(freeBytes - 1)}`), tooLarge);
+    assert.throws(() => build('"'.repeat(freeBytes / 2 + 1)), tooLarge);
   });
 
   test('limits types and state keys to 255 code points, since version 11 to 255 bytes', () => {

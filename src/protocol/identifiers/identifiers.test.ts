@@ -157,7 +157,7 @@ suite('other identifiers', () => {
     for (const id of ['', 'a\0', 'x'.repeat(256), '\ud800', undefined]) assert.ok(!isDeviceId(id));
   });
 
-  test('refuses content URIs that could leave a directory', () => {
+  test('parses content URIs, and refuses malformed ones and those that could leave a directory', () => {
     assert.deepEqual(parseMxcUri('mxc://example.org:8448/aB_-1'), {
       serverName: 'example.org:8448',
       mediaId: 'aB_-1',

@@ -50,7 +50,7 @@ test('canonicalJson escapes only what JSON demands, in the short form where ther
   assert.equal(text, `"${escaped}\u007f\u0080\u2028\u{1f600}"`);
 });
 
-test('canonicalJson refuses lone surrogates in values and keys with M_BAD_JSON', () => {
+test('canonicalJson throws M_BAD_JSON for lone surrogates in values and keys', () => {
   for (const value of ['\ud800', 'a\udc00b', { '\ud83d': 1 }, ['\ude00\ud83d']]) {
     assert.throws(() => canonicalJson(value), badJson);
   }
@@ -117,8 +117,8 @@ test('canonicalJsonPieces writes long values in pieces, and refuses what canonic
     canonicalJson(written, 'as written'),
   );
   const deep = parseJson('['.repeat(1_001) + ']'.repeat(1_001), { maxDepth: 2_000 });
-  for (const refused of [written, ['\ud800'], { '\ud800': 1 }, deep]) {
-    assert.throws(() => [...canonicalJsonPieces(refused)], badJson);
+  for (const invalid of [written, ['\ud800'], { '\ud800': 1 }, deep]) {
+    assert.throws(() => [...canonicalJsonPieces(invalid)], badJson);
   }
 });
 

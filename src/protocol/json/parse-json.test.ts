@@ -53,13 +53,13 @@ test('parseJson makes __proto__ an ordinary property', () => {
   assert.equal(canonicalJson(withNumber, 'as written'), '{"__proto__":{"a":1.0}}');
 });
 
-test('parseJsonObject refuses values that are not objects with M_BAD_JSON', () => {
+test('parseJsonObject throws M_BAD_JSON for values that are not objects', () => {
   assert.deepEqual(parseJsonObject('{}'), {});
   for (const text of ['[]', '1', 'null', '"{}"']) assert.throws(() => parseJsonObject(text), badJson);
   assert.throws(() => parseJsonObject('1.0', { numbers: 'as written' }), badJson);
 });
 
-test('parseJson refuses input above maxSize with M_TOO_LARGE', () => {
+test('parseJson throws M_TOO_LARGE for input above maxSize', () => {
   assert.deepEqual(parseJson('[1,2]', { maxSize: 5 }), [1, 2]);
   assert.throws(() => parseJson('[1,2]', { maxSize: 4 }), { errcode: 'M_TOO_LARGE', status: 413 });
 });

@@ -64,7 +64,7 @@ describe('putRule', () => {
     ['a default rule', '.m.rule.message'],
     ['itself', 'x'],
   ] as const) {
-    it(`refuses to place a new rule before or after ${description} with M_UNKNOWN`, () => {
+    it(`throws M_UNKNOWN when a new rule is placed before or after ${description}`, () => {
       for (const placement of [{ before: anchor }, { after: anchor }]) {
         assert.throws(() => putRule(withRooms('a'), 'room', 'x', NOTIFY, placement), fails('M_UNKNOWN'));
       }
@@ -78,7 +78,7 @@ describe('putRule', () => {
   });
 
   for (const id of ['', '.m.rule.message', '.mine', 'a/b', 'a\\b']) {
-    it(`refuses the rule id ${JSON.stringify(id)} with M_INVALID_PARAM`, () => {
+    it(`throws M_INVALID_PARAM for the rule id ${JSON.stringify(id)}`, () => {
       assert.throws(() => putRule(NO_USER_RULES, 'room', id, NOTIFY), fails('M_INVALID_PARAM'));
     });
   }
@@ -103,7 +103,7 @@ describe('putRule', () => {
     ],
   ];
   for (const [kind, body, errcode] of bodies) {
-    it(`refuses ${JSON.stringify(body)?.slice(0, 60)} as ${kind} rule with ${errcode}`, () => {
+    it(`throws ${errcode} for ${JSON.stringify(body)?.slice(0, 60)} as ${kind} rule`, () => {
       assert.throws(() => putRule(NO_USER_RULES, kind, 'x', body), fails(errcode));
     });
   }
@@ -129,17 +129,17 @@ describe('putRule', () => {
     assert.deepEqual(changes, { [`postcontent/${ruleId}`]: { enabled: true } });
   });
 
-  it('refuses a rule with M_TOO_LARGE when the user has MAX_USER_RULES rules of all kinds in total', () => {
+  it('throws M_TOO_LARGE for a rule when the user has MAX_USER_RULES rules of all kinds in total', () => {
     const rule = { rule_id: 'r', enabled: true, actions: [] };
-    const many = Array.from({ length: MAX_USER_RULES }, (_, i) => ({ ...rule, rule_id: `r${i}` }));
-    const full: UserPushRules = { rules: { ...NO_USER_RULES.rules, sender: many }, changes: {} };
+    const maxRules = Array.from({ length: MAX_USER_RULES }, (_, i) => ({ ...rule, rule_id: `r${i}` }));
+    const full: UserPushRules = { rules: { ...NO_USER_RULES.rules, sender: maxRules }, changes: {} };
     assert.throws(() => putRule(full, 'room', 'x', NOTIFY), fails('M_TOO_LARGE', 413));
     assert.equal(putRule(full, 'sender', 'r5', NOTIFY).rules.sender.length, MAX_USER_RULES);
   });
 });
 
 describe('putRule: size of patterns', () => {
-  it('refuses a rule with M_TOO_LARGE when the patterns of all rules would be too long in total', () => {
+  it('throws M_TOO_LARGE for a rule when the patterns of all rules would be too long in total', () => {
     const long = 'x'.repeat(MAX_GLOB_LENGTH);
     const conditions = Array.from({ length: 100 }, () => ({
       kind: 'event_match',
@@ -177,7 +177,7 @@ describe('changes of push rules', () => {
     );
   });
 
-  it('refuses rules that do not exist with M_NOT_FOUND', () => {
+  it('throws M_NOT_FOUND for rules that do not exist', () => {
     const ruleset = effectiveRuleset(USER, NO_USER_RULES);
     const notFound = fails('M_NOT_FOUND', 404);
     assert.throws(() => findRule(ruleset, 'override', '.m.rule.message'), notFound);
@@ -186,7 +186,7 @@ describe('changes of push rules', () => {
     assert.throws(() => setRuleEnabled(NO_USER_RULES, 'room', '__proto__', true), notFound);
   });
 
-  it('parses known kinds of rules and refuses others with M_INVALID_PARAM', () => {
+  it('parses known kinds of rules, and throws M_INVALID_PARAM for others', () => {
     assert.equal(parseRuleKind('underride'), 'underride');
     assert.throws(() => parseRuleKind('global'), fails('M_INVALID_PARAM'));
     assert.throws(() => parseRuleKind('constructor'), fails('M_INVALID_PARAM'));

@@ -108,7 +108,7 @@ describe('order of push rules', () => {
     actions: [{ set_tweak: 'rule', value: rule_id }],
     ...more,
   });
-  const all: Ruleset = {
+  const everyKind: Ruleset = {
     override: [rule('o1'), rule('o2')],
     content: [rule('c1', { pattern: 'hello' }), rule('c2', { pattern: '*' })],
     postcontent: [rule('p1', { conditions: [] })],
@@ -116,22 +116,22 @@ describe('order of push rules', () => {
     sender: [rule('@carol:example.org'), rule('@bob:example.org')],
     underride: [rule('u1', { conditions: [] })],
   };
-  const first = (ruleset: JsonValue | Ruleset) =>
+  const firstMatch = (ruleset: JsonValue | Ruleset) =>
     evaluatePushRules(ruleset, subject(), { ...ROOM, ...ALICE }).ruleId;
   const without = (...kinds: (keyof Ruleset)[]): Ruleset => ({
-    ...all,
+    ...everyKind,
     ...Object.fromEntries(kinds.map((kind) => [kind, []])),
   });
 
   it('evaluates override, content, postcontent, room, sender, underride in this order', () => {
-    assert.equal(first(all), 'o1');
-    assert.equal(first(without('override')), 'c1');
-    assert.equal(first(without('override', 'content')), 'p1');
+    assert.equal(firstMatch(everyKind), 'o1');
+    assert.equal(firstMatch(without('override')), 'c1');
+    assert.equal(firstMatch(without('override', 'content')), 'p1');
     const evaluatedBefore = ['override', 'content', 'postcontent'] as const;
-    assert.equal(first(without(...evaluatedBefore)), '!room:example.org');
-    assert.equal(first(without(...evaluatedBefore, 'room')), '@bob:example.org');
-    assert.equal(first(without(...evaluatedBefore, 'room', 'sender')), 'u1');
-    assert.equal(first({}), undefined);
+    assert.equal(firstMatch(without(...evaluatedBefore)), '!room:example.org');
+    assert.equal(firstMatch(without(...evaluatedBefore, 'room')), '@bob:example.org');
+    assert.equal(firstMatch(without(...evaluatedBefore, 'room', 'sender')), 'u1');
+    assert.equal(firstMatch({}), undefined);
   });
 
   it('skips rules that are disabled, malformed or have unknown conditions', () => {
@@ -146,8 +146,8 @@ describe('order of push rules', () => {
       { ...rule('unknown'), conditions: [{ kind: 'event_match', key: 'type', pattern: '*' }, unknown] },
       rule('disabled', { enabled: false }),
     ];
-    assert.equal(first(json({ ...all, override: [...skippedRules, rule('good')] })), 'good');
-    assert.equal(first({ ...without('override'), content: [rule('no pattern')] }), 'p1');
+    assert.equal(firstMatch(json({ ...everyKind, override: [...skippedRules, rule('good')] })), 'good');
+    assert.equal(firstMatch({ ...without('override'), content: [rule('no pattern')] }), 'p1');
   });
 
   it('uses the first of several rules with the same id', () => {
@@ -166,7 +166,7 @@ describe('order of push rules', () => {
     const ruleset = {
       override: [rule('a', { conditions: conditions('x') }), rule('b', { conditions: conditions('m.*') })],
     };
-    assert.equal(first(json(ruleset)), 'b');
+    assert.equal(firstMatch(json(ruleset)), 'b');
   });
 
   it('lets the master rule silence all events', () => {

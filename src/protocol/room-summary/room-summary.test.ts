@@ -101,7 +101,7 @@ describe('roomFactsOf', () => {
     });
   });
 
-  const nothing = {
+  const defaultFacts = {
     name: undefined,
     canonicalAlias: undefined,
     topic: undefined,
@@ -116,7 +116,7 @@ describe('roomFactsOf', () => {
   };
 
   it('returns the defaults of the specification for an empty state', () => {
-    assert.deepEqual(roomFactsOf(state({})), nothing);
+    assert.deepEqual(roomFactsOf(state({})), defaultFacts);
   });
 
   it('takes malformed values as absent', () => {
@@ -132,7 +132,7 @@ describe('roomFactsOf', () => {
     };
     assert.deepEqual(
       roomFactsOf(() => malformed),
-      nothing,
+      defaultFacts,
     );
   });
 

@@ -39,10 +39,10 @@ const common = [
   member(bob, 'join'),
 ];
 
-/** Resolves two states that have these events besides the common ones, in either order. */
-function resolve(one: readonly RoomEvent[], other: readonly RoomEvent[]): Map<string, string> {
-  const source = new MemorySource([...common, ...one, ...other]);
-  const states = [one, other].map((events) => stateOf([...common, ...events]));
+/** Resolves two states, in either order. Each has the common events and the given ones. */
+function resolve(first: readonly RoomEvent[], second: readonly RoomEvent[]): Map<string, string> {
+  const source = new MemorySource([...common, ...first, ...second]);
+  const states = [first, second].map((events) => stateOf([...common, ...events]));
   const resolved = resolveState(v1, states, source);
   assert.deepEqual(sorted(resolveState(v1, states.toReversed(), source)), sorted(resolved));
   return new Map(resolved);
@@ -50,11 +50,11 @@ function resolve(one: readonly RoomEvent[], other: readonly RoomEvent[]): Map<st
 
 /** Returns the id of the event that the two states resolve to for the type and state key of `contender`. */
 function winner(
-  one: readonly RoomEvent[],
-  other: readonly RoomEvent[],
+  first: readonly RoomEvent[],
+  second: readonly RoomEvent[],
   contender: RoomEvent,
 ): string | undefined {
-  return resolve(one, other).get(stateMapKey(contender.type, contender.stateKey!));
+  return resolve(first, second).get(stateMapKey(contender.type, contender.stateKey!));
 }
 
 describe('state resolution v1', () => {
@@ -71,7 +71,7 @@ describe('state resolution v1', () => {
     assert.equal(winner([first], [second], first), second.eventId);
   });
 
-  test('ignores power levels that follow power levels that are not allowed', () => {
+  test('ignores power levels whose sender lacks the level in the earlier power levels', () => {
     const first = levels(ann, { [ann]: 100, [bob]: 0 }, 5);
     const second = levels(bob, { [ann]: 100, [bob]: 100 }, 6);
     assert.equal(winner([first], [second], first), first.eventId);
@@ -102,12 +102,12 @@ describe('state resolution v1', () => {
       content: { join_rule: 'invite' },
       depth: 6,
     });
-    const old = levels(ann, { [ann]: 100, [bob]: 50 }, 5);
-    const without = levels(ann, { [ann]: 100 }, 6);
-    const left = member(cat, 'leave', { depth: 5 });
+    const earlyLevels = levels(ann, { [ann]: 100, [bob]: 50 }, 5);
+    const lateLevels = levels(ann, { [ann]: 100 }, 6);
+    const catLeft = member(cat, 'leave', { depth: 5 });
     const joined = member(cat, 'join', { depth: 6 });
-    const resolved = resolve([old, open, left], [without, closed, joined]);
-    assert.equal(resolved.get(stateMapKey('m.room.power_levels', '')), without.eventId);
+    const resolved = resolve([earlyLevels, open, catLeft], [lateLevels, closed, joined]);
+    assert.equal(resolved.get(stateMapKey('m.room.power_levels', '')), lateLevels.eventId);
     assert.equal(resolved.get(stateMapKey('m.room.join_rules', '')), open.eventId);
     assert.equal(resolved.get(stateMapKey('m.room.member', cat)), joined.eventId);
   });

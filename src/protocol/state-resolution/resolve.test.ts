@@ -25,12 +25,12 @@ describe('resolveState of random forked rooms', () => {
       fc.property(seeds, (seed) => {
         const { source, states } = makeForkedRoom(seed);
         const random = new Random(seed);
-        const others = random.shuffle(states).map((state) => new Map(random.shuffle([...state])));
+        const shuffled = random.shuffle(states).map((state) => new Map(random.shuffle([...state])));
         const reordered = new MemorySource(random.shuffle([...source.events.values()]));
         for (const id of source.rejected) reordered.rejected.add(id);
         forEachVersion((roomVersion) => {
           const resolved = resolveState(roomVersion, states, source);
-          assert.deepEqual(sorted(resolveState(roomVersion, others, reordered)), sorted(resolved));
+          assert.deepEqual(sorted(resolveState(roomVersion, shuffled, reordered)), sorted(resolved));
         });
       }),
       { numRuns: runs(500) },
@@ -127,9 +127,10 @@ test('resolveState terminates on cyclic auth events, which chosen event ids make
     event('$2:a.example', 'm.room.power_levels', ['$1:a.example']),
     event('$3:a.example', 'm.room.topic', ['$1:a.example', '$3:a.example']),
   ]);
-  const one = stateOf([source.event('$1:a.example')!]);
-  const other = stateOf([source.event('$2:a.example')!, source.event('$3:a.example')!]);
-  for (const algorithm of versions) assert(resolveState(algorithm, [one, other], source).size <= 2);
+  const firstState = stateOf([source.event('$1:a.example')!]);
+  const secondState = stateOf([source.event('$2:a.example')!, source.event('$3:a.example')!]);
+  for (const algorithm of versions)
+    assert(resolveState(algorithm, [firstState, secondState], source).size <= 2);
 });
 
 test('resolveState handles auth chains of 30,000 events, which are longer than the call stack', () => {

@@ -52,7 +52,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(readNids, []);
     });
 
-    it('includes a room that the user joins during a count in the next count', async () => {
+    it('counts a room that the user joins during a count only in the next count', async () => {
       const { fixture, badge } = await openUnread(open);
       const { userRooms } = fixture.engine;
       const loadRooms = userRooms.of.bind(userRooms);

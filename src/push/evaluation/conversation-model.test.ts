@@ -185,7 +185,7 @@ class ConversationRun {
 
 const notForbidden = () => false;
 
-/** Reports whether a receipt was rejected because the event was sent before the user joined, so that the user may not see it. */
+/** Returns true for a receipt that was rejected because the user must not see the event, which is older than the user's join. */
 function isForbidden(error: unknown): boolean {
   if ((error as { errcode?: string }).errcode !== 'M_FORBIDDEN') throw error;
   return true;

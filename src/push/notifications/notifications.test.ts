@@ -99,7 +99,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await list(dave)).notifications, []);
     });
 
-    it('rejects an invalid token with 400 M_INVALID_PARAM', async () => {
+    it('answers 400 M_INVALID_PARAM to an invalid from token', async () => {
       const { status, body } = await server.api('GET', '/_matrix/client/v3/notifications', {
         token: alice.token,
         query: { from: 'nonsense' },

@@ -33,7 +33,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     const call = (userId: string, method: string, path: string, body?: unknown) =>
       http.call(userId, method, `/pushrules/${path}`, body);
-    const refused = async (answer: ReturnType<typeof call>) => {
+    const statusAndErrcode = async (answer: ReturnType<typeof call>) => {
       const { status, body } = await answer;
       return [status, body['errcode']];
     };
@@ -87,14 +87,17 @@ forSelectedDatabases(import.meta.url, (open) => {
         const { status, body } = await call(carol, 'GET', `global/${kind}/`);
         assert.deepEqual([status, body], [200, global[kind]], kind);
       }
-      assert.deepEqual(await refused(call(carol, 'GET', 'global/strange/')), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(await statusAndErrcode(call(carol, 'GET', 'global/strange/')), [
+        400,
+        'M_INVALID_PARAM',
+      ]);
     });
 
     it('answers malformed paths of push rules with 400', async () => {
       const paths = ['global', 'device/', 'device/override/x', 'global/override', 'global/override/x/y'];
       for (const path of paths) {
         for (const method of ['GET', 'PUT', 'DELETE']) {
-          const answer = await refused(call(carol, method, path, method === 'GET' ? undefined : {}));
+          const answer = await statusAndErrcode(call(carol, method, path, method === 'GET' ? undefined : {}));
           assert.deepEqual(answer, [400, 'M_UNRECOGNIZED'], `${method} ${path}`);
         }
       }
@@ -110,7 +113,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual((await call(carol, 'GET', `global/${rule}/actions`)).body, { actions });
         for (const unknown of ['shout', 'org.example.wave', { tweak: 'sound' }, 5, null]) {
           const actionsPath = rule.startsWith('sender') ? rule : `${rule}/actions`;
-          const answer = await refused(put(actionsPath, ['notify', unknown]));
+          const answer = await statusAndErrcode(put(actionsPath, ['notify', unknown]));
           assert.deepEqual(answer, [400, 'M_BAD_JSON'], JSON.stringify(unknown));
         }
       }
@@ -118,8 +121,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       await put('underride/.m.rule.message/actions', ['notify']);
     });
 
-    it('rejects invalid push rules with the errors of the specification', async () => {
-      const put = (path: string, body: unknown) => refused(call(bob, 'PUT', `global/${path}`, body));
+    it('answers invalid push rules with the errors of the specification', async () => {
+      const put = (path: string, body: unknown) => statusAndErrcode(call(bob, 'PUT', `global/${path}`, body));
       const body = { actions: [] };
       assert.deepEqual(await put('content/x?before=nothing', { ...body, pattern: 'x' }), [400, 'M_UNKNOWN']);
       assert.deepEqual(await put('override/.mine', body), [400, 'M_INVALID_PARAM']);
@@ -131,33 +134,35 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await put('override/x/actions', body), [404, 'M_NOT_FOUND']);
       for (const invalid of [{}, { enabled: 'yes' }, { enabled: null }, 'true', [true]])
         assert.deepEqual(await put('underride/.m.rule.message/enabled', invalid), [400, 'M_BAD_JSON']);
-      assert.deepEqual(await refused(call(bob, 'GET', 'global/override/x')), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await statusAndErrcode(call(bob, 'GET', 'global/override/x')), [404, 'M_NOT_FOUND']);
       const deletion = call(bob, 'DELETE', 'global/underride/.m.rule.message');
-      assert.deepEqual(await refused(deletion), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await statusAndErrcode(deletion), [404, 'M_NOT_FOUND']);
       assert.equal(changes.includes(bob), false);
     });
 
-    it('rejects push rules above the maximum size with 413 M_TOO_LARGE', async () => {
+    it('answers 413 M_TOO_LARGE to push rules above the maximum size', async () => {
       const pattern = 'x'.repeat(1000);
       const conditions = new Array(100).fill({ kind: 'event_match', key: 'k', pattern });
       let last: unknown[] = [];
       for (let index = 0; index < 30 && last[0] !== 413; index++) {
-        last = await refused(call(carol, 'PUT', `global/override/${index}`, { actions: [], conditions }));
+        last = await statusAndErrcode(
+          call(carol, 'PUT', `global/override/${index}`, { actions: [], conditions }),
+        );
       }
       assert.deepEqual(last, [413, 'M_TOO_LARGE']);
       assert.equal((await call(carol, 'DELETE', 'global/override/0')).status, 200);
     });
 
-    it('keeps the largest push rules that a user may have in memory, so that they are compiled once', async () => {
+    it('keeps in memory the largest push rules that a user is allowed to have, so that they are compiled once', async () => {
       const erin = '@erin:test';
       const setRules = (count: number) =>
         rules.change(erin, (before) => {
-          const own = Array.from({ length: count }, (_, index) => ({
+          const roomRules = Array.from({ length: count }, (_, index) => ({
             rule_id: String(index),
             enabled: true,
             actions: [],
           }));
-          return { ...before, rules: { ...before.rules, room: own } };
+          return { ...before, rules: { ...before.rules, room: roomRules } };
         });
       let count = 20_000;
       const isAccepted = () =>

@@ -53,10 +53,10 @@ export function unreadOver(
   /** Returns notification and highlight counts of the room, then of the main timeline, then of threads. */
   const counts = async (userId: string, roomId: string) => {
     const { threads, ...main } = await unread.counts(userId, roomId, streams.current);
-    const all = [main, ...threads.values()];
+    const timelines = [main, ...threads.values()];
     const room = {
-      notification_count: all.reduce((sum, count) => sum + count.notification_count, 0),
-      highlight_count: all.reduce((sum, count) => sum + count.highlight_count, 0),
+      notification_count: timelines.reduce((sum, count) => sum + count.notification_count, 0),
+      highlight_count: timelines.reduce((sum, count) => sum + count.highlight_count, 0),
     };
     const formatted = (count: typeof room) => `${count.notification_count}/${count.highlight_count}`;
     return [formatted(room), formatted(main), ...[...threads.values()].map(formatted).sort()].join(' ');

@@ -5,11 +5,11 @@ import { markList } from '../test/marks.ts';
 import type { UnreadMark } from '../unread-mark.ts';
 import { MarkList } from './mark-list.ts';
 
-const all = (list: MarkList): UnreadMark[] =>
+const marksOf = (list: MarkList): UnreadMark[] =>
   Array.from({ length: list.length }, (_, index) => list.at(index));
 
 describe('MarkList', () => {
-  it('has the marks that an array would have after any additions and removals, also after it was stored', () => {
+  it('has the same marks as an array with the same additions and removals, also when it is read from its stored form', () => {
     const mark = fc.record({
       highlight: fc.boolean(),
       threadId: fc.option(fc.constantFrom('$a', '$b'), { nil: undefined }),
@@ -26,25 +26,25 @@ describe('MarkList', () => {
         const list = new MarkList(keepsTimes);
         let expected: UnreadMark[] = [];
         let stream = 0;
-        for (const one of steps) {
-          if (one.kind === 'push') {
-            const pushed = { ...one.fields, stream: ++stream };
+        for (const action of steps) {
+          if (action.kind === 'push') {
+            const pushed = { ...action.fields, stream: ++stream };
             list.push(pushed);
             expected.push(keepsTimes ? pushed : { ...pushed, sentTs: Number.POSITIVE_INFINITY });
-          } else if (one.kind === 'shift') {
+          } else if (action.kind === 'shift') {
             list.shift();
             expected.shift();
-          } else if (one.kind === 'keep') {
-            list.keep((index) => list.streamAt(index) % 4 !== one.rest);
-            expected = expected.filter((kept) => kept.stream % 4 !== one.rest);
+          } else if (action.kind === 'keep') {
+            list.keep((index) => list.streamAt(index) % 4 !== action.rest);
+            expected = expected.filter((kept) => kept.stream % 4 !== action.rest);
           } else {
             list.clear();
             expected = [];
           }
-          assert.deepEqual(all(list), expected);
+          assert.deepEqual(marksOf(list), expected);
         }
         if (keepsTimes) assert.equal(list.bytes, markList(expected).bytes);
-        assert.deepEqual(all(MarkList.fromStored(JSON.parse(JSON.stringify(list.toStored())))), expected);
+        assert.deepEqual(marksOf(MarkList.fromStored(JSON.parse(JSON.stringify(list.toStored())))), expected);
       }),
     );
   });

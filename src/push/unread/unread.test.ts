@@ -78,7 +78,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(marksIn(stored), marks);
     });
 
-    it('counts again when messages expire but were saved without their times, because retention was off', async () => {
+    it('counts again when messages expire that were saved without their times while retention was off', async () => {
       const policy = { default_policy: { max_lifetime: 60_000 }, allowed_lifetime_min: null };
       const options = { retention: { ...policy, enabled: true, allowed_lifetime_max: null } };
       const { fixture, roomId } = await openUnread(open, {}, { options });

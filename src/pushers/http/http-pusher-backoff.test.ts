@@ -73,8 +73,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       { onIdle: () => undefined },
     );
     const addPendingEvent = async (stream: number) => {
-      const now = { addedAt: clock.now(), dueAt: clock.now() };
-      const push = { ...now, pusherId, stream, nid: stream, userId: owner.userId, roomId: '!room:test' };
+      const times = { addedAt: clock.now(), dueAt: clock.now() };
+      const push = { ...times, pusherId, stream, nid: stream, userId: owner.userId, roomId: '!room:test' };
       await database.transaction<PusherTables, void>((writer) => addPending(writer, [push]));
       pusher.sendPending();
       await pusher.paused();

@@ -25,7 +25,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
     after(() => fixture.stop());
 
-    /** Registers a user with a pusher at a gateway of its own, in a room with Anna. */
+    /** Registers a user whose pusher sends to a new gateway, in a room with Anna. */
     const start = async (pusher: object = {}, tls?: { name: string }) => {
       const gateway = await PushGateway.start(tls && commonTestAuthority().issue(tls.name));
       const user = await fixture.server.register(`user${++count}`);
@@ -36,7 +36,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       return { gateway, user, roomId, pushkey };
     };
 
-    it('sends ids, counts and the priority with the format event_id_only, and the data without the URL', async () => {
+    it('for the format event_id_only, sends ids, counts, the priority, and the data of the pusher without the URL', async () => {
       const { gateway, roomId, pushkey } = await start();
       const eventId = await fixture.say(anna, roomId, 'Hello');
       assert.deepEqual(await gateway.notification(0), {
@@ -56,7 +56,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await gateway.stop();
     });
 
-    it('sends the content, the names of sender and room, and the tweaks without a format, over TLS', async () => {
+    it('for a pusher without a format, sends over TLS the content, the names of sender and room, and the tweaks', async () => {
       const { gateway, user, roomId } = await start({}, { name: 'push.example' });
       const data = { url: gateway.url('push.example'), more: { a: 1 } };
       await fixture.addPusher(user, `key ${count}`, { data });

@@ -67,7 +67,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
     after(() => fixture.stop());
 
-    /** Returns a user who receives mails, whose address was validated before the clock was advanced. */
+    /** Returns a user who receives mails. The address was validated before the clock was advanced. */
     const subscriber = (name: (typeof names)[number]) => users.get(name)!;
     const users = new Map<string, TestUser>();
 
@@ -267,7 +267,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(fixture.mailsTo('gus').length, 1);
     });
 
-    it('sends a mail after a restart during its delay, without events that the user had answered', async () => {
+    it('sends a mail whose delay a restart interrupted, without events that the user has answered', async () => {
       const hal = subscriber('hal');
       await clients.say(hal, await talk(hal, ['asked']), 'an answer');
       await talk(hal, ['one']);

@@ -3,7 +3,7 @@ import type { ApiAnswer, TestServer, TestUser } from '../../../test/support/serv
 
 export const clientPath = (path: string) => `/_matrix/client/v3${path}`;
 
-/** Sends the requests of clients that tests of notifications need. */
+/** Sends client requests for tests of notifications. */
 export class Clients {
   readonly server: TestServer;
   #transactions = 0;

@@ -105,7 +105,7 @@ export class MailingServer {
     const { content_uri } = (await response.json()) as { content_uri: string };
     const path = clientPath(`/profile/${encodeURIComponent(user.userId)}/avatar_url`);
     await this.homeserver.server.api('PUT', path, { token: user.token, body: { avatar_url: content_uri } });
-    // The thumbnail is made before the clock is advanced, which would exceed the timeout of the task that makes it.
+    // Requests the thumbnail before the clock is advanced, because the task that makes it would time out.
     const thumbnail = `/_matrix/client/v1/media/thumbnail/${content_uri.slice('mxc://'.length)}`;
     const query = { width: '96', height: '96', method: 'crop' };
     await this.homeserver.server.api('GET', thumbnail, { token: user.token, query });
@@ -129,7 +129,7 @@ export class MailingServer {
     return this.mailsTo(name)[count - 1]!;
   }
 
-  /** Advances the clock by a time; the jobs that become due in it run at their times. */
+  /** Advances the clock by a duration, and runs each job at the time when it is due. */
   async wait(milliseconds: number): Promise<void> {
     await this.#sentinel.notified();
     const end = this.homeserver.clock.now() + milliseconds;
@@ -139,7 +139,7 @@ export class MailingServer {
     await this.#nextJob();
   }
 
-  /** Waits for the jobs that are due. @returns when the next one is due; Infinity without a next one */
+  /** Waits for the jobs that are due. @returns the time when the next job is due, or Infinity if there is none */
   async #nextJob(): Promise<number> {
     for (;;) {
       const tasks: Task[] = [];
@@ -160,7 +160,7 @@ export class MailingServer {
   }
 }
 
-/** A user with a push gateway, whose notification shows that all earlier events are pending for their pushers. */
+/** A user with a push gateway. When the gateway is notified, all earlier events are pending for their pushers. */
 class Sentinel {
   readonly gateway: PushGateway;
   readonly #clients: Clients;

@@ -17,11 +17,11 @@ export async function startS3(directory: string) {
     configureBuckets: [{ name: 'media', configs: [] }],
   });
   const { port } = (await s3.run()) as AddressInfo;
-  let answer: ((response: ServerResponse) => void) | undefined;
+  let replacement: ((response: ServerResponse) => void) | undefined;
   const proxy: Server = createServer((request, response) => {
-    if (answer !== undefined) {
+    if (replacement !== undefined) {
       request.resume();
-      return answer(response);
+      return replacement(response);
     }
     const { method, url, headers } = request;
     const forwardedRequest = proxied(
@@ -38,8 +38,8 @@ export async function startS3(directory: string) {
   return {
     url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
     /** Replaces the responses of the storage; with `undefined` requests are passed on to it. */
-    answerWith(newAnswer: typeof answer) {
-      answer = newAnswer;
+    answerWith(newReplacement: typeof replacement) {
+      replacement = newReplacement;
     },
     /** Contents of all objects. */
     objects: () => textsIn(directory, '._S3rver_object'),
@@ -51,7 +51,7 @@ export async function startS3(directory: string) {
   };
 }
 
-/** Returns the texts of the files below a directory whose names have an ending. */
+/** Returns the texts of the files below a directory whose paths end with `ending`. */
 export const textsIn = (directory: string, ending = ''): string[] =>
   filesBelow(directory)
     .filter((path) => path.endsWith(ending))

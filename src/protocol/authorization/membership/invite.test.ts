@@ -14,7 +14,7 @@ import {
   versions,
 } from '../test/rule-cases.ts';
 
-const all = versions(1);
+const allVersions = versions(1);
 const invite = membership(stranger, 'invite', member);
 
 describe('authorize, rule 5.4: invites', () => {
@@ -22,14 +22,14 @@ describe('authorize, rule 5.4: invites', () => {
     {
       rule: '5.4.4',
       description: 'an invite at the invite level',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: invite,
     },
     {
       rule: '5.4.4',
       description: 'a repeated invite',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: invite,
       state: [membership(stranger, 'invite')],
@@ -37,7 +37,7 @@ describe('authorize, rule 5.4: invites', () => {
     {
       rule: '5.4.4',
       description: 'an invite, whatever the level in events is',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: invite,
       state: [levels({ events: { 'm.room.member': 100 } })],
@@ -45,22 +45,22 @@ describe('authorize, rule 5.4: invites', () => {
     {
       rule: '5.4.2',
       description: 'an invite by a user outside of the room',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: membership(stranger, 'invite', '@other:b.example'),
     },
     ...['join', 'ban'].map((before) => ({
       rule: '5.4.3',
-      description: `an invite of a user with the membership ${before}`,
-      versions: all,
+      description: `an invite for a user with the membership ${before}`,
+      versions: allVersions,
       allowed: false,
       event: membership(stranger, 'invite', creator),
       state: [membership(stranger, before)],
     })),
     ...['leave', 'knock'].map((before) => ({
       rule: '5.4.4',
-      description: `an invite of a user with the membership ${before}`,
-      versions: all,
+      description: `an invite for a user with the membership ${before}`,
+      versions: allVersions,
       allowed: true,
       event: invite,
       state: [membership(stranger, before)],
@@ -68,7 +68,7 @@ describe('authorize, rule 5.4: invites', () => {
     {
       rule: '5.4.5',
       description: 'an invite below the invite level',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: invite,
       state: [levels({ invite: 1 })],
@@ -110,7 +110,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
     {
       rule: '5.4.1.7.1',
       description: 'a third-party invite signed with public_key',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: redeem({ signed: signed() }),
       state: [earlier(publicKey)],
@@ -118,7 +118,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
     {
       rule: '5.4.1.7.2',
       description: 'a third-party invite signed with one of public_keys',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: redeem({ signed: signed() }),
       state: [
@@ -130,8 +130,8 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
     },
     {
       rule: '5.4.1.1',
-      description: 'a third-party invite of a banned user',
-      versions: all,
+      description: 'a third-party invite for a banned user',
+      versions: allVersions,
       allowed: false,
       event: redeem({ signed: signed() }),
       state: [earlier(publicKey), membership(stranger, 'ban')],
@@ -139,7 +139,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
     ...[null, 'signed', [], {}, { signed: null }, { signed: [] }].map((value) => ({
       rule: '5.4.1.2',
       description: `an invite with the third_party_invite ${JSON.stringify(value)}`,
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: redeem(value, moderator),
       state: [earlier(publicKey, moderator)],
@@ -147,15 +147,15 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
     ...['mxid', 'token'].map((missing) => ({
       rule: '5.4.1.3',
       description: `a third-party invite without ${missing}`,
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: redeem({ signed: { ...signed(), [missing]: undefined } }, moderator),
       state: [earlier(publicKey, moderator)],
     })),
     {
       rule: '5.4.1.4',
-      description: 'a third-party invite for another user',
-      versions: all,
+      description: 'a third-party invite whose signed data is for another user',
+      versions: allVersions,
       allowed: false,
       event: redeem({ signed: signed({ mxid: '@other:b.example' }) }, moderator),
       state: [earlier(publicKey, moderator)],
@@ -163,7 +163,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
     ...['other', 1, null].map((token) => ({
       rule: '5.4.1.5',
       description: `a third-party invite with the token ${JSON.stringify(token)}`,
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: redeem({ signed: signed({ token }) }, moderator),
       state: [earlier(publicKey, moderator)],
@@ -171,7 +171,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
     {
       rule: '5.4.1.6',
       description: 'a third-party invite whose sender did not send the m.room.third_party_invite event',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: redeem({ signed: signed() }, moderator),
       state: [earlier(publicKey)],
@@ -179,7 +179,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
     {
       rule: '5.4.1.8',
       description: 'a third-party invite signed with another key',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: redeem({ signed: signed({}, otherKey) }),
       state: [earlier(publicKey)],
@@ -187,7 +187,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
     {
       rule: '5.4.1.8',
       description: 'a third-party invite changed after signing',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: redeem({ signed: { ...signed(), more: 1 } }),
       state: [earlier(publicKey)],
@@ -195,7 +195,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
     {
       rule: '5.4.1.8',
       description: 'a third-party invite without public keys',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: redeem({ signed: signed() }),
       state: [earlier({ public_key: 1, public_keys: 'x' })],

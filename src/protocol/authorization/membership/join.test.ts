@@ -15,7 +15,7 @@ import {
 } from '../test/rule-cases.ts';
 import { createId } from '../test/test-events.ts';
 
-const all = versions(1);
+const allVersions = versions(1);
 const join = membership(stranger, 'join');
 const alone = [membership(creator, 'leave')];
 
@@ -25,7 +25,7 @@ describe('authorize, rule 5.3.1: the join after the create event', () => {
     {
       rule: '5.3.1',
       description: "the creator's join after the create event",
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: first,
       state: alone,
@@ -33,7 +33,7 @@ describe('authorize, rule 5.3.1: the join after the create event', () => {
     {
       rule: '5.3.1',
       description: "the creator's join after the create event, sent by another user",
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: { ...first, sender: moderator },
       state: alone,
@@ -41,14 +41,14 @@ describe('authorize, rule 5.3.1: the join after the create event', () => {
     {
       rule: '5.3.1',
       description: "another user's join after the create event",
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: { ...join, prevEventIds: [createId] },
     },
     {
       rule: '5.3.1',
       description: "the creator's join after another event",
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: { ...first, prevEventIds: ['$other:a.example'] },
       state: alone,
@@ -56,7 +56,7 @@ describe('authorize, rule 5.3.1: the join after the create event', () => {
     {
       rule: '5.3.1',
       description: "the creator's join after the create event and another event",
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: { ...first, prevEventIds: [createId, '$other:a.example'] },
       state: alone,
@@ -93,7 +93,7 @@ describe('authorize, rules 5.3.2 to 5.3.4: joins by invitation', () => {
     {
       rule: '5.3.2',
       description: 'a join for another user',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: membership(stranger, 'join', creator),
       state: [joinRule('public')],
@@ -101,7 +101,7 @@ describe('authorize, rules 5.3.2 to 5.3.4: joins by invitation', () => {
     {
       rule: '5.3.3',
       description: 'a join by a banned user',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: join,
       state: [joinRule('public'), membership(stranger, 'ban')],
@@ -109,7 +109,7 @@ describe('authorize, rules 5.3.2 to 5.3.4: joins by invitation', () => {
     {
       rule: '5.3.4',
       description: 'a join by an invited user',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: join,
       state: [membership(stranger, 'invite')],
@@ -117,21 +117,21 @@ describe('authorize, rules 5.3.2 to 5.3.4: joins by invitation', () => {
     {
       rule: '5.3.4',
       description: 'a repeated join',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: membership(member, 'join'),
     },
     {
       rule: '5.3.4',
       description: 'a join by a user who is not invited',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: join,
     },
     {
       rule: '5.3.4',
       description: 'a join after a knock',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: join,
       state: [membership(stranger, 'knock')],
@@ -139,7 +139,7 @@ describe('authorize, rules 5.3.2 to 5.3.4: joins by invitation', () => {
     {
       rule: '5.3.4',
       description: 'a join by an invited user without join rules event',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: join,
       state: [membership(stranger, 'invite')],
@@ -148,7 +148,7 @@ describe('authorize, rules 5.3.2 to 5.3.4: joins by invitation', () => {
     {
       rule: '5.3.4',
       description: 'a join by a user who is not invited, without join rules event',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: join,
       without: [joinRulesKey],
@@ -164,7 +164,7 @@ describe('authorize, rules 5.3.2 to 5.3.4: joins by invitation', () => {
     {
       rule: '5.3.4',
       description: 'a join by a knocking user with the join rule knock',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: join,
       state: [joinRule('knock'), membership(stranger, 'knock')],
@@ -278,7 +278,7 @@ describe('authorize, rules 5.3.6 and 5.3.7: other join rules', () => {
     {
       rule: '5.3.6',
       description: 'a join with the join rule public',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: join,
       state: [joinRule('public')],
@@ -286,7 +286,7 @@ describe('authorize, rules 5.3.6 and 5.3.7: other join rules', () => {
     ...['private', '', 'PUBLIC', 'unknown'].map((rule) => ({
       rule: '5.3.7',
       description: `a join by an invited user with the join rule "${rule}"`,
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: join,
       state: [joinRule(rule), membership(stranger, 'invite')],
@@ -294,7 +294,7 @@ describe('authorize, rules 5.3.6 and 5.3.7: other join rules', () => {
     ...[null, 1, ['public'], {}].map((rule) => ({
       rule: '5.3.7',
       description: `a join by a user who is not invited, with the join rule ${JSON.stringify(rule)}`,
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: join,
       state: [joinRule(rule)],

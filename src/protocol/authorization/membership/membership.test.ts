@@ -2,14 +2,14 @@ import { describe } from 'node:test';
 import { create, creator, membership, moderator, stranger, testRules, versions } from '../test/rule-cases.ts';
 import { createId } from '../test/test-events.ts';
 
-const all = versions(1);
+const allVersions = versions(1);
 
 describe('authorize, rule 5: m.room.member', () => {
   testRules([
     {
       rule: '5.1',
       description: 'a membership event without state key',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: { ...membership(creator, 'join'), stateKey: undefined },
     },
@@ -24,14 +24,14 @@ describe('authorize, rule 5: m.room.member', () => {
     {
       rule: '5.1',
       description: 'a membership event without membership',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: { ...membership(creator, 'join'), content: {} },
     },
     ...[null, '', 'JOIN', 'unknown', 1, {}, ['join'], 'constructor'].map((value) => ({
       rule: '5.8',
       description: `the membership ${JSON.stringify(value)}`,
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: membership(creator, value),
     })),
@@ -55,7 +55,7 @@ describe('authorize, rule 5.2: the signature of the server that authorised a joi
     {
       rule: '5.2.1',
       description: 'a join signed by the authorising server',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: authorised('@any:c.example', 'c.example'),
     },

@@ -12,7 +12,7 @@ import {
   versions,
 } from '../test/rule-cases.ts';
 
-const all = versions(1);
+const allVersions = versions(1);
 const sameLevels = levels({ users: { [moderator]: 50, [member]: 50 } });
 
 describe('authorize, rule 5.5.1: leaving', () => {
@@ -21,7 +21,7 @@ describe('authorize, rule 5.5.1: leaving', () => {
     ...['invite', 'join'].map((before) => ({
       rule: '5.5.1',
       description: `leaving with the membership ${before}`,
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: leave,
       state: [membership(stranger, before)],
@@ -29,7 +29,7 @@ describe('authorize, rule 5.5.1: leaving', () => {
     ...['leave', 'ban', 'unknown'].map((before) => ({
       rule: '5.5.1',
       description: `leaving with the membership ${before}`,
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: leave,
       state: [membership(stranger, before)],
@@ -37,7 +37,7 @@ describe('authorize, rule 5.5.1: leaving', () => {
     {
       rule: '5.5.1',
       description: 'leaving without any membership',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: leave,
     },
@@ -64,11 +64,17 @@ describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
   const kick = membership(member, 'leave', moderator);
   const unban = membership(stranger, 'leave', moderator);
   testRules([
-    { rule: '5.5.4', description: 'a kick at the kick level', versions: all, allowed: true, event: kick },
+    {
+      rule: '5.5.4',
+      description: 'a kick at the kick level',
+      versions: allVersions,
+      allowed: true,
+      event: kick,
+    },
     {
       rule: '5.5.2',
       description: 'a kick by a user outside of the room',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: kick,
       state: [membership(moderator, 'leave')],
@@ -76,7 +82,7 @@ describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
     {
       rule: '5.5.5',
       description: 'a kick below the kick level',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: kick,
       state: [levels({ users: { [moderator]: 50 }, kick: 51 })],
@@ -84,7 +90,7 @@ describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
     {
       rule: '5.5.5',
       description: 'a kick of a user with the same level',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: kick,
       state: [sameLevels],
@@ -92,7 +98,7 @@ describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
     {
       rule: '5.5.5',
       description: 'a kick of the creator by a moderator',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: membership(creator, 'leave', moderator),
     },
@@ -107,7 +113,7 @@ describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
     {
       rule: '5.5.4',
       description: 'withdrawing an invite',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: unban,
       state: [membership(stranger, 'invite')],
@@ -115,7 +121,7 @@ describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
     {
       rule: '5.5.4',
       description: 'an unban at the ban level',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: unban,
       state: [membership(stranger, 'ban')],
@@ -123,7 +129,7 @@ describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
     {
       rule: '5.5.3',
       description: 'an unban below the ban level',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: unban,
       state: [membership(stranger, 'ban'), levels({ users: { [moderator]: 50 }, ban: 51 })],
@@ -131,7 +137,7 @@ describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
     {
       rule: '5.5.5',
       description: 'an unban below the kick level',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: unban,
       state: [membership(stranger, 'ban'), levels({ users: { [moderator]: 50 }, kick: 51 })],
@@ -139,7 +145,7 @@ describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
     {
       rule: '5.5.5',
       description: 'a kick by a moderator in a room without a power levels event',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: kick,
       without: [powerLevelsKey],
@@ -150,18 +156,24 @@ describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
 describe('authorize, rule 5.6: bans', () => {
   const ban = membership(member, 'ban', moderator);
   testRules([
-    { rule: '5.6.2', description: 'a ban at the ban level', versions: all, allowed: true, event: ban },
+    {
+      rule: '5.6.2',
+      description: 'a ban at the ban level',
+      versions: allVersions,
+      allowed: true,
+      event: ban,
+    },
     {
       rule: '5.6.2',
       description: 'a ban of a user outside of the room',
-      versions: all,
+      versions: allVersions,
       allowed: true,
       event: membership(stranger, 'ban', moderator),
     },
     {
       rule: '5.6.1',
       description: 'a ban by a user outside of the room',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: ban,
       state: [membership(moderator, 'leave')],
@@ -169,7 +181,7 @@ describe('authorize, rule 5.6: bans', () => {
     {
       rule: '5.6.3',
       description: 'a ban below the ban level',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: ban,
       state: [levels({ users: { [moderator]: 50 }, ban: 51 })],
@@ -177,7 +189,7 @@ describe('authorize, rule 5.6: bans', () => {
     {
       rule: '5.6.3',
       description: 'a ban of a user with the same level',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: ban,
       state: [sameLevels],
@@ -185,7 +197,7 @@ describe('authorize, rule 5.6: bans', () => {
     {
       rule: '5.6.3',
       description: 'a ban of oneself',
-      versions: all,
+      versions: allVersions,
       allowed: false,
       event: membership(moderator, 'ban', moderator),
     },

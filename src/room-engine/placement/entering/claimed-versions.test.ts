@@ -40,7 +40,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   describe('a room with an unverified version', () => {
     for (const claimed of ['3', '8', '11']) {
-      it(`enters a room with version 10 of its resident server, although an invite claimed version ${claimed}`, async () => {
+      it(`enters a room in version 10, which its resident server states, although an invite claimed version ${claimed}`, async () => {
         const fixture = await RoomsUnderTest.open(open);
         const room = new ReferenceRoom('10');
         const { placement } = fixture.engine;

@@ -137,7 +137,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await writeBegun.promise;
       const read = await fixture.engine.events.getById(sent[0]!);
       assert.equal(await membersBefore(fixture, read!), 8);
-      // Changes in the meantime are not lost.
+      // A redaction that is sent during the write is not lost.
       const appendRedaction = fixture.engine.timeline.append(room.roomId, {
         type: 'm.room.redaction',
         sender: alice,
@@ -169,9 +169,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
       await completing;
       assert.ok(redactions.length > 2);
-      const check = async (now: RoomsUnderTest) => {
+      const check = async (tested: RoomsUnderTest) => {
         for (const [index, redaction] of redactions.entries()) {
-          const stored = await now.engine.events.getById(sent[index * 2]!);
+          const stored = await tested.engine.events.getById(sent[index * 2]!);
           assert.equal(stored?.redactedBy, (await redaction).nid);
         }
       };
