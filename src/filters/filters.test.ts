@@ -86,7 +86,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(filters.peek('@alice:test', long), undefined);
     });
 
-    it('caches long stored filters by their size: only the last ones used stay in memory', async () => {
+    it('caches long stored filters by their size: only the filters used last stay in memory', async () => {
       await start();
       const ids: string[] = [];
       for (let index = 0; index < 6; index++) {
@@ -101,7 +101,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(isCached, [false, false, false, false, true, true]);
     });
 
-    it('refuses the filter of another user, with any query parameter', async () => {
+    it('never returns the stored filter of another user, whatever the query parameter is', async () => {
       await start();
       const id = (await define({ room: { timeline: { limit: 3 } } })).body['filter_id'] as string;
       await filters.resolve('@alice:test', id);

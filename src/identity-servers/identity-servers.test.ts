@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { IdentityServers } from './identity-servers.ts';
 
 describe('IdentityServers', () => {
-  it('accepts a key only after a response over HTTPS with the JSON value true', async () => {
+  it('accepts a key only after a response over HTTPS whose member valid is true', async () => {
     const requestedUrls: string[] = [];
     const servers = new IdentityServers({
       async fetch(url) {

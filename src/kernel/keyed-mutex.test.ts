@@ -13,15 +13,15 @@ describe('KeyedMutex', () => {
     const mutex = new KeyedMutex();
     const order: string[] = [];
     const [first, other] = [openTask(), openTask()];
-    const all = [
+    const results = [
       mutex.run('a', first.run).then(() => order.push('a1')),
       mutex.run('a', async () => 'done').then(() => order.push('a2')),
       mutex.run('b', other.run).then(() => order.push('b')),
     ];
     other.end();
-    await all[2];
+    await results[2];
     first.end();
-    await Promise.all(all);
+    await Promise.all(results);
     assert.deepEqual(order, ['b', 'a1', 'a2']);
   });
 
@@ -40,7 +40,7 @@ describe('KeyedMutex', () => {
     assert.deepEqual([order, maxRunning], [[1, 2, 3, 4, 5], 1]);
   });
 
-  it('rejects with the error of the task and still runs the next one', async () => {
+  it('rejects with the error of the task and still runs the next task', async () => {
     const mutex = new KeyedMutex();
     const first = openTask();
     const failing = mutex.run('a', first.run);
@@ -62,20 +62,24 @@ describe('KeyedMutex', () => {
   it('counts the tasks of a key that run or wait', async () => {
     const mutex = new KeyedMutex();
     const first = openTask();
-    const all = [mutex.run('a', first.run), mutex.run('a', async () => 'x')];
+    const results = [mutex.run('a', first.run), mutex.run('a', async () => 'x')];
     assert.deepEqual([mutex.pending('a'), mutex.pending('b')], [2, 0]);
     first.end();
-    await Promise.all(all);
+    await Promise.all(results);
     assert.equal(mutex.pending('a'), 0);
   });
 
   it('forgets a key when its last task has settled', async () => {
     const mutex = new KeyedMutex();
     const first = openTask();
-    const all = [mutex.run('a', first.run), mutex.run('a', async () => 'x'), mutex.run('b', async () => 'y')];
+    const results = [
+      mutex.run('a', first.run),
+      mutex.run('a', async () => 'x'),
+      mutex.run('b', async () => 'y'),
+    ];
     assert.equal(mutex.size, 2);
     first.fail();
-    await Promise.allSettled(all);
+    await Promise.allSettled(results);
     assert.equal(mutex.size, 0);
   });
 });

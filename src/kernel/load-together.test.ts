@@ -14,7 +14,7 @@ function lengths() {
 }
 
 describe('LoadTogether', () => {
-  it('loads each key once with one call, also keys that are requested some promises later', async () => {
+  it('loads each key once with one call, also keys that are requested a few microtasks later', async () => {
     const { loads, together } = lengths();
     const later = async () => {
       for (let index = 0; index < 10; index++) await undefined;

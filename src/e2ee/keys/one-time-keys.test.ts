@@ -170,7 +170,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual(body, { one_time_key_counts: { [oneTimeKeyAlgorithm]: 20 } });
     });
 
-    it('rejects malformed one-time and fallback keys with M_BAD_JSON and too large or too many keys with M_TOO_LARGE, and accepts keys without a valid signature', async () => {
+    it('answers M_BAD_JSON to malformed one-time and fallback keys, M_TOO_LARGE to keys that are too large or too many, and accepts keys that lack a valid signature', async () => {
       await start();
       const alice = await server.user('alice');
       const other = new ClientDevice(alice.userId, alice.deviceId);

@@ -33,7 +33,7 @@ describe('parsing of device list updates', () => {
     );
   });
 
-  it('rejects updates about non-compliant user ids', () => {
+  it('accepts updates about historical user ids of printable ASCII, and rejects other invalid user ids', () => {
     for (const [userId, isAccepted] of [
       ['@Bob!:elsewhere', true],
       ['@:elsewhere', false],

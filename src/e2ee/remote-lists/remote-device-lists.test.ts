@@ -21,7 +21,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('device lists of remote users', () => {
-    it('fetches the list of a user in a shared room once, and then answers queries without the server', async () => {
+    it('fetches the list of a user in a shared room once, and then answers queries without a request to the server', async () => {
       const { alice, bob, remoteServer, fetchesDone, setMembership, query } = await start();
       const roomId = await server.room(alice);
       await setMembership(bob.userId, roomId, 'join');
@@ -116,7 +116,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await server.rows('remote_device_lists'), 0);
     });
 
-    it('deletes once a day the lists of users who share no room, because a crash may have prevented their deletion', async () => {
+    it('deletes once a day the lists of users who share no room, which a crash can leave behind', async () => {
       const { remoteServer, deviceIds } = await startSharingRoom();
       const { database } = server.server;
       await database.transaction<{ remote_device_lists: Record<string, unknown> }, unknown>((writer) =>

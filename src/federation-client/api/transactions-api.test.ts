@@ -5,18 +5,18 @@ import type { JsonObject } from '../../protocol/index.ts';
 import type { FederationRequest } from '../requests/request.ts';
 import { TransactionsApi } from './transactions-api.ts';
 
-function answering(answer: JsonObject) {
+function openApi(response: JsonObject) {
   const requests: FederationRequest[] = [];
-  const request = async (one: FederationRequest) => {
-    requests.push(one);
-    return answer;
+  const request = async (sent: FederationRequest) => {
+    requests.push(sent);
+    return response;
   };
   return { api: new TransactionsApi({ request }), requests };
 }
 
 describe('TransactionsApi', () => {
   it('sends the given text under the transaction id, with long retries', async () => {
-    const { api, requests } = answering({ pdus: {} });
+    const { api, requests } = openApi({ pdus: {} });
     assert.equal((await api.send('a.example', 'a/1', '{"pdus":[]}')).size, 0);
     const [{ method, path, bodyText, retry }] = requests as [FederationRequest];
     assert.deepEqual(
@@ -25,7 +25,7 @@ describe('TransactionsApi', () => {
     );
   });
 
-  it('returns the events that the other server rejected, with bounded messages', async () => {
+  it('returns the events that the other server rejected, and bounds their error messages', async () => {
     const pdus = {
       $a: {},
       $b: { error: 'no' },
@@ -33,17 +33,17 @@ describe('TransactionsApi', () => {
       $d: { error: 5 },
       $e: null,
     };
-    const refused = await answering({ pdus }).api.send('a.example', '1', '{}');
-    assert.deepEqual([...refused.keys()], ['$b', '$c']);
-    assert.deepEqual([refused.get('$b'), refused.get('$c')?.length], ['no', 500]);
+    const rejections = await openApi({ pdus }).api.send('a.example', '1', '{}');
+    assert.deepEqual([...rejections.keys()], ['$b', '$c']);
+    assert.deepEqual([rejections.get('$b'), rejections.get('$c')?.length], ['no', 500]);
   });
 
   it('accepts any successful response (property)', async () => {
     const anything = fc.dictionary(fc.constantFrom('pdus', 'x'), fc.jsonValue());
     await fc.assert(
       fc.asyncProperty(anything, async (answer) => {
-        const refused = await answering(answer as JsonObject).api.send('a.example', '1', '{}');
-        for (const error of refused.values()) assert.equal(typeof error, 'string');
+        const rejections = await openApi(answer as JsonObject).api.send('a.example', '1', '{}');
+        for (const error of rejections.values()) assert.equal(typeof error, 'string');
       }),
     );
   });

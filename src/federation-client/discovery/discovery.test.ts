@@ -24,7 +24,7 @@ import { WellKnown } from './well-known.ts';
 const minute = 60_000;
 const hour = 60 * minute;
 
-/** A response of the web server of `example.org`. It is behind a proxy, because the test cannot listen on port 443. */
+/** A response of the web server of `example.org`. The server is behind a proxy, because the test cannot listen on port 443. */
 interface WebAnswer {
   status?: number;
   headers?: Record<string, string>;
@@ -137,7 +137,7 @@ describe('Discovery', () => {
     assert.deepEqual(await endpoint('example.org'), ['far.example', 8448, 'far.example', 'far.example']);
   });
 
-  it('looks up SRV records of the host itself without a delegation (steps 4 to 6)', async () => {
+  it('looks up SRV records of the host itself when there is no delegation (steps 4 to 6)', async () => {
     resolver.srv.set('_matrix-fed._tcp.example.org', [
       target('b.example', 2, 20),
       target('a.example', 1, 10),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 
-it('ConcurrencyLimit runs and queues a bounded number of tasks in order, and does not run a task beyond that number', async () => {
+it('ConcurrencyLimit runs tasks in order, a bounded number at once, queues a bounded number, and returns undefined for further tasks', async () => {
   const limit = new ConcurrencyLimit(2, 3);
   const begun: number[] = [];
   const ends: (() => void)[] = [];

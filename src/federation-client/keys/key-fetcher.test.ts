@@ -77,7 +77,7 @@ it('KeyFetcher fetches the keys for a request while events of the same server wa
   }
 });
 
-it('KeyFetcher shares a running request to a server among callers of different purposes', async () => {
+it('KeyFetcher shares a running request to a server among callers with different purposes', async () => {
   const { caches, fetcher, requestedServers, saved } = open();
   try {
     await Promise.all(

@@ -64,8 +64,8 @@ describe('readKeyResponse', () => {
     );
   });
 
-  it('rejects responses that are invalid, wrongly signed or of another server', () => {
-    const refused: (JsonObject | JsonValue)[] = [
+  it('rejects responses that are invalid, wrongly signed or from another server', () => {
+    const invalidResponses: (JsonObject | JsonValue)[] = [
       content,
       signed({}, other),
       { ...signed(), valid_until_ts: now + 2_000 },
@@ -86,7 +86,7 @@ describe('readKeyResponse', () => {
       [],
       null,
     ];
-    for (const json of refused)
+    for (const json of invalidResponses)
       assert.equal(readKeyResponse(json, now), undefined, JSON.stringify(json).slice(0, 200));
     assert.equal(readKeyResponse(signed(), now, 'b.example'), undefined);
     assert.notEqual(readKeyResponse(signed(), now), undefined);

@@ -77,15 +77,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       };
       const server = await serve((request, response) => answers[request.url!]!(request, response));
       const { requests } = await client();
-      const at = (path: string) =>
+      const requestPath = (path: string) =>
         requests.request({ ...get(server.name), path: `/_proto/${path}`, maxBody: 1_000, retry: 'none' });
-      assert.equal(JSON.stringify(await at('float')), '{"n":1.0}');
+      assert.equal(JSON.stringify(await requestPath('float')), '{"n":1.0}');
       for (const path of ['text', 'list', 'long'])
-        await assert.rejects(at(path), { name: 'MalformedResponse' }, path);
-      await assert.rejects(at('moved'), { name: 'RemoteError', status: 302 });
+        await assert.rejects(requestPath(path), { name: 'MalformedResponse' }, path);
+      await assert.rejects(requestPath('moved'), { name: 'RemoteError', status: 302 });
     });
 
-    it('rejects too many values before it parses a large response, and errors that are too large', async () => {
+    it('rejects a large response with too many values before parsing it, and drops the body of an error that is too large', async () => {
       // A parser would reject the `?`, so M_TOO_LARGE shows that the values are counted before the response is parsed.
       const junk = Buffer.from(`{"state":[?,${'{},'.repeat(2_100_000)}{}]}`);
       const deep = Buffer.from(
@@ -103,24 +103,24 @@ forSelectedDatabases(import.meta.url, (open) => {
         response.writeHead(status, { 'content-type': 'application/json' }).end(body);
       });
       const { requests } = await client();
-      const at = (path: string) =>
+      const requestPath = (path: string) =>
         requests.request({
           ...get(server.name),
           path: `/_proto/${path}`,
           maxBody: 16_000_000,
           retry: 'none',
         });
-      await assert.rejects(at('junk'), (error: Error) => {
+      await assert.rejects(requestPath('junk'), (error: Error) => {
         assert.equal(error.name, 'MalformedResponse');
         assert.ok(error.cause instanceof MatrixError && error.cause.errcode === 'M_TOO_LARGE');
         return true;
       });
-      await assert.rejects(at('deep'), { name: 'MalformedResponse' });
-      await assert.rejects(at('error'), { name: 'RemoteError', status: 400, errcode: 'M_UNKNOWN' });
-      assert.deepEqual(await at('large'), large);
+      await assert.rejects(requestPath('deep'), { name: 'MalformedResponse' });
+      await assert.rejects(requestPath('error'), { name: 'RemoteError', status: 400, errcode: 'M_UNKNOWN' });
+      assert.deepEqual(await requestPath('large'), large);
     });
 
-    it('counts the responses to several requests with one budget, and sends no request when it is spent', async () => {
+    it('counts the responses to several requests against one budget, and sends no request when the budget is spent', async () => {
       let requestCount = 0;
       const answers: Record<string, Buffer> = {
         '/_matrix/small': Buffer.from(JSON.stringify({ a: Array(100).fill(1) })),
@@ -154,7 +154,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(requestCount, sent);
     });
 
-    it('rejects more values than a request allows before it parses a short response', async () => {
+    it('rejects a short response with more values than the request allows before parsing it', async () => {
       const server = await serve((_request, response) =>
         response.writeHead(200, { 'content-type': 'application/json' }).end(`{"a":[?${',1'.repeat(200)}]}`),
       );
@@ -213,7 +213,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(Math.max(...clock.delays) <= 30_000);
     });
 
-    it('waits for retry_after_ms of a busy server, unless that exceeds the maximum delay', async () => {
+    it('waits as long as retry_after_ms of a busy server says, unless that exceeds the maximum delay', async () => {
       let wait = 1_500;
       const server = await serve((_request, response) => {
         const busy = { errcode: 'M_LIMIT_EXCEEDED', retry_after_ms: wait };
@@ -307,7 +307,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(paths, ['/_matrix/x', '/_matrix/y']);
     });
 
-    it('tries the next SRV target when the first cannot be connected', async () => {
+    it('tries the next SRV target when no connection to the first succeeds', async () => {
       const server = await serve((_request, response) => json(response, 200, {}));
       const { requests } = await client();
       resolver.srv.set('_matrix-fed._tcp.b.example', [
@@ -318,7 +318,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(resolver.lookedUpNames.includes('gone.example'));
     });
 
-    it('does not connect to refused addresses, by name, SRV record or address [option: ip_range_blacklist]', async () => {
+    it('does not connect to blacklisted addresses, whether a name, an SRV record or an address leads to them [option: ip_range_blacklist]', async () => {
       const { requests } = await client({ federation: { max_short_retries: 0 } });
       resolver.hosts.set('inside.example', ['10.0.0.1']);
       resolver.srv.set('_matrix-fed._tcp.b.example', [
@@ -337,15 +337,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('rejects requests to servers outside the whitelist, and allows requests to all servers without a whitelist [option: federation_domain_whitelist]', async () => {
+    it('rejects requests to servers outside the whitelist, and allows requests to every server when no whitelist is configured [option: federation_domain_whitelist]', async () => {
       const server = await serve((_request, response) => json(response, 200, {}));
       const { requests } = await client({ federation_domain_whitelist: [server.name] });
       assert.deepEqual(await requests.request(get(server.name)), {});
       await assert.rejects(requests.request(get('b.example')), { errcode: 'M_FORBIDDEN' });
       const none = await client({ federation_domain_whitelist: [] });
       await assert.rejects(none.requests.request(get(server.name)), { errcode: 'M_FORBIDDEN' });
-      const all = await client();
-      assert.deepEqual(await all.requests.request(get(server.name)), {});
+      const unrestricted = await client();
+      assert.deepEqual(await unrestricted.requests.request(get(server.name)), {});
     });
 
     it('FederationClient.open returns the body as a stream', async () => {

@@ -17,34 +17,34 @@ forSelectedDatabases(import.meta.url, (open) => {
     afterEach(() => test.close());
     const serve = (listener: Listener, tls: TlsOptions = {}) => test.serve(listener, tls);
     const client = (options: Overrides<FederationClientConfig> = {}) => test.client(open, options);
-    const ok: Listener = (_request, response) => json(response, 200, {});
-    const once = (destination: string) => ({ ...get(destination), retry: 'none' }) as const;
+    const respond: Listener = (_request, response) => json(response, 200, {});
+    const getOnce = (destination: string) => ({ ...get(destination), retry: 'none' }) as const;
     const tlsFailure = (error: Error) => (error.cause as { failure?: string }).failure === 'tls';
 
     it('trusts the configured certificate authorities only [option: federation_custom_ca_list]', async () => {
-      const server = await serve(ok);
+      const server = await serve(respond);
       const { requests } = await client();
-      assert.deepEqual(await requests.request(once(server.name)), {});
+      assert.deepEqual(await requests.request(getOnce(server.name)), {});
       const strict = await client({ federation_custom_ca_list: [] });
-      await assert.rejects(strict.requests.request(once(server.name)), tlsFailure);
+      await assert.rejects(strict.requests.request(getOnce(server.name)), tlsFailure);
     });
 
     it('requires a certificate for the requested name or address [option: federation_verify_certificates]', async () => {
-      const server = await serve(ok, test.authority.issue('b.example'));
+      const server = await serve(respond, test.authority.issue('b.example'));
       const { requests } = await client();
-      await assert.rejects(requests.request(once(server.name)), tlsFailure);
-      await assert.rejects(requests.request(once(`127.0.0.1:${server.port}`)), tlsFailure);
+      await assert.rejects(requests.request(getOnce(server.name)), tlsFailure);
+      await assert.rejects(requests.request(getOnce(`127.0.0.1:${server.port}`)), tlsFailure);
       const careless = await client({ federation_verify_certificates: false });
-      assert.deepEqual(await careless.requests.request(once(server.name)), {});
-      const address = await serve(ok, test.authority.issue('127.0.0.1'));
-      assert.deepEqual(await requests.request(once(`127.0.0.1:${address.port}`)), {});
+      assert.deepEqual(await careless.requests.request(getOnce(server.name)), {});
+      const address = await serve(respond, test.authority.issue('127.0.0.1'));
+      assert.deepEqual(await requests.request(getOnce(`127.0.0.1:${address.port}`)), {});
     });
 
     it('does not verify the certificates of exempt hosts [option: federation_certificate_verification_whitelist]', async () => {
-      const server = await serve(ok, issueByUnknownAuthority());
+      const server = await serve(respond, issueByUnknownAuthority());
       const requestWith = async (pattern: string) => {
         const { requests } = await client({ federation_certificate_verification_whitelist: [pattern] });
-        return requests.request(once(server.name));
+        return requests.request(getOnce(server.name));
       };
       for (const pattern of ['a.example', '*.example', 'A.Example'])
         assert.deepEqual(await requestWith(pattern), {});
@@ -53,13 +53,13 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('rejects servers with an older TLS version [option: federation_client_minimum_tls_version]', async () => {
-      const server = await serve(ok, { maxVersion: 'TLSv1.2' });
+      const server = await serve(respond, { maxVersion: 'TLSv1.2' });
       for (const version of ['1', '1.1', '1.2'] as const) {
         const { requests } = await client({ federation_client_minimum_tls_version: version });
-        assert.deepEqual(await requests.request(once(server.name)), {}, version);
+        assert.deepEqual(await requests.request(getOnce(server.name)), {}, version);
       }
       const { requests } = await client({ federation_client_minimum_tls_version: '1.3' });
-      await assert.rejects(requests.request(once(server.name)), tlsFailure);
+      await assert.rejects(requests.request(getOnce(server.name)), tlsFailure);
     });
 
     it('sends the expected host name as SNI, and no SNI for an address', async () => {
@@ -72,8 +72,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         test.authority.issue('a.example', '127.0.0.1'),
       );
       const { requests } = await client();
-      await requests.request(once(server.name));
-      await requests.request(once(`127.0.0.1:${server.port}`));
+      await requests.request(getOnce(server.name));
+      await requests.request(getOnce(`127.0.0.1:${server.port}`));
       assert.deepEqual(names, ['a.example', false]);
     });
   });

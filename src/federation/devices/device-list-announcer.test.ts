@@ -68,7 +68,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       { destination: string; id: number; type: string; content: string }[]
     >(async (writer) => writer.deleteFrom('federation_outbox').returningAll().execute());
     return rows
-      .sort((one, other) => one.id - other.id)
+      .sort((a, b) => a.id - b.id)
       .map(({ destination, type, content }) => [destination, type, JSON.parse(content) as JsonObject]);
   }
 
@@ -104,7 +104,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     for (const isStopped of [false, true]) {
-      it(`repeats the last update for servers that become known after a join without the members of the room, ${isStopped ? 'also after a restart' : 'when the state of the room is complete'}`, async () => {
+      it(`repeats the last update for servers that become known when the partial state of a room is completed${isStopped ? ' while the announcer is stopped' : ''}`, async () => {
         await start();
         const room = new ReferenceRoom();
         for (const userId of ['@found:found.example', '@gone:gone.example', '@known:known.example'])

@@ -26,7 +26,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   let clock: ManualClock;
   afterEach(() => server.stop());
 
-  /** @param limit the rate of the messages of one server */
+  /** @param limit the maximum rate of messages from one server */
   async function start(limit?: RateLimit): Promise<void> {
     server = await E2eeServer.start(open);
     alice = await server.user('alice');
@@ -90,7 +90,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fifth;
     });
 
-    it('accepts senders with historical ids of printable ASCII only', async () => {
+    it('accepts senders with historical user ids of printable ASCII, and ignores senders whose user ids are otherwise invalid', async () => {
       await start();
       const printable = ['@Bob!:elsewhere', '@"bob"~:elsewhere'];
       const invalidIds = ['@:elsewhere', '@böb:elsewhere', '@b b:elsewhere'];
@@ -221,15 +221,17 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await send(messages), [], 'a repeated request sends nothing');
     });
 
-    it('splits large messages into several EDUs with different ids', async () => {
+    it('splits large messages into several EDUs with different ids, and throws M_TOO_LARGE for a message that fits into no EDU', async () => {
       await start();
       const content = { x: 'x'.repeat(20_000) };
       const devices = new Map(Array.from({ length: 10 }, (_, n) => [`D${n}`, content]));
       const sent = await send(new Map([[bob, devices]]));
       assert.equal(sent.length, 4);
       assert.equal(new Set(sent.map(([, { message_id }]) => message_id)).size, 4);
-      const all = sent.flatMap(([, { messages }]) => Object.keys((messages as JsonObject)[bob] as object));
-      assert.deepEqual(all.sort(), [...devices.keys()]);
+      const sentDeviceIds = sent.flatMap(([, { messages }]) =>
+        Object.keys((messages as JsonObject)[bob] as object),
+      );
+      assert.deepEqual(sentDeviceIds.sort(), [...devices.keys()]);
       await assert.rejects(send(new Map([[bob, new Map([['D', { x: 'x'.repeat(70_000) }]])]]), 'other'), {
         errcode: 'M_TOO_LARGE',
       });

@@ -97,7 +97,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok((await receiptOf(receipts, roomId)).every(({ ts }) => ts <= clock.now()));
     });
 
-    it('records presence of users who share a room with a local user', async () => {
+    it('records presence of users of the sending server who share a room with a local user', async () => {
       const { handle, presence } = await startEdus(open);
       const push = (...updates: unknown[]) => handle(remoteServer, 'm.presence', { push: updates });
       await push(
@@ -157,7 +157,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(typing.inRoom(roomId).toSorted(), [dora, eve].toSorted());
     });
 
-    it('ignores arbitrary EDU content', async () => {
+    it('handles arbitrary EDU content without errors, and never records a local user as typing', async () => {
       const { edus, roomId, typing } = await startEdus(open);
       const content = fc.oneof(
         fc.jsonValue(),
@@ -181,15 +181,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('calls one handler per type, whose failure affects no other EDU', async () => {
+    it('allows one handler per EDU type, whose failure affects no EDU of another type', async () => {
       const handled: unknown[] = [];
-      const good: EduHandlersByType = {
+      const handlers: EduHandlersByType = {
         'm.bad': () => Promise.reject(new Error('bad')),
         'm.good': (origin, { n }) => void handled.push(origin, n),
       };
-      const edus = new EduHandlers(silentLogger, [good]);
+      const edus = new EduHandlers(silentLogger, [handlers]);
       assert.throws(
-        () => new EduHandlers(silentLogger, [good, { 'm.good': () => undefined }]),
+        () => new EduHandlers(silentLogger, [handlers, { 'm.good': () => undefined }]),
         /m\.good have two handlers/,
       );
       await edus.dispatch(remoteServer, [
@@ -199,7 +199,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(handled, [remoteServer, 1]);
     });
 
-    it('rejects the transaction during a database outage only', async () => {
+    it('rejects the transaction when the database fails, but not for a database error that the EDU causes', async () => {
       for (const [type, error] of [
         ['m.closed', new DatabaseClosed('closed')],
         ['m.overloaded', new DatabaseOverloaded('full')],

@@ -27,7 +27,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       clock.advance(30_000);
       await untilIdle();
       assert.deepEqual(contents(sent, 'm.typing').at(-1), { ...expected, typing: false });
-      for (const one of senders) one.stop();
+      for (const sender of senders) sender.stop();
     });
 
     it('limits the rate of receipt transactions per room [option: federation_rr_transactions_per_room_per_second]', async () => {
@@ -66,23 +66,26 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('combines receipts so that an EDU has one receipt per room and user', () => {
-      const of = (room: string, userId: string, thread: string) => ({
+      const receiptContent = (room: string, userId: string, thread: string) => ({
         [room]: { 'm.read': { [userId]: { data: { ts: 1, thread_id: thread }, event_ids: ['$e'] } } },
       });
       const combined = combine([
-        of('!a', alice, '1'),
-        of('!a', bob, '1'),
-        of('!a', alice, '2'),
-        of('!b', alice, '1'),
+        receiptContent('!a', alice, '1'),
+        receiptContent('!a', bob, '1'),
+        receiptContent('!a', alice, '2'),
+        receiptContent('!b', alice, '1'),
       ]);
       assert.deepEqual(combined, [
         {
           '!a': {
-            'm.read': { ...of('!a', alice, '1')['!a']?.['m.read'], ...of('!a', bob, '1')['!a']?.['m.read'] },
+            'm.read': {
+              ...receiptContent('!a', alice, '1')['!a']?.['m.read'],
+              ...receiptContent('!a', bob, '1')['!a']?.['m.read'],
+            },
           },
-          ...of('!b', alice, '1'),
+          ...receiptContent('!b', alice, '1'),
         },
-        of('!a', alice, '2'),
+        receiptContent('!a', alice, '2'),
       ]);
     });
 

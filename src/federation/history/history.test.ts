@@ -31,10 +31,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       const joined = await served.member(roomId, fay, 'join');
       const messageIds: string[] = [];
       for (let i = 0; i < messages; i++) messageIds.push(await served.say(roomId, `message ${i}`));
-      const all = await served.get(
+      const page = await served.get(
         `/backfill/${enc(roomId)}?v=${enc(messageIds.at(-1) ?? joined)}&limit=100`,
       );
-      return { roomId, joined, messageIds, all: idsIn(all, 'pdus') };
+      return { roomId, joined, messageIds, allIds: idsIn(page, 'pdus') };
     }
     const backfill = (roomId: string, from: readonly string[], limit: number) =>
       served.get(`/backfill/${enc(roomId)}?limit=${limit}${from.map((id) => `&v=${enc(id)}`).join('')}`);
@@ -57,9 +57,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('backfills from the given events backwards, newest first, up to the limit', async () => {
-      const { roomId, messageIds, all } = await roomWithMessages(30);
-      assert.deepEqual(all.slice(0, 30), messageIds.toReversed());
-      const [created] = eventsIn(await backfill(roomId, [all.at(-1)!], 5), 'pdus');
+      const { roomId, messageIds, allIds } = await roomWithMessages(30);
+      assert.deepEqual(allIds.slice(0, 30), messageIds.toReversed());
+      const [created] = eventsIn(await backfill(roomId, [allIds.at(-1)!], 5), 'pdus');
       assert.equal(created?.event.type, 'm.room.create', 'the last event is the create event');
       for (const limit of [1, 2, 7]) {
         const page = idsIn(await backfill(roomId, [messageIds[20]!], limit), 'pdus');
@@ -189,7 +189,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(idsIn(await served.get(`/event/${enc(kicked)}`), 'pdus'), [kicked]);
       const state = (eventId: string) => served.get(`/state_ids/${enc(roomId)}?event_id=${enc(eventId)}`);
       assert.equal((await state(kicked)).status, 200);
-      const refused = [
+      const forbiddenAnswers = [
         missing(roomId, gapBefore([later])),
         missing(roomId, gapBefore([kicked, later])),
         missing(roomId, gapBefore(['$unknown'])),
@@ -197,12 +197,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         served.get(`/event/${enc(later)}`),
         state(later),
       ];
-      for (const answer of await Promise.all(refused)) {
+      for (const answer of await Promise.all(forbiddenAnswers)) {
         assert.equal(answer.body['errcode'], 'M_FORBIDDEN');
       }
     });
 
-    it('returns events up to the kick also after the local users have left', async () => {
+    it('after the local users have left a room, returns only events up to the kick to a server whose users were removed', async () => {
       const { roomId, messageIds } = await roomWithMessages(1);
       const kicked = await served.member(roomId, fay, 'leave', alice);
       await served.rooms.leave(alice, roomId);
@@ -247,7 +247,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('returns only signed events with matching hashes while events are being sent', async () => {
       const { roomId } = await roomWithMessages(1);
       const ids = new Set<string>();
-      const all = Array.from({ length: 20 }, (_, i) => served.rooms.say(alice, roomId, `more ${i}`));
+      const sending = Array.from({ length: 20 }, (_, i) => served.rooms.say(alice, roomId, `more ${i}`));
       const pages = await Promise.all(
         Array.from({ length: 20 }, async () => {
           const head = await served.rooms.engine.heads.get(roomId);
@@ -258,7 +258,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           );
         }),
       );
-      const sent = await Promise.all(all);
+      const sent = await Promise.all(sending);
       for (const page of pages) {
         for (const { hashMatches, event } of eventsIn(page, 'pdus')) {
           assert.equal(hashMatches, true);

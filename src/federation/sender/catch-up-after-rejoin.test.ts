@@ -17,7 +17,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     let test: SenderUnderTest;
     afterEach(() => test.close());
 
-    /** Alice sends a message that does not arrive; then she is kicked, and joins again. */
+    /** Lets Alice send messages that do not arrive; then she is kicked, and joins again. */
     const removedAndBack = async () => {
       test = await SenderUnderTest.open(open);
       const a = await test.recipient('a.example');
@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await until(() => bodiesSince(a, before).includes('before'));
     });
 
-    it('sends an event from before the removal also after a restart, before later events', async () => {
+    it('sends after a restart the event from before the removal, and then later events', async () => {
       const { a, room } = await removedAndBack();
       await test.restart();
       await test.rooms.say(alice, room.roomId, 'after');

@@ -61,7 +61,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.nothingMissed();
     });
 
-    it('sends a message without its content when the message expired by the retention policy of its room during the outage', async () => {
+    it('sends a message without its content when it expired during the outage by the default retention policy', async () => {
       const retention = {
         enabled: true,
         default_policy: { max_lifetime: minute / 2 },
@@ -82,7 +82,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(a.messages.includes('2'), false);
     });
 
-    it('sends the events of third servers that refer to missed local events', async () => {
+    it('sends an event of a third server that follows missed local events', async () => {
       const { test, recipients, say, roomId } = await start(['a.example', 'b.example']);
       const [a] = recipients;
       await test.idle();
@@ -249,7 +249,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
     });
 
-    it('records an event on disk that is unacknowledged for long, and deletes the record when it has arrived', async () => {
+    it('records on disk an event that stays unacknowledged for long, and deletes the record when the event has arrived', async () => {
       const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();

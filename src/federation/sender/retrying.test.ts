@@ -41,7 +41,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([attempts.length, new Set(attempts.map(({ id }) => id)).size], [3, 1]);
     });
 
-    it('retries at once when the server sends a request between two attempts', async () => {
+    it('retries at once when a request from the server is recorded between two attempts', async () => {
       const { test, recipients, say } = await start(['a.example'], { federation: { max_long_retries: 2 } });
       const [a] = recipients;
       await test.idle();
@@ -104,7 +104,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await remainingBackoff(), 100_000);
     });
 
-    it('ends the backoff when the server sends a request', async () => {
+    it('ends the backoff when a request from the server is recorded', async () => {
       const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       a.answer = () => 503;

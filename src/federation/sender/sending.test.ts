@@ -21,7 +21,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const body of ['1', '2', '3']) await say(body);
       await test.rooms.say('@user:a.example', roomId, 'of another server');
       await say('4');
-      for (const one of [a, b]) await until(() => one.messages.length === 4);
+      for (const recipient of [a, b]) await until(() => recipient.messages.length === 4);
       assert.deepEqual(a.messages, ['1', '2', '3', '4']);
       assert.deepEqual(b.messages, ['1', '2', '3', '4']);
       assert.deepEqual(other.arrived, []);
@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       allSent();
       await until(() => a.messages.length === 120);
       assert.deepEqual(
-        a.messages.toSorted((one, other) => Number(one) - Number(other)),
+        a.messages.toSorted((x, y) => Number(x) - Number(y)),
         bodies,
       );
       assert.equal(maxConcurrent, 1);

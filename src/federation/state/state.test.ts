@@ -161,7 +161,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(idsIn(auth, 'auth_chain').sort(), chainOf(room, [outlier]));
     });
 
-    it('answers 404 while the room state is partial', async () => {
+    it('answers 404 for the state at an event while the room state is partial, and returns the event itself', async () => {
       const room = new ReferenceRoom();
       const { placement } = served.rooms.engine;
       const partial = { servers: [requestingServer], from: requestingServer };

@@ -43,7 +43,7 @@ describe('Cache', () => {
     assert.equal(loads, 1);
   });
 
-  it('rejects all callers of a failed load and loads again for the next one', async () => {
+  it('rejects all callers of a failed load and loads again for the next caller', async () => {
     const cache = new CacheRegistry(manualClock(), factors(1)).create<string, number>('a', { size: 9 });
     const fail = () => Promise.reject(new Error('the load failed'));
     const both = await Promise.allSettled([cache.getOrLoad('x', fail), cache.getOrLoad('x', fail)]);
@@ -83,7 +83,7 @@ describe('Cache', () => {
     assert.equal(lasting.get('unused'), 2);
   });
 
-  it('calls onRemove for evicted and deleted entries, but not for replaced ones', () => {
+  it('calls onRemove for evicted and deleted entries, but not for replaced entries', () => {
     const removed: unknown[] = [];
     const cache = new CacheRegistry(manualClock(), factors(1)).create<string, number>('a', {
       size: 2,
@@ -188,7 +188,7 @@ describe('CacheRegistry', () => {
     for (let i = 15; i < 20; i++) assert.equal(cache.get(i), i);
   });
 
-  it('drops the oldest entries when the memory use exceeds the maximum, until the target is reached [option: caches.cache_autotuning.max_cache_memory_usage, caches.cache_autotuning.target_cache_memory_usage, caches.cache_autotuning.min_cache_ttl]', () => {
+  it('drops the least recently used entries when the memory use exceeds the maximum, until the target is reached [option: caches.cache_autotuning.max_cache_memory_usage, caches.cache_autotuning.target_cache_memory_usage, caches.cache_autotuning.min_cache_ttl]', () => {
     const clock = manualClock();
     let inUse = 900;
     const tuning = {

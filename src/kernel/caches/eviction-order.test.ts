@@ -16,23 +16,23 @@ it('Cache keeps and evicts the same entries as LRUCache, in the same order', () 
         if (reason === 'evict') evicted.push(['library', key]);
       };
       const onRemove = (_value: number, key: number, isEvicted: boolean) => {
-        if (isEvicted) evicted.push(['own', key]);
+        if (isEvicted) evicted.push(['tested', key]);
       };
-      const own = new Cache<number, number>(
-        'own',
+      const tested = new Cache<number, number>(
+        'tested',
         { size: max, onRemove },
         { factor: 1, ttl: undefined },
         { now: 0 },
       );
       const library = new LRUCache<number, number>({ max, dispose });
       for (const [index, { what, key }] of steps.entries()) {
-        for (const cache of [own, library]) if (what === 'set') cache.set(key, index);
-        if (what === 'delete') for (const cache of [own, library]) cache.delete(key);
-        if (what !== 'set' && what !== 'delete') assert.equal(own[what](key), library[what](key));
+        for (const cache of [tested, library]) if (what === 'set') cache.set(key, index);
+        if (what === 'delete') for (const cache of [tested, library]) cache.delete(key);
+        if (what !== 'set' && what !== 'delete') assert.equal(tested[what](key), library[what](key));
       }
-      assert.deepEqual(own.values(), [...library.values()]);
+      assert.deepEqual(tested.values(), [...library.values()]);
       const keysOf = (name: string) => evicted.filter(([of]) => of === name).map(([, key]) => key);
-      assert.deepEqual(keysOf('own'), keysOf('library'));
+      assert.deepEqual(keysOf('tested'), keysOf('library'));
     }),
   );
 });

@@ -51,7 +51,7 @@ test('diffReload applies changes of reloadable options, and keeps the values of 
   assert.deepEqual(running.engine.factors.global, 1);
 });
 
-test('reloadedOrigins names the new file and line of an option, and the old ones of an option that needs a restart', () => {
+test('reloadedOrigins returns the new file and line of an option, and the old file and line of an option that needs a restart', () => {
   const originsOf = (text: string) => loadConfiguration([{ file: 'a.yaml', text }], sections).origins;
   const running = originsOf('names: [a]\nfactors: {single: {a: 1}}\n');
   const loaded = originsOf('factors:\n  global: 2\nnames: [b]\nbox:\n  size: 2\n');

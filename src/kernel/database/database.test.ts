@@ -104,7 +104,7 @@ forEachDatabase((open) => {
         many(10_000),
         { sql: 'update notes set text = ? where id = ?', rows: [['y', 12_499]] },
       ]),
-      // Its last row already exists.
+      // The last row of this batch already exists.
       database.batch([many(7_501)]),
       database.batch([insert([2, 'after'])]),
     ]);
@@ -303,7 +303,7 @@ forEachDatabase((open) => {
     assert.deepEqual(rows, [{ sum: 1, count: 1, truth: 1 }]);
   });
 
-  test('an upsert returns only rows that it changed', async () => {
+  test('an insert with "on conflict do nothing" returns only the rows that it has inserted', async () => {
     const database = await open([notes]);
     const upsert = (id: number, text: string) =>
       database.transaction(async (writer: Writer<Schema>) => {

@@ -71,7 +71,7 @@ forEachDatabase((open) => {
     await assert.rejects(migrate(database, [things, things]), /two migrations have the name/);
   });
 
-  test('migrate may run in several processes at the same time', async () => {
+  test('migrate can run in several processes at the same time', async () => {
     const database = await open();
     const others = [database, await open.openAgain(database), await open.openAgain(database)];
     await Promise.all(others.map((each) => migrate(each, [things, index])));
@@ -86,9 +86,9 @@ forEachDatabase((open) => {
 
   test('readers see columns that were added after their first read', async () => {
     const database = await open([things]);
-    const all = () => database.reader<Schema>().selectFrom('things').selectAll().execute();
+    const read = () => database.reader<Schema>().selectFrom('things').selectAll().execute();
     const scan = () => database.scanner<Schema>().selectFrom('things').selectAll().execute();
-    assert.deepEqual([await all(), await scan()], [[], []]);
+    assert.deepEqual([await read(), await scan()], [[], []]);
     await migrate(database, [
       things,
       {
@@ -98,6 +98,6 @@ forEachDatabase((open) => {
     ]);
     await database.batch([{ sql: "insert into things (room, position) values ('a', ?)", rows: [[1]] }]);
     const row = { room: 'a', position: 1, name: '', colour: 'red' };
-    assert.deepEqual([await all(), await scan()], [[row], [row]]);
+    assert.deepEqual([await read(), await scan()], [[row], [row]]);
   });
 });

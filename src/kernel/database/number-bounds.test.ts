@@ -6,7 +6,10 @@ import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { DatabaseClosed } from './errors.ts';
 import { NumberBounds } from './number-bounds.ts';
 
-/** Returns bounds with one bound that is due until it is raised to 20, and what they log and write. */
+/**
+ * Opens bounds with one bound that has to be raised to 20. Returns them with the lines that they log, and with
+ * functions for the number of writes and the value of the bound.
+ */
 function boundsWith(write: () => Promise<void>) {
   const clock = manualClock();
   const logged: string[] = [];
@@ -50,7 +53,7 @@ test('NumberBounds logs that a raise in the background has failed, and raises ag
   assert.equal(logged.length, 1);
 });
 
-test('NumberBounds raises bounds in the background once at a time', async () => {
+test('NumberBounds raises bounds in the background with one write at a time', async () => {
   const { promise: written, resolve: write } = Promise.withResolvers<void>();
   const { bounds, writes, value } = boundsWith(() => written);
   for (let call = 0; call < 5; call++) bounds.raiseInBackground();
@@ -61,7 +64,7 @@ test('NumberBounds raises bounds in the background once at a time', async () => 
   assert.equal(writes(), 1);
 });
 
-test('NumberBounds neither logs nor repeats a raise that a closed database refuses', async () => {
+test('NumberBounds neither logs nor repeats a raise that a closed database rejects', async () => {
   const { bounds, clock, logged, writes } = boundsWith(async () => {
     throw new DatabaseClosed('the database is closed');
   });

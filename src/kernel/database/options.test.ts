@@ -109,7 +109,7 @@ test('databaseOptions translates the TLS modes of libpq', () => {
   assert.throws(() => sslFor({ sslmode: 'perhaps' }), /sslmode: unknown mode "perhaps"/);
 });
 
-test('databaseOptions passes the settings of TLS to the tools of PostgreSQL', () => {
+test('databaseOptions returns the TLS settings as environment variables for the tools of PostgreSQL', () => {
   const environmentFor = (args: object) => {
     const options = databaseOptions(postgres(args));
     return options.kind === 'postgres' ? options.toolEnvironment : undefined;

@@ -9,6 +9,6 @@ test('numberPlaceholders numbers placeholders outside of literals, identifiers a
   );
 });
 
-test('numberPlaceholders keeps SQL without placeholders or with numbered ones', () => {
+test('numberPlaceholders does not change SQL that has no placeholders or only numbered placeholders', () => {
   for (const sql of ['select 1', `select '?' || $1`]) assert.equal(numberPlaceholders(sql), sql);
 });

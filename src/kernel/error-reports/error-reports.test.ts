@@ -54,7 +54,7 @@ describe('ErrorReports', () => {
   };
   const eventIn = ({ request }: Sent) => JSON.parse(String(request.body).split('\n')[2]!);
 
-  it('sends a logged error as an envelope with scrubbed texts and without other fields of the log line', async () => {
+  it('sends a logged error with scrubbed texts, its logger, method and route, and no other field of the log line', async () => {
     const cause = new Error('the token syt_abc_def_0123456789 of @ann:example.org');
     const error = Object.assign(new TypeError('bad body "hello you"', { cause }), { secret: 'hunter2' });
     log
@@ -136,7 +136,7 @@ describe('ErrorReports', () => {
     assert.equal(sent.length, 2);
   });
 
-  it('waits for the Retry-After of a failing service, drops an event after three attempts, and bounds its queue', async () => {
+  it('waits as long as Retry-After of a failing service says, drops an event after three attempts, and bounds its queue', async () => {
     answer = async () => ({ status: 429, headers: { 'retry-after': '5' } });
     for (let count = 0; count < 200; count += 1)
       log.error({ err: new Error('text') }, `problem ${'a'.repeat(count)}`);
@@ -155,7 +155,7 @@ describe('ErrorReports', () => {
     answer = async () => ({ status: 200, headers: {} });
     clock.advance(reportLimits.backoff);
     await settle();
-    const ids = sent.map((one) => eventIn(one).event_id);
+    const ids = sent.map((report) => eventIn(report).event_id);
     assert.equal(new Set(ids.slice(0, 3)).size, 1);
     assert.equal(sent.length, 3 + reportLimits.maxWaiting - 1);
   });
@@ -174,7 +174,7 @@ describe('ErrorReports', () => {
     assert.equal(sent.length, 1);
   });
 
-  it('sends a fatal error before close() resolves, without blocking the process', async () => {
+  it('sends a fatal error that waits behind another report before close() resolves', async () => {
     const { promise, reject } = Promise.withResolvers<never>();
     answer = () => promise;
     log.error({ err: new Error('text') }, 'text');
@@ -185,7 +185,7 @@ describe('ErrorReports', () => {
     reject(new Error('connection reset'));
     await closed;
     assert.deepEqual(
-      sent.map((one) => eventIn(one).level),
+      sent.map((report) => eventIn(report).level),
       ['error', 'fatal'],
     );
   });
@@ -205,7 +205,7 @@ describe('ErrorReports', () => {
 });
 
 describe('parseDsn', () => {
-  it('reads the URL and public key of a Sentry project, and refuses other texts', () => {
+  it('reads the URL and public key of a Sentry project, and returns undefined for other texts', () => {
     const read = (dsn: string) => {
       const project = parseDsn(dsn);
       return project && [project.url.href, project.publicKey];

@@ -18,13 +18,13 @@ describe('TextBuilder', () => {
     };
     fc.assert(
       fc.property(lengths, lengths, (first, second) => {
-        const all = build(first);
+        const builder = build(first);
         assert.equal(
-          all.isEmpty,
+          builder.isEmpty,
           first.every((part) => part < 4),
         );
-        all.append(build(second));
-        const text = all.finish();
+        builder.append(build(second));
+        const text = builder.finish();
         assert.equal(String(text), [...first, ...second].map(textOf).join(''));
         assert.ok(typeof text !== 'string' || text.length < 65_536, `${text.length} characters`);
       }),

@@ -43,21 +43,21 @@ forEachDatabase((open) => {
     now: number,
     register: (jobs: Jobs, run: () => Promise<void>) => void,
   ): Promise<number> => {
-    // A clock of its own, since no timer of a process runs after its end.
+    // Uses a separate clock, because the timers of a process end with it.
     const { jobs } = await setUp({ database, clock: manualClock(now) });
-    const first = Promise.withResolvers<void>();
+    const firstBegun = Promise.withResolvers<void>();
     let begun = 0;
     register(jobs, () => {
       begun += 1;
-      first.resolve();
+      firstBegun.resolve();
       return new Promise<void>(() => {});
     });
     await jobs.start();
-    await Promise.race([jobs.settled(), first.promise]);
+    await Promise.race([jobs.settled(), firstBegun.promise]);
     return begun;
   };
 
-  test('postpones a job that crashes the process with backoff, and marks it failed after its maximum of attempts', async () => {
+  test('postpones with backoff a job that crashes the process, and marks it failed after its maximum number of attempts', async () => {
     const { database, clock, schedule, jobs } = await setUp();
     const begun: number[] = [];
     for (const wait of [0, 0, 999, 1, 0, 2_000, 0]) {
@@ -76,7 +76,7 @@ forEachDatabase((open) => {
     assert.match(job?.error ?? '', /interrupted/);
   });
 
-  test('when a start schedules again a job that has failed by crashes, runs it an hour later, and keeps counting its attempts', async () => {
+  test('waits an hour before it runs a job that has failed by crashes and is scheduled again at a start, and keeps counting its attempts', async () => {
     const { database, clock, schedule, jobs } = await setUp();
     const start = (): Promise<number> =>
       crash(database, clock.now(), (started, run) => started.register('greet', { maxAttempts: 1, run }));
@@ -98,7 +98,7 @@ forEachDatabase((open) => {
     }
   });
 
-  test('after a recurring job has crashed the process, runs it at its next time and from its last progress', async () => {
+  test('when a recurring job crashes the process, runs it again with backoff, then at its next time, and keeps its progress', async () => {
     const { database, clock, jobs } = await setUp();
     const begun: number[] = [];
     const start = async () =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { jobFailure, jobStatus } from './job-status.ts';
 
-test('names the status of a job by its state, its attempts and whether it runs, or as the caller says', () => {
+test('jobStatus returns the status of a job by its state, its attempts and whether it runs, unless its parameter isActive overrides the attempts', () => {
   /** Returns the status for each state. */
   const statuses = (running: boolean, attempts: number, isActive?: boolean) =>
     (['waiting', 'done', 'cancelled', 'failed'] as const).map((state) =>
@@ -17,7 +17,7 @@ test('names the status of a job by its state, its attempts and whether it runs, 
   assert.deepEqual(statuses(false, 0, true), ['active', ...atEnd]);
 });
 
-test('returns the error of a failed job, and none of a job that will be tried again', () => {
+test('jobFailure returns the error of a failed job, and none for a job that will be tried again', () => {
   assert.equal(jobFailure({ state: 'failed', error: 'full' }), 'full');
   assert.equal(jobFailure({ state: 'failed', error: null }), 'unknown');
   assert.equal(jobFailure({ state: 'waiting', error: 'full' }), undefined);

@@ -8,8 +8,8 @@ describe('JsonScan', () => {
   /** Scans a text that arrives in chunks of `bytes` bytes. */
   const scanned = (text: string, bytes: number, bounds = {}) => {
     const scan = new JsonScan(bounds);
-    const all = Buffer.from(text);
-    for (let start = 0; start < all.length; start += bytes) scan.add(all.subarray(start, start + bytes));
+    const input = Buffer.from(text);
+    for (let start = 0; start < input.length; start += bytes) scan.add(input.subarray(start, start + bytes));
     return scan;
   };
 

@@ -53,7 +53,7 @@ describe('parseInSlices', () => {
     );
   });
 
-  it('returns the same as parseJson for long lists and rejects malformed ones', async () => {
+  it('returns the same as parseJson for long lists, and rejects the same malformed lists', async () => {
     const items = Array.from({ length: 800 }, (_, n) => ({
       n,
       text: `"],[{${'x'.repeat(200)}\\`,

@@ -8,7 +8,7 @@ import { eventually } from '../../../test/clients/eventually.ts';
 import { LogDestination } from './log-destination.ts';
 
 /** Runs a program that logs like the server, including uncaught exceptions. */
-function run(file: string, rest: string) {
+function run(file: string, statements: string) {
   const logs = new URL('./index.ts', import.meta.url).href;
   const program = `
     import { setTimeout as delay } from 'node:timers/promises';
@@ -19,7 +19,7 @@ function run(file: string, rest: string) {
       log.fatal({ err: error }, 'uncaught exception');
       process.exit(1);
     });
-    ${rest}`;
+    ${statements}`;
   const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
     encoding: 'utf8',
     timeout: 120_000,

@@ -13,12 +13,12 @@ describe('Logs', () => {
   });
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  const all = () => join(folder, 'all.log');
+  const logFile = () => join(folder, 'all.log');
   const config = (more: Partial<LogConfig> = {}): LogConfig => ({
     level: 'info',
     levels: new Map(),
     outputs: [
-      { to: { file: all() }, level: 'trace' },
+      { to: { file: logFile() }, level: 'trace' },
       { to: { file: join(folder, 'bad.log') }, level: 'error' },
     ],
     remarks: [],
@@ -44,7 +44,7 @@ describe('Logs', () => {
     await until('bad.log', 'broken');
     assert.deepEqual([messages('all.log'), messages('bad.log')], [['seen', 'broken'], ['broken']]);
 
-    renameSync(all(), join(folder, 'old.log'));
+    renameSync(logFile(), join(folder, 'old.log'));
     logs.configure(config({ level: 'warn', levels: new Map([['database', 'trace' as const]]) }));
     http.info('not seen');
     database.trace('written to the new file');
@@ -54,7 +54,7 @@ describe('Logs', () => {
 
     const nowhere = config({
       outputs: [
-        { to: { file: all() }, level: 'trace' },
+        { to: { file: logFile() }, level: 'trace' },
         { to: { file: join(folder, 'no', 'such.log') }, level: 'trace' },
       ],
     });

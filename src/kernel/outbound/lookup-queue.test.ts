@@ -4,7 +4,7 @@ import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { type HostAddress, LookupQueue } from './lookup-queue.ts';
 
 const address: readonly HostAddress[] = [{ address: '192.0.2.1', family: 4 }];
-const refused = { code: 'EAI_AGAIN' };
+const temporaryFailure = { code: 'EAI_AGAIN' };
 
 describe('the queue of host look-ups', () => {
   /** A queue whose look-ups end when the test ends them. */
@@ -43,14 +43,14 @@ describe('the queue of host look-ups', () => {
     assert.deepEqual(hosts(), ['a']);
   });
 
-  it('does not look up hosts that have waited for longer than a connection may take', async () => {
+  it('does not look up hosts that have waited for longer than the timeout of a connection', async () => {
     const { addresses, clock, hosts, lookups } = queue();
     const stuck = Array.from({ length: 4 }, (_, index) => addresses(`silent${index}`));
     const late = Array.from({ length: 500 }, (_, index) => addresses(`late${index}`));
-    const refusals = Promise.all(late.map((result) => assert.rejects(result, refused)));
+    const rejections = Promise.all(late.map((result) => assert.rejects(result, temporaryFailure)));
     clock.advance(9_000);
     const next = addresses('next');
-    await refusals;
+    await rejections;
     lookups[0]!.end();
     await stuck[0];
     assert.deepEqual(hosts().slice(4), ['next']);
@@ -58,10 +58,10 @@ describe('the queue of host look-ups', () => {
     assert.deepEqual(await next, address);
   });
 
-  it('refuses further hosts while a thousand wait', async () => {
+  it('rejects further hosts while a thousand wait', async () => {
     const { addresses, lookups } = queue();
     const results = Array.from({ length: 1_004 }, (_, index) => addresses(`host${index}`));
-    await assert.rejects(addresses('one more'), refused);
+    await assert.rejects(addresses('one more'), temporaryFailure);
     for (let index = 0; index < results.length; index++) {
       lookups[index]!.end();
       await results[index];

@@ -127,7 +127,7 @@ describe('OutboundHttp', () => {
     await assert.rejects(http.fetch(url(server, '/', 'b.example'), limits), { failure: 'refused-address' });
   });
 
-  it('follows at most `redirects` redirects, checks each, and drops credentials for another origin', async () => {
+  it('follows at most `redirects` redirects, checks the target of each, and drops credentials for another origin', async () => {
     const seen: (string | undefined)[] = [];
     const server = await serve((request, response) => {
       seen.push(request.headers.authorization);
@@ -146,13 +146,13 @@ describe('OutboundHttp', () => {
     const found = await http.fetch(url(server, '/one'), { ...limits, headers, redirects: 2 });
     assert.equal(found.url.host, `b.example:${server.port}`);
     assert.deepEqual(seen, ['Bearer secret', 'Bearer secret', undefined]);
-    const refusals = {
+    const failures = {
       '/one': 'redirect',
       '/loop': 'redirect',
       '/file': 'redirect',
       '/inside': 'refused-address',
     };
-    for (const [path, failure] of Object.entries(refusals)) {
+    for (const [path, failure] of Object.entries(failures)) {
       await assert.rejects(http.fetch(url(server, path), { ...limits, redirects: 1 }), { failure }, path);
     }
     assert.equal((await http.fetch(url(server, '/one'), limits)).status, 302);
@@ -192,7 +192,7 @@ describe('OutboundHttp', () => {
     assert.equal((await http.fetch(url(server, '/fits'), limits)).body.toString(), 'fits');
   });
 
-  it('rejects a response that arrives in thousands of chunks of one byte, and one that is compressed to more than maxBody', async () => {
+  it('rejects a response that arrives in thousands of chunks of one byte, and a response whose compressed form is longer than maxBody', async () => {
     const emptyBlocks = Buffer.concat(Array(10_000).fill(Buffer.from([0, 0, 0, 0xff, 0xff])));
     const server = await serve((request, response) => {
       const isCompressed = request.url === '/compressed';
@@ -271,12 +271,12 @@ describe('OutboundHttp', () => {
       else response.socket!.end('nonsense\r\n\r\n');
     });
     const http = client();
-    const at = (host: string, path = '/') => http.fetch(url(server, path, host), limits);
-    await assert.rejects(at('missing.example'), { failure: 'unknown-host', isTransient: true });
-    await assert.rejects(at('a.example', '/cut'), { failure: 'connection', isTransient: true });
-    await assert.rejects(at('a.example', '/nonsense'), { failure: 'protocol', isTransient: false });
+    const fetchFrom = (host: string, path = '/') => http.fetch(url(server, path, host), limits);
+    await assert.rejects(fetchFrom('missing.example'), { failure: 'unknown-host', isTransient: true });
+    await assert.rejects(fetchFrom('a.example', '/cut'), { failure: 'connection', isTransient: true });
+    await assert.rejects(fetchFrom('a.example', '/nonsense'), { failure: 'protocol', isTransient: false });
     await server.close();
-    await assert.rejects(at('a.example'), { failure: 'connection' });
+    await assert.rejects(fetchFrom('a.example'), { failure: 'connection' });
   });
 
   it('trusts the configured certificate authorities only', async () => {
@@ -314,18 +314,18 @@ describe('OutboundHttp', () => {
         });
         for (const end of [socket, target]) end.on('error', () => undefined);
       });
-      return { seen, at: (user = '') => `http://${user}127.0.0.1:${server.port}` };
+      return { seen, proxyUrl: (user = '') => `http://${user}127.0.0.1:${server.port}` };
     }
 
     it('sends http requests to the proxy and tunnels https through it, to any address [option: http_proxy, https_proxy]', async () => {
-      const { seen, at } = await proxy();
+      const { seen, proxyUrl } = await proxy();
       const server = keep(
         await serveOnLoopback(
           (_request, response) => response.end('safe'),
           authority.issue('hidden.example'),
         ),
       );
-      const http = client({ http_proxy: at('me:p%40ss@'), https_proxy: at() });
+      const http = client({ http_proxy: proxyUrl('me:p%40ss@'), https_proxy: proxyUrl() });
       const tls = new TlsSettings({ verify: true, authorities: [authority.pem] });
       const plain = await http.fetch(new URL('http://hidden.example:81/x?y'), limits);
       assert.equal(plain.body.toString(), 'from the proxy');
@@ -341,9 +341,9 @@ describe('OutboundHttp', () => {
     });
 
     it('connects directly to exempt hosts [option: no_proxy_hosts]', async () => {
-      const { seen, at } = await proxy();
+      const { seen, proxyUrl } = await proxy();
       const server = await serve((_request, response) => response.end('direct'));
-      const http = client({ ...local, http_proxy: at(), no_proxy_hosts: ['a.example', '127.0.0.0/8'] });
+      const http = client({ ...local, http_proxy: proxyUrl(), no_proxy_hosts: ['a.example', '127.0.0.0/8'] });
       resolver.hosts.set('sub.a.example', ['127.0.0.1']);
       for (const host of ['a.example', 'A.example', 'sub.a.example', '127.0.0.1']) {
         assert.equal((await http.fetch(url(server, '/', host), limits)).body.toString(), 'direct', host);

@@ -90,7 +90,7 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 describe('Pages.page', () => {
   const { get } = serve(pages);
 
-  it("renders HTML with escaped values from an operator's template and the built-in layout", async () => {
+  it("renders an operator's template in the built-in layout, and escapes the values", async () => {
     const { status, body, headers } = await get(
       `/_matrix/client/hello?name=${encodeURIComponent('<script>"x')}`,
     );
@@ -111,7 +111,7 @@ describe('Pages.page', () => {
     assert.equal(headers.get('cache-control'), 'no-store');
   });
 
-  it('sends a page with another status, further headers, and own policy directives', async () => {
+  it('sends a page with the status, headers and policy directives that its handler sets', async () => {
     const { status, headers } = await get('/_matrix/client/policy');
     assert.equal(status, 201);
     assert.deepEqual(headers.getSetCookie(), ['a=1', 'b=2']);
@@ -219,7 +219,7 @@ describe('staticFiles', () => {
     assert.equal(String(((await handler(request)) as Reply).body), 'body {}');
   });
 
-  it('responds 404 M_NOT_FOUND to names that are not files of the folder', async () => {
+  it('responds 404 M_NOT_FOUND or M_UNRECOGNIZED to names that are not files of the folder', async () => {
     for (const path of ['none.css', 'img', 'img/', '', 'a%20b.css/', 'A%20B.css', '__proto__']) {
       const { status, body } = await get(`/_matrix/static/${path}`);
       assert.equal(status, 404, path);

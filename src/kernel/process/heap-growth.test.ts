@@ -5,10 +5,10 @@ import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { HeapGrowth } from './heap-growth.ts';
 
 const mebibyte = 1024 * 1024;
-const ownParameters = ['--max-semi-space-size=16', '--heap-growing-percent=40'];
+const startParameters = ['--max-semi-space-size=16', '--heap-growing-percent=40'];
 
 /** Returns the percentages that are set while the heap has these sizes in MiB, one after the other. */
-function percentagesFor(sizes: readonly number[], parameters: readonly string[] = ownParameters): number[] {
+function percentagesFor(sizes: readonly number[], parameters: readonly string[] = startParameters): number[] {
   const clock = manualClock();
   const percentages: number[] = [];
   let size = 0;
@@ -25,7 +25,7 @@ function percentagesFor(sizes: readonly number[], parameters: readonly string[] 
 }
 
 describe('HeapGrowth', () => {
-  it('lets a small heap grow by 32 MiB, at most threefold', () => {
+  it('lets a small heap grow by 32 MiB, but at most to three times its size', () => {
     assert.deepEqual(percentagesFor([10, 16, 20, 32, 64]), [200, 160, 100, 50]);
   });
 

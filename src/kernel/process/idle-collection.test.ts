@@ -22,51 +22,51 @@ function makeProcess() {
   /**
    * Advances the clock second by second; in each second the process uses this many milliseconds of CPU time.
    */
-  const pass = async (seconds: number, milliseconds: number) => {
+  const advance = async (seconds: number, milliseconds: number) => {
     for (let second = 0; second < seconds; second++) {
       state.cpu += milliseconds * 1_000;
       clock.advance(1_000);
       await new Promise(setImmediate);
     }
   };
-  return { state, pass, stop: () => collection.stop() };
+  return { state, advance, stop: () => collection.stop() };
 }
 
 describe('IdleCollection', () => {
   it('collects garbage once after 20 seconds with little CPU time', async () => {
-    const { state, pass } = makeProcess();
-    await pass(19, 10);
+    const { state, advance } = makeProcess();
+    await advance(19, 10);
     assert.equal(state.collections, 0);
-    await pass(600, 10);
+    await advance(600, 10);
     assert.equal(state.collections, 1);
   });
 
   it('does not collect garbage while the process is busy', async () => {
-    const { state, pass } = makeProcess();
+    const { state, advance } = makeProcess();
     for (let i = 0; i < 10; i++) {
-      await pass(15, 10);
-      await pass(5, 500);
+      await advance(15, 10);
+      await advance(5, 500);
     }
     assert.equal(state.collections, 0);
   });
 
   it('collects garbage again after the next busy period only if the heap has grown', async () => {
-    const { state, pass } = makeProcess();
-    await pass(60, 10);
-    await pass(10, 500);
+    const { state, advance } = makeProcess();
+    await advance(60, 10);
+    await advance(10, 500);
     state.heap += 2 * mebibyte;
-    await pass(60, 10);
+    await advance(60, 10);
     assert.equal(state.collections, 1);
-    await pass(10, 500);
+    await advance(10, 500);
     state.heap += 20 * mebibyte;
-    await pass(60, 10);
+    await advance(60, 10);
     assert.equal(state.collections, 2);
   });
 
   it('collects no garbage after it is stopped', async () => {
-    const { state, pass, stop } = makeProcess();
+    const { state, advance, stop } = makeProcess();
     stop();
-    await pass(60, 0);
+    await advance(60, 0);
     assert.equal(state.collections, 0);
   });
 
@@ -74,7 +74,7 @@ describe('IdleCollection', () => {
     const clock = manualClock();
     const collection = new IdleCollection({ clock, cpuTime: () => 0, heapSize: () => 100 * mebibyte });
     const garbage = (() => new WeakRef({ unused: true }))();
-    // A weak reference holds its target until the end of the turn.
+    // A weak reference holds its target until the end of the current turn of the event loop.
     await new Promise(setImmediate);
     clock.advance(30_000);
     // The collector runs in tasks of the event loop's idle time.

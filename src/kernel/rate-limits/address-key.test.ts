@@ -4,7 +4,7 @@ import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { addressKey, RateLimiter } from './index.ts';
 
 describe('addressKey', () => {
-  it('counts IPv6 addresses by their first 64 bits, and IPv4-mapped ones as IPv4', () => {
+  it('counts IPv6 addresses by their first 64 bits, and IPv4-mapped addresses as IPv4 addresses', () => {
     const keys: Record<string, string> = {
       '2001:db8:1:2::1': '2001:db8:1:2::/64',
       '2001:0DB8:1:2:aaaa:bbbb:cccc:dddd': '2001:db8:1:2::/64',

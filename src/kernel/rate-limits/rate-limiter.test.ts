@@ -6,7 +6,7 @@ import { MatrixError } from '../../protocol/index.ts';
 import { RateLimiter } from './index.ts';
 
 describe('RateLimiter', () => {
-  it('allows a burst, then one action for each one that has drained from the bucket', () => {
+  it('allows a burst, then one further action for each action that has drained from the bucket', () => {
     const clock = manualClock();
     const limiter = new RateLimiter({ per_second: 2, burst_count: 3 }, clock);
     for (let i = 0; i < 3; i++) limiter.take('a');
@@ -27,7 +27,7 @@ describe('RateLimiter', () => {
     assert.equal(limiter.tryTake('a'), 500);
   });
 
-  it('check() rejects an action above the limit, and counts none', () => {
+  it('check() rejects an action above the limit, and counts no action', () => {
     const limiter = new RateLimiter({ per_second: 1, burst_count: 1 }, manualClock());
     limiter.check('a');
     limiter.check('a');
@@ -49,7 +49,7 @@ describe('RateLimiter', () => {
     assert.equal(limiter.tryTake('a'), 1000);
   });
 
-  it('bounds the number of buckets and drops empty ones first', () => {
+  it('bounds the number of buckets and drops empty buckets first', () => {
     const clock = manualClock();
     const limiter = new RateLimiter({ per_second: 1, burst_count: 1000 }, clock, 100);
     limiter.take('busy', 1000);

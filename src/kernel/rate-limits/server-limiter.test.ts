@@ -6,8 +6,8 @@ import { rateLimitsSection, ServerLimiter } from './index.ts';
 
 type Limit = ConstructorParameters<typeof ServerLimiter>[0];
 
-/** Lets pending promises continue. */
-const turn = () => new Promise(setImmediate);
+/** Waits until pending promises have continued. */
+const letPromisesContinue = () => new Promise(setImmediate);
 
 function open(limit: Partial<Limit>, maxCallers?: number) {
   const clock = manualClock();
@@ -33,17 +33,17 @@ describe('ServerLimiter', () => {
     });
     for (const name of ['1', '2', '3']) void request(name);
     void request('other', 'b.example');
-    await turn();
+    await letPromisesContinue();
     assert.deepEqual(admitted, ['1', '2', 'other']);
     clock.advance(299);
-    await turn();
+    await letPromisesContinue();
     assert.equal(admitted.length, 3);
     clock.advance(1);
-    await turn();
+    await letPromisesContinue();
     assert.equal(admitted.at(-1), '3');
     clock.advance(400);
     void request('4');
-    await turn();
+    await letPromisesContinue();
     assert.equal(admitted.at(-1), '4');
   });
 
@@ -51,33 +51,33 @@ describe('ServerLimiter', () => {
     const { admitted, releases, request } = open({ sleep_limit: 100, concurrent: 2 });
     for (const name of ['1', '2', '3', '4']) void request(name);
     void request('other', 'b.example');
-    await turn();
+    await letPromisesContinue();
     assert.deepEqual(admitted, ['1', '2', 'other']);
     releases.get('2')?.();
-    await turn();
+    await letPromisesContinue();
     assert.equal(admitted.at(-1), '3');
     releases.get('1')?.();
     releases.get('3')?.();
-    await turn();
+    await letPromisesContinue();
     assert.equal(admitted.at(-1), '4');
     releases.get('4')?.();
     void request('5');
     void request('6');
-    await turn();
+    await letPromisesContinue();
     assert.deepEqual(admitted.slice(-2), ['5', '6']);
   });
 
   it('rejects requests when too many wait [option: rc_federation.reject_limit]', async () => {
     const { admitted, releases, request } = open({ sleep_limit: 100, concurrent: 1, reject_limit: 2 });
     for (const name of ['1', '2', '3']) void request(name);
-    await turn();
+    await letPromisesContinue();
     await assert.rejects(request('4'), { status: 429, errcode: 'M_LIMIT_EXCEEDED' });
     await request('other', 'b.example');
     releases.get('1')?.();
-    await turn();
+    await letPromisesContinue();
     void request('5');
     releases.get('2')?.();
-    await turn();
+    await letPromisesContinue();
     assert.deepEqual(admitted, ['1', 'other', '2', '3']);
   });
 
@@ -91,9 +91,9 @@ describe('ServerLimiter', () => {
     await assert.rejects(second, { errcode: 'M_LIMIT_EXCEEDED' });
     void request('4');
     releases.get('1')?.();
-    await turn();
+    await letPromisesContinue();
     releases.get('3')?.();
-    await turn();
+    await letPromisesContinue();
     assert.deepEqual(admitted, ['1', '3', '4']);
     const fifth = request('5', 'a.example', delayed.signal);
     delayed.abort();
@@ -111,10 +111,10 @@ describe('ServerLimiter', () => {
     releases.get('7')?.();
     await request('21', 's21.example');
     void request('again', 's0.example');
-    await turn();
+    await letPromisesContinue();
     assert.equal(admitted.includes('again'), false, 'a server with a request under way is not forgotten');
     releases.get('0')?.();
-    await turn();
+    await letPromisesContinue();
     for (const release of releases.values()) release();
     clock.advance(10_000);
     for (let index = 30; index < 50; index++) await request(`${index}`, `s${index}.example`);

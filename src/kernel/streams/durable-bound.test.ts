@@ -72,7 +72,7 @@ forEachDatabase((open) => {
     assert.ok((await Sequence.open(reopened, 'things', step)).next() > Math.max(...ids));
   });
 
-  test('A batch with 500 ids of a Sequence whose bound is raised by 10 at a time raises the bound above them itself, and the batches after it write only their own rows', async () => {
+  test('A batch with 500 ids of a Sequence whose bound is raised by 10 at a time raises the bound above them itself, and the second batch after it writes only its row', async () => {
     const database = await openEmpty();
     const sequence = await Sequence.open(database, 'things', step);
     beforeBackgroundRaises(database, fail);
@@ -122,7 +122,7 @@ forEachDatabase((open) => {
     assert.ok(2 * (await boundOf(database, 'batches')) + 1 >= Math.max(...ids.slice(60).flat()));
   });
 
-  test('LocalStreams assigns 500 positions in one turn while its bound is raised by 10 at a time, and delivers facts in memory only up to the bound on disk', async () => {
+  test('LocalStreams assigns 500 positions in one turn of the event loop while its bound is raised by 10 at a time, and delivers facts in memory only up to the bound on disk', async () => {
     const database = await openEmpty();
     const streams = await LocalStreams.open({ database, clock: systemClock, log, boundStep: step });
     const delivered: number[] = [];
@@ -147,7 +147,7 @@ forEachDatabase((open) => {
     assert.ok((await boundOf(database, 'positions')) >= streams.current);
   });
 
-  test('LocalStreams delivers facts in memory after their bound could not be raised once', async () => {
+  test('LocalStreams delivers facts in memory although the first raise of their bound fails', async () => {
     const database = await openEmpty();
     const streams = await LocalStreams.open({ database, clock: systemClock, log, boundStep: step });
     const stream = new Stream<string>('numbers', jsonFacts());

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { FactBuffer } from './fact-buffer.ts';
 
 const fact = (position: number) => ({ position });
-const at = (...positions: number[]) => positions.map(fact);
+const factsAt = (...positions: number[]) => positions.map(fact);
 
 function open(current: number, positions: readonly number[], maxFacts?: number) {
   const buffer = new FactBuffer<{ position: number }>({ current }, maxFacts);
@@ -14,17 +14,17 @@ function open(current: number, positions: readonly number[], maxFacts?: number) 
 describe('FactBuffer', () => {
   it('returns the facts of a range once, and later facts afterwards', () => {
     const buffer = open(10, [11, 13, 14]);
-    assert.deepEqual(buffer.take(10, 13), at(11, 13));
-    assert.deepEqual(buffer.untakenFacts, at(14));
+    assert.deepEqual(buffer.take(10, 13), factsAt(11, 13));
+    assert.deepEqual(buffer.untakenFacts, factsAt(14));
     buffer.add(fact(20));
-    assert.deepEqual(buffer.take(13, 20), at(14, 20));
+    assert.deepEqual(buffer.take(13, 20), factsAt(14, 20));
     assert.deepEqual(buffer.take(20, 20), []);
   });
 
   it('returns undefined for a range that begins before its first fact could be added', () => {
     const buffer = open(10, [11, 12]);
     assert.equal(buffer.take(9, 11), undefined);
-    assert.deepEqual(buffer.take(11, 12), at(12));
+    assert.deepEqual(buffer.take(11, 12), factsAt(12));
   });
 
   it('returns undefined for a range that was taken before, and the facts after it', () => {
@@ -32,7 +32,7 @@ describe('FactBuffer', () => {
     buffer.take(10, 11);
     assert.equal(buffer.take(10, 12), undefined);
     buffer.add(fact(13));
-    assert.deepEqual(buffer.take(12, 13), at(13));
+    assert.deepEqual(buffer.take(12, 13), factsAt(13));
   });
 
   it('drops all facts when there are more than its maximum, and returns only later facts', () => {
@@ -45,6 +45,6 @@ describe('FactBuffer', () => {
     // Two facts can have one position.
     full.add(fact(4));
     full.add(fact(5));
-    assert.deepEqual(full.take(4, 5), at(5));
+    assert.deepEqual(full.take(4, 5), factsAt(5));
   });
 });

@@ -122,12 +122,16 @@ forEachDatabase((open) => {
     const sequence = await Sequence.open(database, 'things');
     const id = sequence.next();
     const reopened = await open.restart(database);
-    const again = await LocalStreams.open({ database: reopened, clock: systemClock, log: silentLogger });
-    assert.ok(again.announce(stream, 'after') > last);
+    const reopenedStreams = await LocalStreams.open({
+      database: reopened,
+      clock: systemClock,
+      log: silentLogger,
+    });
+    assert.ok(reopenedStreams.announce(stream, 'after') > last);
     assert.ok((await Sequence.open(reopened, 'things')).next() > id);
   });
 
-  test('LocalStreams raises the stored bound of positions in time, while it assigns 300,000 positions in a row', async () => {
+  test('LocalStreams raises the stored bound of positions ahead of them while it assigns 300,000 positions', async () => {
     const [database, streams] = await openStreams(open);
     const stream = new Stream<string>('numbers', jsonFacts());
     let last = 0;

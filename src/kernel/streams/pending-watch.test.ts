@@ -29,7 +29,7 @@ describe('PendingWatch', () => {
     return { clock, errors, streams, reserve, pendingSeconds };
   }
 
-  it('logs a position that is pending for ten seconds as an error, once', async () => {
+  it('logs a position as an error when it has been pending for ten seconds, and only once', async () => {
     const { clock, errors, reserve } = await openStreams();
     const first = reserve();
     clock.advance(6_000);
@@ -52,10 +52,10 @@ describe('PendingWatch', () => {
     assert.equal(errors.length, 2);
   });
 
-  it('logs many pending positions in one line', async () => {
+  it('logs many pending positions in one line, with their number and ten of the positions', async () => {
     const { clock, errors, reserve } = await openStreams();
-    const all = Array.from({ length: 30 }, reserve);
-    all[3]?.complete('in time');
+    const reservations = Array.from({ length: 30 }, reserve);
+    reservations[3]?.complete('in time');
     clock.advance(10_000);
     assert.deepEqual(
       errors.map(({ count }) => count),

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { PositionCounter } from './position-counter.ts';
 
-test('PositionCounter moves current over a position when all lower ones have settled', () => {
+test('PositionCounter moves current over a position when all lower positions have settled', () => {
   const advances: number[] = [];
   const delivered: number[] = [];
   const counter = new PositionCounter(10, 1_000, (current) => advances.push(current));
@@ -19,7 +19,7 @@ test('PositionCounter moves current over a position when all lower ones have set
   assert.deepEqual(advances, [11, 13]);
 });
 
-test('PositionCounter ignores a position that settles twice', () => {
+test('PositionCounter settles a position only once', () => {
   const counter = new PositionCounter(0, 1_000_000, () => undefined);
   const delivered: number[] = [];
   const reservation = counter.reserve('test', 0);
@@ -30,7 +30,7 @@ test('PositionCounter ignores a position that settles twice', () => {
   assert.equal(counter.current, 1);
 });
 
-test('PositionCounter delivers a position that is reserved during a delivery after that delivery', () => {
+test('PositionCounter delivers a position only after the delivery during which it is reserved', () => {
   const counter = new PositionCounter(0, 1_000_000, () => undefined);
   const delivered: number[] = [];
   counter.reserve('test', 0).complete((position) => {

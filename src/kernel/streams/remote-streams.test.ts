@@ -39,10 +39,10 @@ class TwoProcesses {
 
   constructor(streams: LocalStreams) {
     this.streams = streams;
-    for (const { name, stream } of all(this.ofWriter)) {
+    for (const { name, stream } of listOf(this.ofWriter)) {
       stream.subscribe((fact: unknown, position: number) => this.written.push([name, fact, position]));
     }
-    for (const { name, stream } of all(this.ofFollower)) {
+    for (const { name, stream } of listOf(this.ofFollower)) {
       stream.subscribe((fact: unknown, position: number) => {
         assert.equal(this.remote.current, position);
         this.received.push([name, fact, position]);
@@ -62,11 +62,11 @@ class TwoProcesses {
         return this.published.filter(({ position }) => position > after && position <= upTo);
       },
     });
-    this.remote.follow(...all(this.ofFollower).map(({ stream }) => stream));
+    this.remote.follow(...listOf(this.ofFollower).map(({ stream }) => stream));
   }
 
   /** Delivers the ranges on the bus. @param fate returns the copies of a range that arrive; by default one */
-  bring(fate: (text: string) => readonly string[] = (text) => [text]): void {
+  deliver(fate: (text: string) => readonly string[] = (text) => [text]): void {
     for (const text of this.sent.splice(0)) {
       for (const copy of fate(text)) this.remote.receive(JSON.parse(copy) as PublishedRange);
     }
@@ -80,7 +80,7 @@ function streamsOf() {
   };
 }
 
-const all = (streams: ReturnType<typeof streamsOf>) =>
+const listOf = (streams: ReturnType<typeof streamsOf>) =>
   Object.entries(streams).map(([name, stream]) => ({ name, stream: stream as Stream<unknown> }));
 
 describe('RemoteStreams', () => {
@@ -123,7 +123,7 @@ describe('RemoteStreams', () => {
     two.remote.onAdvance((current) => advances.push(current));
     for (const word of ['first', 'second']) {
       two.streams.announce(two.ofWriter.words, word);
-      two.bring();
+      two.deliver();
       await two.remote.settled();
     }
     assert.deepEqual(two.received, two.written);
@@ -136,7 +136,7 @@ describe('RemoteStreams', () => {
     const other = new Stream<string>('other', jsonFacts());
     two.streams.reserving((reserve) => reserve(other)).abandon();
     two.streams.announce(other, 'not for here');
-    two.bring();
+    two.deliver();
     await two.remote.settled();
     assert.deepEqual(two.received, []);
     assert.equal(two.remote.current, two.streams.current);
@@ -149,7 +149,7 @@ describe('RemoteStreams', () => {
     two.sent.length = 0;
     two.failures = 2;
     two.streams.announce(two.ofWriter.words, 'came');
-    two.bring();
+    two.deliver();
     await two.remote.settled();
     assert.deepEqual(
       two.received.map(([, fact]) => fact),
@@ -245,7 +245,7 @@ describe('RemoteStreams', () => {
     });
     two.streams.announce(two.ofWriter.words, 'a');
     two.streams.announce(two.ofWriter.words, 'b');
-    two.bring();
+    two.deliver();
     await two.remote.settled();
     assert.equal(two.remote.current, two.streams.current);
     assert.equal(two.received.length, 2);
@@ -286,17 +286,17 @@ describe('RemoteStreams', () => {
         const late: (() => void)[] = [];
         for (const { stream, text, by, settles, fate } of plan) {
           two.streams.reserving((reserve) => {
-            const complete =
+            const endings =
               stream === 'notes'
                 ? endingsOf(reserve(two.ofWriter.notes), { text, by })
                 : endingsOf(reserve(two.ofWriter.words), text);
-            if (settles === 'at once') complete.done();
-            else late.push(settles === 'never' ? complete.abandon : complete.done);
+            if (settles === 'at once') endings.done();
+            else late.push(settles === 'never' ? endings.abandon : endings.done);
           });
-          two.bring((range) => (fate === 'comes' ? [range] : fate === 'is lost' ? [] : [range, range]));
+          two.deliver((range) => (fate === 'comes' ? [range] : fate === 'is lost' ? [] : [range, range]));
         }
         for (const settle of late) settle();
-        two.bring();
+        two.deliver();
         const { current } = two.streams;
         two.remote.receive({ after: current, upTo: current, facts: [] });
         await two.remote.settled();

@@ -4,7 +4,7 @@ import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { Sequence, streamMigrations } from './index.ts';
 
 forEachDatabase((open) => {
-  test('Sequence assigns 100,000 ids in a row, each once, between single ids', async () => {
+  test('Sequence assigns every id only once, in ranges of thousands and as single ids, also after it is opened again', async () => {
     const database = await open(streamMigrations);
     const sequence = await Sequence.open(database, 'things');
     const ids = [25_000, 60_000, 15_000].flatMap((count) => {

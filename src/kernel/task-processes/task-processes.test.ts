@@ -219,7 +219,7 @@ it('TaskProcesses ends idle processes, and all processes when it stops', async (
   await eventually('the process to end', async () => !isAlive(second));
 });
 
-it('TaskProcesses leaves no task process behind when its own process is killed', async () => {
+it('TaskProcesses leaves no task process behind when the process that has started it is killed', async () => {
   const importing = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
   writeFileSync(
     join(folder, 'parent.js'),

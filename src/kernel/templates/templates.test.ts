@@ -61,7 +61,7 @@ describe('Templates', () => {
     assert.equal(await templates.render('a.html', {}), 'two');
   });
 
-  it('rejects when a template is missing or faulty, naming its file', async () => {
+  it('rejects with an error that names the file when a template is missing or faulty', async () => {
     await assert.rejects(templatesOf({}).render('a.html', {}), /template not found: a\.html/);
     await assert.rejects(render('{% if %}'), /page\.html/);
     await assert.rejects(render('\n\n{{ nothing.at.all() }}'), /page\.html\) \[Line \d, Column \d+\]/);

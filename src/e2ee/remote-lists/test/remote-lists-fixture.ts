@@ -29,7 +29,7 @@ export class RemoteListsFixture {
     return new RemoteListsFixture(server, remoteServer, await server.user('alice'));
   }
 
-  /** Starts with a shared room of both users. The list of Bob's devices is stored already. */
+  /** Starts a fixture in which both users share a room, and Bob's device list is stored. */
   static async startSharingRoom(
     open: OpenDatabase,
   ): Promise<RemoteListsFixture & { readonly roomId: string }> {
@@ -50,7 +50,7 @@ export class RemoteListsFixture {
       content: { membership },
     });
 
-  /** Resolves when all fetches within the next ten seconds are done. */
+  /** Advances the clock by ten seconds, and resolves when the fetches of this time are done. */
   readonly fetchesDone = async (): Promise<void> => {
     await this.lists.settled();
     this.server.server.clock.advance(10_000);

@@ -41,7 +41,7 @@ export class RequestsUnderTest {
     return here;
   }
 
-  /** Starts a server that responds by `listener`. Its name is `a.example` with its port. */
+  /** Starts a server that calls `listener` for each request. Its name is `a.example` with its port. */
   async serve(listener: Listener, tls: TlsOptions = {}) {
     const server = await serveOnLoopback(listener, { ...this.#defaultTls, ...tls });
     this.#opened.push(server);
@@ -50,6 +50,6 @@ export class RequestsUnderTest {
 
   /** Closes everything in the reverse order of opening. */
   async close(): Promise<void> {
-    for (const one of this.#opened.splice(0).reverse()) await one.close();
+    for (const opened of this.#opened.splice(0).reverse()) await opened.close();
   }
 }

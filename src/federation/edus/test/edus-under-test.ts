@@ -18,7 +18,7 @@ export const remoteServer = 'far.example';
 export const dora = `@dora:${remoteServer}`;
 export const eve = '@eve:evil.example';
 
-/** Waits 20 turns of the event loop: more than the work takes that an EDU or a change causes. */
+/** Waits 20 turns of the event loop, which is longer than the work after an EDU or a change takes. */
 export async function untilIdle(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise(setImmediate);
 }

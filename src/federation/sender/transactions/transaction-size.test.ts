@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { maxEdus, maxPdus } from './transaction.ts';
 import { TransactionSize } from './transaction-size.ts';
 
-test('TransactionSize halves the size after refused transactions down to one item, and doubles the size after accepted transactions up to the maximum', () => {
+test('TransactionSize halves its limit for each refused transaction, down to one item, and doubles it for each accepted transaction, up to the maximum', () => {
   const size = new TransactionSize();
   assert.equal(size.limit, maxPdus + maxEdus);
   for (const [count, left] of [
@@ -26,15 +26,15 @@ test('TransactionSize halves the size after refused transactions down to one ite
 
 test('TransactionSize waits after five refused single items in a row', () => {
   const size = new TransactionSize();
-  const refused = () => size.refused(1);
-  assert.deepEqual(Array.from({ length: 6 }, refused), [
+  const refuseItem = () => size.refused(1);
+  assert.deepEqual(Array.from({ length: 6 }, refuseItem), [
     ...Array<string>(4).fill('leave out'),
     'wait',
     'leave out',
   ]);
   size.acknowledged();
-  assert.deepEqual(Array.from({ length: 4 }, refused), Array<string>(4).fill('leave out'));
-  // A refused transaction with several items is divided, and does not count.
+  assert.deepEqual(Array.from({ length: 4 }, refuseItem), Array<string>(4).fill('leave out'));
+  // A refused transaction with several items is divided, and does not count as a refused single item.
   assert.equal(size.refused(2), 'divide');
-  assert.equal(refused(), 'wait');
+  assert.equal(refuseItem(), 'wait');
 });

@@ -12,7 +12,7 @@ test('nearestName finds the name behind a typing mistake', () => {
   assert.equal(nearestName('rc_mesages', known), 'rc_message');
 });
 
-test('nearestName finds nothing for a name that resembles no known one', () => {
+test('nearestName finds nothing for a name that resembles no known name', () => {
   for (const name of ['redis', 'x', '', 'worker_name', 'experimental_features']) {
     assert.equal(nearestName(name, known), undefined, name);
     assert.equal(suggestion(name, known), '');

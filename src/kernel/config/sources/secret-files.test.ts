@@ -73,10 +73,10 @@ describe('loadConfiguration with options that name the file of a value', () => {
       [file('folder'), /cannot be read: it is a directory/],
       [join(file('plain', 'x'), 'below'), /cannot be read: a part of its path is not a directory/],
     ];
-    for (const [path, says] of cases) {
+    for (const [path, message] of cases) {
       const [error] = load({ doors: [{ code_path: path }] }).errors;
       assert.equal(error?.path, 'doors[0].code_path');
-      assert.match(error?.message ?? '', says);
+      assert.match(error?.message ?? '', message);
       assert.equal(error?.at?.line, 1);
     }
   });

@@ -79,7 +79,7 @@ test('parseYaml rejects an anchor inside itself', () => {
   assert.match(parse('a: &x [*x]\n').findings.errors[0]?.message ?? '', /expand into too many values|alias/);
 });
 
-test('parseYaml reports syntax errors with their place and without quoting the file', () => {
+test('parseYaml reports syntax errors with their place, and does not quote the file', () => {
   const texts = [
     'a: *hunter2\n',
     'a: "hunter2\n',

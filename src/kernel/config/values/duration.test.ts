@@ -61,7 +61,7 @@ test('parseDuration reads every duration that formatDuration writes', () => {
   assert.equal(formatDuration(Number.POSITIVE_INFINITY), 'infinity');
 });
 
-test('parseDuration multiplies amount and unit exactly, with and without a fraction', () => {
+test('parseDuration multiplies amount and unit exactly, with or without a fraction', () => {
   const units = fc.constantFrom(['s', 1000], ['m', 60_000], ['h', 3_600_000], ['d', 86_400_000] as const);
   fc.assert(
     fc.property(fc.nat(10_000), fc.nat(9), units, (whole, tenth, [unit, size]) => {

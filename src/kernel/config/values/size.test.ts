@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { formatSize, parseSize, sizePattern } from './size.ts';
 
-test('parseSize reads units as powers of 1024, with and without iB', () => {
+test('parseSize reads units as powers of 1024, with or without iB', () => {
   const expected: Record<string, number> = {
     '0': 0,
     '1024': 1024,

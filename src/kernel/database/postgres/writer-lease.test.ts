@@ -144,7 +144,7 @@ forPostgres((open: OpenDatabase) => {
       assert.ok(Number(lease?.['expires_ts']) > 0);
     });
 
-    it('refuses to open a database that no process has', async () => {
+    it('refuses to open a database that no process has opened', async () => {
       const processes = await start();
       await assert.rejects(processes.openBeside(), /no server writes the PostgreSQL database/);
     });

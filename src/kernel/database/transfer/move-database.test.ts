@@ -20,7 +20,7 @@ type Tables = {
   numbered: { id: number; name: string };
 };
 
-const own: Migration = {
+const testMigration: Migration = {
   name: 'test/0001',
   async up({ db, clustered, fullText }) {
     await clustered(
@@ -41,7 +41,7 @@ const own: Migration = {
   },
 };
 
-const migrations = [...databaseMigrations, own];
+const migrations = [...databaseMigrations, testMigration];
 
 const noteTexts: TextIndex = {
   name: 'note_texts',
@@ -57,7 +57,7 @@ const noteTexts: TextIndex = {
   },
 };
 
-/** Rooms whose names are ordered differently by locales than by code points, and texts that need escapes. */
+/** Room names that locales order differently than code points do. */
 const rooms = ['!b', '!B', '!ä', '!a:b', '!\u{1F600}'];
 
 async function fill(database: Database): Promise<void> {
@@ -92,8 +92,8 @@ const environment = { log: silentLogger };
 forEachDatabase((open) => {
   const otherKind = open.kind === 'sqlite' ? 'postgres' : 'sqlite';
 
-  /** Opens a filled source, and an empty target of the other kind. */
-  async function both() {
+  /** Opens a source with rows, and creates an empty target of the other kind. */
+  async function sourceAndTarget() {
     const database = await open([...migrations]);
     await fill(database);
     const { options: to, remove } = await makeTestDatabase(otherKind);
@@ -112,7 +112,7 @@ forEachDatabase((open) => {
       });
     return { database, from, to, remove, move };
   }
-  const reading = async <T>(
+  const withDatabase = async <T>(
     options: DatabaseOptions,
     read: (database: Database) => Promise<T>,
   ): Promise<T> => {
@@ -123,14 +123,14 @@ forEachDatabase((open) => {
       await database.close();
     }
   };
-  /** Opens a database as a server does when it starts. */
-  const serving = async (options: DatabaseOptions) => {
+  /** Opens a database as a server does when it starts, and closes it. */
+  const openAndClose = async (options: DatabaseOptions) => {
     const database = await openDatabaseExclusively(options, environment, () => {});
     await database.close();
   };
 
   it('moveDatabase moves all rows, bytes and full-text documents to the other kind of database, where identity columns continue after the highest number', async () => {
-    const { database, from, to, remove, move } = await both();
+    const { database, from, to, remove, move } = await sourceAndTarget();
     const before = await contentsOf(database);
     await database.close();
     const { isComplete, tables } = await move();
@@ -143,9 +143,9 @@ forEachDatabase((open) => {
         ['note_texts', 50],
       ],
     );
-    assert.deepEqual(await reading(to, contentsOf), before);
+    assert.deepEqual(await withDatabase(to, contentsOf), before);
     assert.ok(before.found.length > 0);
-    await reading(to, (target) =>
+    await withDatabase(to, (target) =>
       target.transaction<Tables, unknown>((writer) =>
         writer
           .insertInto('numbered')
@@ -153,13 +153,13 @@ forEachDatabase((open) => {
           .execute(),
       ),
     );
-    const last = (await reading(to, contentsOf)).numbered.at(-1);
+    const last = (await withDatabase(to, contentsOf)).numbered.at(-1);
     assert.deepEqual(last, { id: 100, name: 'next' });
     await assert.rejects(
-      serving(from),
+      openAndClose(from),
       /this database was moved to the .* database .*, which the server uses now/,
     );
-    await serving(to);
+    await openAndClose(to);
     await assert.rejects(move(), /the source was already moved to/);
     const back = { source: to, target: from };
     await assert.rejects(move(back), /outdated contents .* give --overwrite/);
@@ -169,18 +169,18 @@ forEachDatabase((open) => {
       [300, 51, 50],
     );
     assert.equal(returned.tables[0]?.hash, tables[0]?.hash, 'the hash is the same on both kinds of database');
-    await serving(from);
-    await assert.rejects(serving(to), /was moved/);
+    await openAndClose(from);
+    await assert.rejects(openAndClose(to), /was moved/);
     await remove();
   });
 
   it('moveDatabase continues after it was killed at any point, and at no point can servers start on both databases', async () => {
-    const { database, from, to, remove, move } = await both();
+    const { database, from, to, remove, move } = await sourceAndTarget();
     const before = await contentsOf(database);
     await database.close();
     const state = async () => {
-      const sourceMark = await reading(from, (side) => readMark(side, from.kind));
-      const targetMark = await reading(to, (side) => readMark(side, to.kind));
+      const sourceMark = await withDatabase(from, (side) => readMark(side, from.kind));
+      const targetMark = await withDatabase(to, (side) => readMark(side, to.kind));
       return [sourceMark?.state, targetMark?.state];
     };
     for (let calls = 1; calls <= 5; calls += 2) {
@@ -193,22 +193,22 @@ forEachDatabase((open) => {
       });
       await assert.rejects(failing, /killed/);
       assert.deepEqual(await state(), [undefined, 'incomplete']);
-      await assert.rejects(serving(to), /this database is incomplete: finish "hearth database move"/);
-      await serving(from);
+      await assert.rejects(openAndClose(to), /this database is incomplete: finish "hearth database move"/);
+      await openAndClose(from);
     }
     // A kill between the last two steps: the source is marked as moved, and the target is still marked as incomplete.
-    const mark = await reading(to, (side) => readMark(side, to.kind));
-    await reading(from, (side) => writeMark(side, { ...mark!, state: 'moved', other: 'the target' }, 0));
-    await assert.rejects(serving(from), /was moved to the target/);
-    await assert.rejects(serving(to), /incomplete/);
+    const mark = await withDatabase(to, (side) => readMark(side, to.kind));
+    await withDatabase(from, (side) => writeMark(side, { ...mark!, state: 'moved', other: 'the target' }, 0));
+    await assert.rejects(openAndClose(from), /was moved to the target/);
+    await assert.rejects(openAndClose(to), /incomplete/);
     assert.equal((await move()).isComplete, true);
     assert.deepEqual(await state(), ['moved', undefined]);
-    assert.deepEqual(await reading(to, contentsOf), before);
+    assert.deepEqual(await withDatabase(to, contentsOf), before);
     await remove();
   });
 
   it('moveDatabase copies while a server uses the source, and afterwards copies only the changes, including unique values that have moved to other rows', async () => {
-    const { database, from, to, remove, move } = await both();
+    const { database, from, to, remove, move } = await sourceAndTarget();
     await database.close();
     const server = await openDatabaseExclusively(from, environment, () => {});
     const first = await move();
@@ -226,44 +226,44 @@ forEachDatabase((open) => {
     const before = await contentsOf(server);
     await server.close();
     assert.equal((await move()).isComplete, true);
-    assert.deepEqual(await reading(to, contentsOf), before);
+    assert.deepEqual(await withDatabase(to, contentsOf), before);
     await remove();
   });
 
   it('moveDatabase refuses a target with data, and a source that is missing, not migrated, or the same as the target', async () => {
-    const { database, from, to, remove, move } = await both();
+    const { database, from, to, remove, move } = await sourceAndTarget();
     await database.close();
     await assert.rejects(move({ target: from }), /both configurations name the same database/);
     await assert.rejects(move({ source: { kind: 'sqlite', path: '/nowhere/x.db' } }), /there is no database/);
     await assert.rejects(
-      move({ migrations: [...migrations, { ...own, name: 'test/0002' }] }),
+      move({ migrations: [...migrations, { ...testMigration, name: 'test/0002' }] }),
       /another release/,
     );
-    await reading(to, (side) => migrate(side, databaseMigrations));
+    await withDatabase(to, (side) => migrate(side, databaseMigrations));
     await assert.rejects(move(), /the target is in use as a database of Hearth/);
     await assert.rejects(move({ overwrites: true }), /the target is in use as a database of Hearth/);
-    await serving(from);
-    await serving(to);
+    await openAndClose(from);
+    await openAndClose(to);
     await remove();
   });
 
   it('moveDatabase refuses each database of a server with two databases', async () => {
-    const { database, from, to, remove, move } = await both();
+    const { database, from, to, remove, move } = await sourceAndTarget();
     await writeStoreMark(database, { store: 'main', setId: 'set' });
     await database.close();
     await assert.rejects(move(), /the source has only the data store main/);
-    await serving(to);
-    const split = await both();
+    await openAndClose(to);
+    const split = await sourceAndTarget();
     await split.database.close();
-    await reading(split.to, (target) => writeStoreMark(target, { store: 'state', setId: 'set' }));
+    await withDatabase(split.to, (target) => writeStoreMark(target, { store: 'state', setId: 'set' }));
     await assert.rejects(split.move({ overwrites: true }), /the target has only the data store state/);
-    await serving(split.from);
-    for (const done of [remove, split.remove]) await done();
-    assert.equal((await reading(from, (source) => readMark(source, open.kind)))?.state, undefined);
+    await openAndClose(split.from);
+    for (const removeTarget of [remove, split.remove]) await removeTarget();
+    assert.equal((await withDatabase(from, (source) => readMark(source, open.kind)))?.state, undefined);
   });
 
   it('splitDatabase refuses a source that was moved, or is the incomplete target of a move', async () => {
-    const { database, from, to, remove } = await both();
+    const { database, from, to, remove } = await sourceAndTarget();
     const splitting = () =>
       splitDatabase({
         source: from,
@@ -281,12 +281,12 @@ forEachDatabase((open) => {
     await writeMark(database, { state: 'moved', moveId: 'move', other: 'the other one' }, 1);
     await assert.rejects(splitting(), /the source was moved to the other one/);
     await database.close();
-    await serving(to);
+    await openAndClose(to);
     await remove();
   });
 
   it('moveDatabase fails when rows of the target differ right after they were written, and leaves the target marked as incomplete', async () => {
-    const { database, from, to, remove, move } = await both();
+    const { database, from, to, remove, move } = await sourceAndTarget();
     await database.close();
     await assert.rejects(
       move({
@@ -297,7 +297,7 @@ forEachDatabase((open) => {
       /killed/,
     );
     // Simulates a broken disk: the rows that are read differ from the rows that were written.
-    await reading(to, (side) =>
+    await withDatabase(to, (side) =>
       side.changeSchema(async ({ db }) => {
         const text =
           open.kind === 'postgres'
@@ -307,8 +307,8 @@ forEachDatabase((open) => {
       }),
     );
     await assert.rejects(move(), /the table notes differs after it was copied/);
-    await assert.rejects(serving(to), /incomplete/);
-    await serving(from);
+    await assert.rejects(openAndClose(to), /incomplete/);
+    await openAndClose(from);
     await remove();
   });
 });

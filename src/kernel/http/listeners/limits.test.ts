@@ -50,7 +50,7 @@ describe('connection limits', () => {
     assert.match(await sendAndWait(await start(shortTimeouts), head), /^HTTP\/1.1 408 /);
   });
 
-  it('keeps idle connections for 75 seconds, and waits 60 seconds for a head and 300 for a whole request', async () => {
+  it('keeps idle connections for 75 seconds, and waits 60 seconds for the head of a request and 300 seconds for the whole request', async () => {
     const port = await start();
     const socket = connect(port, '127.0.0.1');
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -69,7 +69,7 @@ describe('connection limits', () => {
     assert.match(answer, /^HTTP\/1.1 431 .*"errcode":"M_TOO_LARGE"/s);
   });
 
-  it('closes a connection with malformed bytes without an answer while another response is being sent', async () => {
+  it('closes a connection without an answer when malformed bytes arrive while another response is being sent', async () => {
     const port = await start(undefined, (_request, response) => {
       response.writeHead(200, { 'content-length': 100 }).write('the beginning');
     });
@@ -82,7 +82,7 @@ describe('connection limits', () => {
     assert.equal(rest, '');
   });
 
-  it('serves requests that are pipelined on one connection in their order', async () => {
+  it('answers each of two requests that are pipelined on one connection', async () => {
     const port = await start();
     const get = 'GET / HTTP/1.1\r\nHost: x\r\n';
     const answer = await sendAndWait(port, `${get}\r\n${get}Connection: close\r\n\r\n`);

@@ -74,7 +74,7 @@ describe('listeners of an HTTP server', () => {
     assert.equal(await status(`${keys}/health`), 200);
   });
 
-  it('listens on all addresses when none is configured', async () => {
+  it('listens on all addresses when no address is configured', async () => {
     const [address] = (await start({ listeners: [{ port: 0, type: 'http', resources: client }] })) as [
       string,
     ];
@@ -172,13 +172,13 @@ describe('listeners of an HTTP server', () => {
     };
     assert.equal(await certificateName(kept), 'first');
     const loads = [load(), load(), load()];
-    const all = Promise.all(loads);
+    const allLoads = Promise.all(loads);
     replace('cert', 'second');
     await assert.rejects(server!.reload(), /key values mismatch/);
     for (const before = answered; answered < before + 6; ) assert.equal(await certificateName(), 'first');
     replace('key', 'second');
     await server!.reload();
-    await all;
+    await allLoads;
     assert.equal(await certificateName(kept), 'first', 'open connections stay');
     kept.destroy();
   });

@@ -20,7 +20,7 @@ describe('GET /health/ready', () => {
   });
   after(() => server.stop(100));
 
-  it('answers 503 while the server starts, 200 afterwards, and 503 as soon as it stops', async () => {
+  it('answers 503 while the server starts, cannot write or stops, and otherwise 200', async () => {
     assert.deepEqual(await ready(), [503, 'The server is starting']);
     readiness.started();
     assert.deepEqual(await ready(), [200, 'Ready']);

@@ -4,9 +4,9 @@ import { systemClock } from '../../clock.ts';
 import { createMetrics, silentLogger } from '../../observability/index.ts';
 import { createHttpServer, metricsRoute, route } from '../index.ts';
 
-it('counts requests by operation, and serves the metrics on listeners with the resource metrics only', async () => {
+it('counts requests by operation, and serves the metrics only on listeners that have the resource metrics', async () => {
   const metrics = await createMetrics();
-  const on = (name: 'client' | 'metrics') => ({
+  const listener = (name: 'client' | 'metrics') => ({
     name,
     bind: { kind: 'tcp' as const, port: 0, addresses: ['127.0.0.1'], tls: undefined },
     resources: [{ names: [name], compress: false }],
@@ -14,7 +14,7 @@ it('counts requests by operation, and serves the metrics on listeners with the r
     requestIdHeader: undefined,
   });
   const server = createHttpServer({
-    listeners: [on('client'), on('metrics')],
+    listeners: [listener('client'), listener('metrics')],
     routes: [
       metricsRoute(metrics),
       route(

@@ -34,22 +34,24 @@ const sessions = {
 
 describe('acceptTokens', () => {
   it('tries the kinds of tokens in their order, and returns a promise only if a kind of token returns one', async () => {
-    const sync = acceptTokens([bridges, sessions]);
-    const found = sync.authenticate('bridge', { ...context, assertedUserId: '@irc:test' });
+    const withoutPromises = acceptTokens([bridges, sessions]);
+    const found = withoutPromises.authenticate('bridge', { ...context, assertedUserId: '@irc:test' });
     assert.ok(!(found instanceof Promise));
     assert.deepEqual([found.userId, found.appservice], ['@irc:test', 'bridge']);
-    assert.equal((sync.authenticate('session', context) as Requester).userId, '@session:test');
-    const all = acceptTokens([bridges, delegated, sessions]);
+    assert.equal((withoutPromises.authenticate('session', context) as Requester).userId, '@session:test');
+    const authenticator = acceptTokens([bridges, delegated, sessions]);
     checkedTokens = [];
-    assert.equal((await all.authenticate('oauth-1', context)).userId, '@oauth:test');
+    assert.equal((await authenticator.authenticate('oauth-1', context)).userId, '@oauth:test');
     assert.deepEqual(checkedTokens, []);
-    assert.equal((await all.authenticate('session', context)).userId, '@session:test');
+    assert.equal((await authenticator.authenticate('session', context)).userId, '@session:test');
     assert.deepEqual(checkedTokens, ['session']);
   });
 
   it('throws the error of the kind that the token belongs to', async () => {
-    const all = acceptTokens([bridges, delegated, sessions]);
-    await assert.rejects(async () => all.authenticate('expired', context), { extra: { soft_logout: true } });
+    const authenticator = acceptTokens([bridges, delegated, sessions]);
+    await assert.rejects(async () => authenticator.authenticate('expired', context), {
+      extra: { soft_logout: true },
+    });
     assert.throws(() => acceptTokens([sessions]).authenticate('expired', context), {
       errcode: 'M_UNKNOWN_TOKEN',
     });

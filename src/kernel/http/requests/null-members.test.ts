@@ -30,7 +30,7 @@ describe('BodyChecker with nullIsAbsent', () => {
     assert.deepEqual(checker.check({ name: 'a', filter: null }), { name: 'a' });
   });
 
-  it('rejects null for required members, for elements of lists, for the whole body, and in bodies of other servers', () => {
+  it('rejects null for required members, for elements of lists and for the whole body, and for optional members when nullIsAbsent is not set', () => {
     assert.throws(() => checker.check({ name: null }), { errcode: 'M_BAD_JSON' });
     assert.throws(() => checker.check({ name: 'a', list: [null] }), { errcode: 'M_BAD_JSON' });
     assert.throws(() => checker.check(null), { errcode: 'M_BAD_JSON' });

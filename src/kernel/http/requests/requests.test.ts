@@ -26,7 +26,7 @@ describe('request bodies', () => {
     await fails(400, 'M_NOT_JSON', 'POST', echo);
   });
 
-  it('answers 400 to a JSON body that does not match the schema, and 413 M_TOO_LARGE to one that is too large', async () => {
+  it('answers 400 to a JSON body that does not match the schema, and 413 M_TOO_LARGE to a body that is too large', async () => {
     const missing = await fails(400, 'M_BAD_JSON', 'POST', echo, post('{}'));
     assert.match(String(missing.body['error']), /'name' is missing/);
     await fails(400, 'M_BAD_JSON', 'POST', echo, post('{"name":1}'));
@@ -50,7 +50,7 @@ describe('request bodies', () => {
     await fails(413, 'M_TOO_LARGE', 'POST', echo, chunked as RequestInit);
   });
 
-  it('passes a body on as a stream, up to the limit of the route, with bodyMode stream', async () => {
+  it('passes the body of a route with bodyMode stream on as a stream, up to the limit of the route', async () => {
     const upload = '/_matrix/media/v3/upload';
     assert.deepEqual((await call('POST', upload, post('x'.repeat(1000)))).body, { length: 1000 });
     await fails(413, 'M_TOO_LARGE', 'POST', upload, post('x'.repeat(1001)));
@@ -77,7 +77,7 @@ describe('request bodies', () => {
 });
 
 describe('query parameters', () => {
-  it('converts query parameters, and fills in the defaults of absent ones', async () => {
+  it('converts query parameters, and fills in the defaults of absent parameters', async () => {
     const { body } = await call('GET', '/_matrix/client/v3/list?dir=f&full=true&server=a&other=1');
     assert.deepEqual(body, { dir: 'f', limit: 10, full: true, server: ['a'], other: '1' });
     const { body: twice } = await call(
@@ -101,14 +101,14 @@ describe('query parameters', () => {
   });
 });
 
-describe('requests that are not HTTP', () => {
+describe('requests that cannot be parsed', () => {
   async function send(bytes: string): Promise<string> {
     const socket = connect(Number(new URL(base()).port), '127.0.0.1');
     socket.end(bytes);
     return text(socket);
   }
 
-  it('answers 400 M_UNKNOWN to a request that is not HTTP, and 431 M_TOO_LARGE to one with a long URL', async () => {
+  it('answers 400 M_UNKNOWN to a request that is not HTTP, and 431 M_TOO_LARGE to a request with a long URL', async () => {
     assert.match(await send('nonsense\r\n\r\n'), /^HTTP\/1.1 400 .*"errcode":"M_UNKNOWN"/s);
     const long = `GET /_matrix/client/versions?${'a'.repeat(70_000)} HTTP/1.1\r\nHost: x\r\n\r\n`;
     assert.match(await send(long), /^HTTP\/1.1 431 .*"errcode":"M_TOO_LARGE"/s);

@@ -47,7 +47,7 @@ describe('sizeCheck', () => {
       assert.equal(find(value), undefined, JSON.stringify(value));
   });
 
-  it('finds a value of a union too large only when it is too large for each schema of the union', () => {
+  it('reports a value of a union as too large only when it is too large for each schema of the union', () => {
     assert.equal(find({ keys: {}, ids: [1, 2] }), undefined);
     assert.equal(find({ keys: {}, any: ['', ''] }), undefined);
     assert.deepEqual(find({ keys: {}, ids: [1, 2, 3] })?.path, ['ids']);

@@ -38,7 +38,7 @@ describe('bodies that arrive in small chunks', () => {
   });
   after(() => server.stop(100));
 
-  /** Sends the head of a request with a chunked body, and chunks. */
+  /** Sends the head of a request with a chunked body, and these chunks. */
   function send(path: string, chunks: string): Socket {
     const socket = connect(port, '127.0.0.1');
     sockets.push(socket);
@@ -51,11 +51,11 @@ describe('bodies that arrive in small chunks', () => {
   /** Resolves with all that the server sends until it closes the connection. */
   const received = (socket: Socket) =>
     new Promise<string>((resolve) => {
-      let all = '';
+      let answer = '';
       socket.on('data', (bytes) => {
-        all += String(bytes);
+        answer += String(bytes);
       });
-      socket.once('close', () => resolve(all));
+      socket.once('close', () => resolve(answer));
     });
 
   for (const path of ['json', 'stream']) {

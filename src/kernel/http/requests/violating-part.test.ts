@@ -27,7 +27,7 @@ describe('violatingPart', () => {
     assert.deepEqual([part.path, part.value], [['users', 'last', 'devices', '1'], 7]);
   });
 
-  it('returns an object that lacks a required member, with a schema that accepts all its other members', () => {
+  it('returns the object that lacks a required member', () => {
     const part = violatingPart({ schema, value: usersWith({}), path: [] });
     assert.deepEqual([part.path, part.value], [['users', 'last'], {}]);
   });

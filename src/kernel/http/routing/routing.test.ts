@@ -44,7 +44,7 @@ describe('routing', () => {
     }
   });
 
-  it('finds paths with and without percent-encoding, and parses their queries in the same way', async () => {
+  it('routes a percent-encoded path like the plain path, and parses the queries of both in the same way', async () => {
     const unit = fc.oneof(codePoint.map(encodeURIComponent), fc.constantFrom(...'azAZ09-._~!$&*+,;=:@/?'));
     const query = fc.oneof(
       fc.string({ unit: fc.constantFrom(...'&=+%#?;f4dirlmt[]é') }),

@@ -21,7 +21,7 @@ it('WalBudget lets work write the share of one minute to the write-ahead log at 
   await budget.spend(600, signal);
 });
 
-it('WalBudget does not let work wait whose signal is aborted', async () => {
+it('WalBudget does not delay work whose signal is aborted', async () => {
   const budget = new WalBudget(manualClock(), 600);
   await budget.spend(1_000_000, AbortSignal.abort());
 });
