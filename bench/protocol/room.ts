@@ -40,7 +40,7 @@ export class Room implements StateResolutionSource {
     return this.#events.values();
   }
 
-  /** Builds an event that follows this state. */
+  /** Builds an event that follows the last event of the room. Its auth events are those of `state`. */
   build(eventFields: EventFields, state: StateMap<string>): RoomEvent {
     const keys = selectAuthEventKeys({ ...eventFields, stateKey: eventFields.stateKey }, this.#version);
     const isCreate = eventFields.type === 'm.room.create';
@@ -76,7 +76,8 @@ export class Room implements StateResolutionSource {
 export const admin = '@admin:example.org';
 
 /**
- * Builds a public room with an administrator and `members` other members, half of which have a power level.
+ * Builds a public room with an administrator and `members` other members. Every second one of the first 1,000 has a
+ * power level.
  * @returns the room and its state
  */
 export function publicRoom(
@@ -85,8 +86,8 @@ export function publicRoom(
 ): { room: Room; state: Map<string, string> } {
   const room = new Room(version);
   const state = new Map<string, string>();
-  const own = version.privilegedCreators ? {} : { [admin]: 100 };
-  const users: Record<string, number> = { ...own };
+  const levelOfAdmin = version.privilegedCreators ? {} : { [admin]: 100 };
+  const users: Record<string, number> = { ...levelOfAdmin };
   for (let i = 0; i < Math.min(members, 1000); i += 2) users[userOf(i)] = 50;
   room.send({ type: 'm.room.create', sender: admin, stateKey: '', content: { creator: admin } }, state);
   join(room, state, admin);

@@ -69,7 +69,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }
     });
 
-    it('rejects requests of remote servers for notice rooms and joins to them', async () => {
+    it('answers 403 or 404 to remote servers that join, knock on or read notice rooms, rejects their events, and does not list the rooms for them', async () => {
       const event = await notify('unseen');
       const room = enc(noticeRoomId);
       const vera = enc('@vera:other.test');
@@ -99,7 +99,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.ok(status === 403 || status === 404, `${status} ${JSON.stringify(body)}`);
         assert.ok(!JSON.stringify(body).includes('unseen'));
       }
-      // The event is accepted into the queue, checked, and rejected.
+      // The message is stored in `incoming_events`, checked, and rejected.
       await visitor.send(message.event.pdu);
       const tables = await openContents(a.databaseOptions);
       try {
@@ -115,15 +115,15 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(!listed.includes(noticeRoomId));
     });
 
-    it('rejects invites of remote users to notice rooms, even with the power level for them', async () => {
+    it('does not let local users invite remote users to notice rooms, even when the power levels permit invites', async () => {
       const invite = async () => {
         const answer = await anna.call('POST', `/rooms/${enc(noticeRoomId)}/invite`, { user_id: ben.id });
         return [answer.status, answer.body['errcode']];
       };
       assert.deepEqual(await invite(), [403, 'M_FORBIDDEN']);
       const levels = await anna.do('GET', `/rooms/${enc(noticeRoomId)}/state/m.room.power_levels/`);
-      const raised = { ...levels, invite: -10 };
-      await notify('', { type: 'm.room.power_levels', state_key: '', content: raised });
+      const lowered = { ...levels, invite: -10 };
+      await notify('', { type: 'm.room.power_levels', state_key: '', content: lowered });
       assert.deepEqual(await invite(), [403, 'M_FORBIDDEN']);
       const tried = await ben.call('POST', `/join/${enc(noticeRoomId)}`, {}, { via: 'a.test' });
       assert.deepEqual([tried.status, tried.body['errcode']], [403, 'M_FORBIDDEN']);

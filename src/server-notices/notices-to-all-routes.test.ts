@@ -26,7 +26,7 @@ async function administratorOf(server: TestServer) {
       assert.equal(answer.status, 200, answer.raw);
       return answer.body;
     },
-    async refused(...request: Parameters<typeof sendRequest>) {
+    async statusAndErrcode(...request: Parameters<typeof sendRequest>) {
       const { status, body } = await sendRequest(...request);
       return [status, body['errcode']];
     },
@@ -81,9 +81,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const events = chunk as { type: string; content: { body?: string } }[];
       return events.filter(({ type }) => type === 'm.room.message').map((event) => event.content.body);
     };
-    const all = { status: 'complete', total: 25, sent: 25, failed: 0, failed_users: {} };
+    const sentToAll = { status: 'complete', total: 25, sent: 25, failed: 0, failed_users: {} };
 
-    it('sends a notice once to each active user, also when the server restarts meanwhile, and to no guest, user of an application service or deactivated user', async () => {
+    it('sends a notice once to each user, also when the server restarts meanwhile, except guests, deactivated users and users of application services', async () => {
       const guest = await server.api('POST', '/_matrix/client/v3/register', {
         query: { kind: 'guest' },
         body: {},
@@ -98,7 +98,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await admin.do('POST', `/v1/deactivate/${leaver.id}`, {});
       const noticeId = await send('Maintenance at noon');
       await server.restart();
-      assert.deepEqual(await finished(noticeId), all);
+      assert.deepEqual(await finished(noticeId), sentToAll);
       for (const user of users) assert.deepEqual(await noticesOf(user), ['Maintenance at noon'], user.id);
       for (const userId of [guest.body['user_id'], ghost.body['user_id'], leaver.id]) {
         const rooms = await admin.do('GET', `/v1/users/${userId}/memberships`);
@@ -108,7 +108,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('sends the next notice to the same rooms, and shows its job with its progress', async () => {
       const noticeId = await send('It is done');
-      assert.deepEqual(await finished(noticeId), all);
+      assert.deepEqual(await finished(noticeId), sentToAll);
       for (const user of users) assert.equal((await noticesOf(user)).at(-1), 'It is done');
       const { scheduled_tasks: tasks } = await admin.do('GET', '/v1/scheduled_tasks', undefined, {
         action_name: 'server-notices/send-to-all',
@@ -119,7 +119,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.doesNotMatch(JSON.stringify(tasks), /It is done/);
     });
 
-    it('writes a notice to all users to the audit log, without its text', async () => {
+    it('adds an entry to the audit log for each notice to all users, without the text of the notice', async () => {
       const query = { operation: 'sendServerNoticeToAll' };
       const { entries } = await admin.do('GET', '/v1/audit_log', undefined, query);
       assert.deepEqual(
@@ -133,7 +133,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('refuses users who are not administrators, invalid notices and unknown ids, and sends nothing', async () => {
-      const refused = (body: unknown) => admin.refused('POST', path, body);
+      const answerTo = (body: unknown) => admin.statusAndErrcode('POST', path, body);
       const asUser = await users[1]!.request('POST', `/_synapse/admin${path}`, { content: content('x') });
       assert.deepEqual([asUser.status, asUser.body['errcode']], [403, 'M_FORBIDDEN']);
       const invalid = [
@@ -152,7 +152,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         { content: content('x'), txn_id: 'x'.repeat(256) },
       ];
       for (const body of invalid)
-        assert.deepEqual(await refused(body), [400, 'M_BAD_JSON'], JSON.stringify(body));
+        assert.deepEqual(await answerTo(body), [400, 'M_BAD_JSON'], JSON.stringify(body));
       const relation = { rel_type: 'm.annotation', event_id: '$parent', key: 'x' };
       const unacceptable = [
         { type: 'm.room.member', content: {} },
@@ -163,16 +163,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         { content: content('x'), txn_id: 'a\0b' },
       ];
       for (const body of unacceptable)
-        assert.deepEqual(await refused(body), [400, 'M_INVALID_PARAM'], JSON.stringify(body));
+        assert.deepEqual(await answerTo(body), [400, 'M_INVALID_PARAM'], JSON.stringify(body));
       const tooLarge = [
         { type: 'x'.repeat(256), content: {} },
         { type: 'é'.repeat(128), content: {} },
         { content: content('x'.repeat(60_000)) },
       ];
-      for (const body of tooLarge) assert.deepEqual(await refused(body), [413, 'M_TOO_LARGE']);
+      for (const body of tooLarge) assert.deepEqual(await answerTo(body), [413, 'M_TOO_LARGE']);
       for (const method of ['GET', 'DELETE'])
         for (const id of ['unknown', '%00'])
-          assert.deepEqual(await admin.refused(method, `${path}/${id}`), [404, 'M_NOT_FOUND']);
+          assert.deepEqual(await admin.statusAndErrcode(method, `${path}/${id}`), [404, 'M_NOT_FOUND']);
       assert.deepEqual((await noticesOf(users[1]!)).length, 2);
       const { scheduled_tasks: tasks } = await admin.do('GET', '/v1/scheduled_tasks', undefined, {
         action_name: 'server-notices/send-to-all',
@@ -180,23 +180,23 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((tasks as unknown[]).length, 2);
     });
 
-    it('answers a repeated request with the same transaction id with the first notice, and sends no second one', async () => {
+    it('returns the id of the first notice for a repeated transaction id, and sends no second notice', async () => {
       const once = { state_key: null, txn_id: 'maintenance' };
       const [first, second] = await Promise.all([send('Only once', once), send('Only once', once)]);
       await finished(first);
       await server.restart();
       const ids = [first, second, await send('Only once', once)];
       assert.deepEqual(ids, Array(3).fill(first));
-      assert.deepEqual(await finished(first), all);
+      assert.deepEqual(await finished(first), sentToAll);
       const received = await noticesOf(users[3]!);
       assert.equal(received.filter((body) => body === 'Only once').length, 1);
       assert.notEqual(await send('Only once more', { txn_id: 'another' }), first);
     });
 
-    it('refuses to cancel a notice that is complete with 400 M_UNKNOWN', async () => {
+    it('answers 400 M_UNKNOWN to requests to cancel a notice that is complete', async () => {
       const noticeId = await send('Complete');
       await finished(noticeId);
-      assert.deepEqual(await admin.refused('DELETE', `${path}/${noticeId}`), [400, 'M_UNKNOWN']);
+      assert.deepEqual(await admin.statusAndErrcode('DELETE', `${path}/${noticeId}`), [400, 'M_UNKNOWN']);
       assert.equal((await status(noticeId))['status'], 'complete');
     });
   });
@@ -207,10 +207,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       config: { serverNotices: { server_notices: { system_mxid_localpart: 'notices' } } },
     });
     const { send } = ServerNotices.prototype;
-    const [begun, turn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     ServerNotices.prototype.send = async function (...parameters) {
       begun.resolve();
-      await turn.promise;
+      await released.promise;
       return send.apply(this, parameters);
     };
     try {
@@ -220,7 +220,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const { notice_id: noticeId } = await admin.do('POST', path, notice);
       await begun.promise;
       assert.deepEqual(await admin.do('DELETE', `${path}/${noticeId}`), {});
-      turn.resolve();
+      released.resolve();
       const atEnd = { status: 'cancelled', total: 2, sent: 1, failed: 0, failed_users: {} };
       await eventually('the notice to the first user', async () =>
         isDeepStrictEqual(await admin.do('GET', `${path}/${noticeId}`), atEnd),
@@ -237,7 +237,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
     } finally {
       ServerNotices.prototype.send = send;
-      turn.resolve();
+      released.resolve();
       await server.stop();
     }
   });
@@ -246,8 +246,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const server = await startTestServer({ database: kind });
     try {
       const admin = await administratorOf(server);
-      const refused = await admin.refused('POST', path, { content: content('x') });
-      assert.deepEqual(refused, [400, 'M_UNKNOWN']);
+      const answer = await admin.statusAndErrcode('POST', path, { content: content('x') });
+      assert.deepEqual(answer, [400, 'M_UNKNOWN']);
     } finally {
       await server.stop();
     }

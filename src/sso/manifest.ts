@@ -3,8 +3,8 @@ import { ssoSection } from './config.ts';
 import { ssoMigrations } from './migrations.ts';
 
 /**
- * External ids stay after a deactivation, so that a later login finds the deactivated account instead of creating
- * another account.
+ * The options and tables of single sign-on. `accountRows` is absent: external ids stay after a deactivation, so that a
+ * later login finds the deactivated account instead of creating another account.
  */
 export const ssoManifest = {
   name: 'sso',

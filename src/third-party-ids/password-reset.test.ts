@@ -3,7 +3,13 @@ import { after, afterEach, before, describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { registerAdmin } from '../../test/support/users/register-admin.ts';
 import { sendForm } from './test/forms.ts';
-import { clientPath, codeOf, mailIdentifier, parametersOf, ServerWithMail } from './test/server-with-mail.ts';
+import {
+  clientPath,
+  mailIdentifier,
+  parametersOf,
+  ServerWithMail,
+  statusAndErrcode,
+} from './test/server-with-mail.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   let fixture: ServerWithMail;
@@ -47,7 +53,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         threepidCreds: { sid, client_secret: 'secret' },
         session: challenge.body['session'],
       };
-      assert.deepEqual(codeOf(await reset(undefined, { auth })), [401, 'M_UNAUTHORIZED']);
+      assert.deepEqual(statusAndErrcode(await reset(undefined, { auth })), [401, 'M_UNAUTHORIZED']);
       await fixture.open(link, parametersOf(link));
       const answer = await reset(undefined, { auth });
       assert.deepEqual([answer.status, answer.body], [200, {}]);
@@ -70,7 +76,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const credentials = { sid, client_secret: 'secret' };
       assert.equal((await reset(credentials)).status, 200);
       const again = await reset(credentials, { new_password: 'of the attacker' });
-      assert.deepEqual(codeOf(again), [401, 'M_UNAUTHORIZED']);
+      assert.deepEqual(statusAndErrcode(again), [401, 'M_UNAUTHORIZED']);
       assert.equal((await fixture.open(link)).status, 400);
       assert.equal((await fixture.open(link, parametersOf(link))).status, 400);
     });
@@ -82,7 +88,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         ['account/3pid', 'two'],
       ] as const) {
         const credentials = await fixture.validate(purpose, 'free@example.org', secret);
-        assert.deepEqual(codeOf(await reset(credentials)), [403, 'M_FORBIDDEN'], purpose);
+        assert.deepEqual(statusAndErrcode(await reset(credentials)), [403, 'M_FORBIDDEN'], purpose);
       }
     });
 
@@ -101,7 +107,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       const credentials = await fixture.validate('account/password', address);
       assert.equal((await reset(credentials)).status, 200);
       for (const identifier of [mailIdentifier(address), { type: 'm.id.user', user: userId }])
-        assert.deepEqual(codeOf(await fixture.login(identifier, 'brand new')), [401, 'M_USER_LOCKED']);
+        assert.deepEqual(statusAndErrcode(await fixture.login(identifier, 'brand new')), [
+          401,
+          'M_USER_LOCKED',
+        ]);
       const fields = { username: address, password: 'brand new' };
       const page = await sendForm(fixture, '/_matrix/static/client/login/', fields);
       assert.equal(page.response.status, 401);
@@ -112,7 +121,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const refused = await fixture.requestMail('account/password', address, {
         client_secret: 'late',
       });
-      assert.deepEqual(codeOf(refused), [400, 'M_THREEPID_NOT_FOUND']);
+      assert.deepEqual(statusAndErrcode(refused), [400, 'M_THREEPID_NOT_FOUND']);
       assert.equal((await fixture.login(mailIdentifier(address), 'brand new')).status, 403);
     });
 
@@ -120,7 +129,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await registerAnna();
       const sent = fixture.mailServer.attempts;
       const answer = await fixture.requestMail('account/password', 'ben@example.org');
-      assert.deepEqual(codeOf(answer), [400, 'M_THREEPID_NOT_FOUND']);
+      assert.deepEqual(statusAndErrcode(answer), [400, 'M_THREEPID_NOT_FOUND']);
       assert.equal(fixture.mailServer.attempts, sent);
     });
   });
@@ -140,7 +149,10 @@ forSelectedDatabases(import.meta.url, (open) => {
         value,
       ]);
       assert.deepEqual(Object.fromEntries(fields), parametersOf(link));
-      assert.deepEqual(codeOf(await reset({ sid, client_secret: 'secret' })), [401, 'M_UNAUTHORIZED']);
+      assert.deepEqual(statusAndErrcode(await reset({ sid, client_secret: 'secret' })), [
+        401,
+        'M_UNAUTHORIZED',
+      ]);
       const done = await fixture.open(link, Object.fromEntries(fields));
       assert.equal(done.status, 200);
       assert.match(done.text, /Almost done/);
@@ -178,12 +190,12 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('checks the password policy before the address', async () => {
       const policy = { enabled: true, minimum_length: 12 };
       await start({ password_config: { policy } });
-      assert.deepEqual(codeOf(await reset(undefined)), [400, 'M_PASSWORD_TOO_SHORT']);
+      assert.deepEqual(statusAndErrcode(await reset(undefined)), [400, 'M_PASSWORD_TOO_SHORT']);
     });
 
     it('answers 401 M_MISSING_TOKEN on a server that can validate no addresses', async () => {
       await start({}, { email: null });
-      assert.deepEqual(codeOf(await reset(undefined)), [401, 'M_MISSING_TOKEN']);
+      assert.deepEqual(statusAndErrcode(await reset(undefined)), [401, 'M_MISSING_TOKEN']);
     });
   });
 });

@@ -65,7 +65,8 @@ function suspensionRoutes(accounts: Accounts, serverName: string): Route[] {
 
 /**
  * Returns the account.
- * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND, M_FORBIDDEN for administrators, including the requester
+ * @throws MatrixError M_INVALID_PARAM for a user of another server, M_NOT_FOUND for an unknown or deactivated user,
+ * M_FORBIDDEN for an administrator, also the requester
  */
 async function accountToModerate(accounts: Accounts, userId: string, serverName: string): Promise<User> {
   if (serverOfUser(userId) !== serverName) throw invalidParam('The user does not belong to this server');

@@ -79,7 +79,7 @@ export function scheduledTasksRoute(jobs: Jobs): Route {
 
 /** Returns a job for the response, without its payload, which may contain secrets. */
 function taskJson(job: Job) {
-  // A job that waits for its next attempt is scheduled.
+  // Only a running job is active: a job that waits for its next attempt is scheduled.
   const status = jobStatus(job, job.running);
   return {
     id: String(job.id),

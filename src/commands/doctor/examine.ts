@@ -2,7 +2,7 @@ import { checkBackups } from './checks/backups.ts';
 import { checkCertificateFiles } from './checks/certificate-files.ts';
 import { checkClients } from './checks/clients.ts';
 import { checkClock } from './checks/clock.ts';
-import { checkDatabase, noWriter } from './checks/database.ts';
+import { checkDatabase, notOpened } from './checks/database.ts';
 import { checkFederation } from './checks/federation.ts';
 import { checkHost } from './checks/host.ts';
 import { checkRunningServer } from './checks/running-server.ts';
@@ -16,11 +16,13 @@ export interface Section {
   readonly findings: readonly Finding[];
 }
 
-/** Runs all checks of a valid configuration. None of them changes anything. */
+/** Checks the server that a valid configuration describes, and the machine. No check changes anything. */
 export async function examine(examination: Examination): Promise<readonly Section[]> {
   const database = await checkDatabase(examination);
-  const isWritten = database.some(({ name, message }) => name === 'database-lease' && message !== noWriter);
-  const server = await checkRunningServer(examination, isWritten);
+  const isDatabaseOpen = database.some(
+    ({ name, message }) => name === 'database-lease' && message !== notOpened,
+  );
+  const server = await checkRunningServer(examination, isDatabaseOpen);
   const [federation, clients, clock, host] = await Promise.all([
     checkFederation(examination, server.runs),
     checkClients(examination, server.runs),

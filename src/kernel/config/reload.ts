@@ -15,8 +15,8 @@ export interface Reload<S extends Sections> {
 }
 
 /**
- * Compares the running configuration with a newly loaded one. Files named by reloadable options
- * (certificates, log configuration) must be read again even if their names are unchanged.
+ * Compares the running configuration with a newly loaded one. Compares the names of files (certificates, log
+ * configuration) and not their contents: the caller must read the files again even if their names are unchanged.
  */
 export function diffReload<S extends Sections>(
   running: ConfigurationValues<S>,
@@ -56,8 +56,8 @@ export function diffReload<S extends Sections>(
 }
 
 /**
- * Returns the places of the options after a reload: options that need a restart have the places of their running
- * values.
+ * Returns the places (file and line) of the options after a reload: options that need a restart have the places of
+ * their running values.
  * @param needRestart paths of options, as `diffReload` returns them
  */
 export function reloadedOrigins(

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { scrub } from './scrub.ts';
 
 describe('scrub', () => {
-  it('removes Matrix ids, mail and IP addresses, tokens, paths of URLs and quotations', () => {
+  it('removes Matrix ids, mail addresses, IP addresses, phone numbers, tokens, quotations, and the paths of URLs', () => {
     const cases: readonly (readonly [string, string])[] = [
       ['@ann:example.org is not in !room:example.org', '<id> is not in <id>'],
       ['$Rqnc-F-dvnEYJTyHq_iKxU2bZ1CI92-kuZq3a5lr5Zg is absent', '<id> is absent'],
@@ -23,7 +23,7 @@ describe('scrub', () => {
     }
   });
 
-  it('keeps names of properties, tables and columns, and words without private values', () => {
+  it('keeps names of properties, tables and columns, in single quotation marks where they are quoted, and words with apostrophes', () => {
     const kept = [
       "Cannot read properties of undefined (reading 'roomId')",
       'room.members is not a function',

@@ -36,7 +36,7 @@ forEachDatabase((open) => {
     await pass(fixture, 1);
     assert.equal(reads(), before + 1);
 
-    // A process that may not be the only one runs the jobs of other processes within ten seconds.
+    // A process that is perhaps not the only one runs the jobs of other processes within ten seconds.
     await fixture.jobs.stop();
     await other.jobs.start();
     await other.jobs.settled();
@@ -151,7 +151,7 @@ forEachDatabase((open) => {
     assert.deepEqual(fixture.failures(), ['warn', 'warn', 'error']);
   });
 
-  test('logs the third failure in a row of a recurring job as an error', async () => {
+  test('logs the third failure in a row of a recurring job as an error, and the failures before and after it as warnings', async () => {
     const fixture = await setUp();
     fixture.jobs.every('greet', 1_000, {
       async run() {
@@ -264,16 +264,16 @@ forEachDatabase((open) => {
     assert.deepEqual(ran, []);
   });
 
-  test('keeps a cancelled job in the list for a time, with the progress of the attempt that the cancellation ended', async () => {
+  test('keeps a cancelled job in the list for a time, with the progress that its running attempt stores afterwards, but without its result', async () => {
     const fixture = await setUp();
-    const turn = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
     const outcomes: boolean[] = [];
     fixture.jobs.register<number>('count', {
       keep: 1_000,
       async run({ progress, isCancelled }) {
         outcomes.push(await isCancelled());
         await progress(1);
-        await turn.promise;
+        await released.promise;
         outcomes.push(await isCancelled());
         await progress(2);
         return 'a result';
@@ -285,7 +285,7 @@ forEachDatabase((open) => {
     const cancel = () =>
       fixture.database.transaction((writer) => fixture.jobs.cancel(writer, 'count', 'a', 86_400_000));
     assert.deepEqual([await cancel(), await cancel()], [true, false]);
-    turn.resolve();
+    released.resolve();
     await fixture.jobs.settled();
     await pass(fixture, 60_000);
     const [job, ...others] = await fixture.jobs.list({ kind: 'count' });
@@ -298,14 +298,14 @@ forEachDatabase((open) => {
     assert.deepEqual(await fixture.jobs.list({ kind: 'count' }), []);
   });
 
-  test('tells the running attempt of a deleted job that the job was cancelled', async () => {
+  test('tells the running attempt of a job that the job was cancelled, also when the job is deleted at once', async () => {
     const fixture = await setUp();
-    const [begun, turn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let wasCancelled: boolean | undefined;
     fixture.jobs.register('greet', {
       async run({ isCancelled }) {
         begun.resolve();
-        await turn.promise;
+        await released.promise;
         wasCancelled = await isCancelled();
       },
     });
@@ -313,19 +313,19 @@ forEachDatabase((open) => {
     await fixture.schedule({ key: 'a' });
     await begun.promise;
     await fixture.database.transaction((writer) => fixture.jobs.cancel(writer, 'greet', 'a'));
-    turn.resolve();
+    released.resolve();
     await fixture.jobs.settled();
     assert.equal(wasCancelled, true);
   });
 
-  test('waits until scheduled jobs were attempted once, up to a timeout', async () => {
+  test('waits until scheduled jobs were attempted once, up to a timeout, and not again for a job that took longer', async () => {
     const fixture = await setUp();
     const begun: string[] = [];
-    const turns = new Map(['a', 'b', 'again'].map((name) => [name, Promise.withResolvers<void>()]));
+    const released = new Map(['a', 'b', 'again'].map((name) => [name, Promise.withResolvers<void>()]));
     fixture.jobs.register<string>('greet', {
       async run({ payload }) {
         begun.push(payload);
-        await turns.get(payload)?.promise;
+        await released.get(payload)?.promise;
         if (payload === 'b') throw new Error('not today');
       },
     });
@@ -339,24 +339,25 @@ forEachDatabase((open) => {
     resolved.length = 0;
     for (const key of ['a', 'b']) await fixture.schedule({ key, payload: key });
     await eventually('both', () => begun.length === 2);
-    // The running attempt does not cover this request.
+    // The job `a` is scheduled again during its attempt: a wait for it lasts until the next attempt has ended.
     await fixture.schedule({ key: 'a', payload: 'again' });
     const all = [wait('a', 'a'), wait('b', 'b'), wait('all')];
-    turns.get('b')?.resolve();
+    released.get('b')?.resolve();
     await all[1];
     assert.deepEqual(resolved, ['b'], 'a failed attempt counts');
-    turns.get('a')?.resolve();
+    released.get('a')?.resolve();
     await eventually('the second attempt', () => begun.includes('again'));
     assert.deepEqual(resolved, ['b']);
-    turns.get('again')?.resolve();
+    released.get('again')?.resolve();
     await Promise.all(all);
-    turns.set('slow', Promise.withResolvers());
+    released.set('slow', Promise.withResolvers());
     await fixture.schedule({ key: 'slow', payload: 'slow' });
     const slow = wait('slow');
     fixture.clock.advance(1_000);
     await slow;
-    await wait('what is known to be slow');
-    turns.get('slow')?.resolve();
+    // The clock does not advance during this wait.
+    await wait('the slow job that is not waited for again');
+    released.get('slow')?.resolve();
     await fixture.jobs.settled();
   });
 });

@@ -1,4 +1,4 @@
-import { indexOfQuote, jsonQuote, tooLarge } from '../../protocol/index.ts';
+import { indexOfQuote, quoteByte, tooLarge } from '../../protocol/index.ts';
 
 /** Bounds of the contents of a JSON text; the number of its bytes is bounded elsewhere. An absent bound does not apply. */
 export interface JsonBounds {
@@ -76,7 +76,7 @@ export class JsonScan {
     this.#bytes += chunk.length;
     for (let i = this.#inString ? this.#readString(chunk, 0) : 0; i < chunk.length; i++) {
       const byte = chunk[i]!;
-      if (byte === jsonQuote) {
+      if (byte === quoteByte) {
         this.#inString = true;
         this.#stringBytes = 0;
         i = this.#readString(chunk, i + 1) - 1;

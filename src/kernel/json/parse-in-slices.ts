@@ -1,4 +1,4 @@
-import { badJson, endOfString, type JsonValue, jsonQuote, notJson } from '../../protocol/index.ts';
+import { badJson, endOfString, type JsonValue, notJson, quoteByte } from '../../protocol/index.ts';
 import type { TimeSlices } from '../time-slices.ts';
 
 /** Default bytes that are parsed at once: some milliseconds of work. */
@@ -66,7 +66,7 @@ export async function parseInSlices(
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i]!;
     const top = frames.at(-1);
-    if (byte === jsonQuote) {
+    if (byte === quoteByte) {
       if (top) top.lastString = i;
       i = endOfString(bytes, i + 1);
     } else if ((byte | 0x20) === opening) {

@@ -38,7 +38,10 @@ export interface CertificateAnswer {
   readonly result: ServedCertificate | OutboundError;
 }
 
-/** The address of a TLS server; `tlsName` is absent when the certificate must be valid for the address `host`. */
+/**
+ * A TLS server at a host, which is a name or an IP address. `tlsName` is the name for which its certificate must be
+ * valid; when absent, the certificate must be valid for `host`.
+ */
 export interface TlsEndpoint {
   readonly host: string;
   readonly port: number;
@@ -53,7 +56,8 @@ export interface CertificateDeps {
 }
 
 /**
- * Connects to every address of an endpoint and returns the certificates, valid or not. Sends no request.
+ * Connects to up to eight addresses of an endpoint, or through a proxy, and returns the certificates, valid or not.
+ * Sends no request.
  * @throws OutboundError `unknown-host` when the host has no address
  */
 export async function servedCertificates(
@@ -94,7 +98,7 @@ async function handshake(
     ...to,
     secureContext: tls.context,
     rejectUnauthorized: false,
-    // The name is compared below, so that the chain and the name are two findings.
+    // The name is compared below, so that `chainProblem` and `isForName` are independent.
     checkServerIdentity: () => undefined,
     ...(tlsName !== undefined && { servername: tlsName }),
   });

@@ -46,10 +46,10 @@ export async function readMediaPart(
   await source.skip('\r\n');
   if (!(await source.skip(`--${boundary}`)))
     throw new MalformedMultipart('The body does not begin with a boundary');
-  await endOfBoundary(source);
+  await readEndOfBoundary(source);
   const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
   await readMetadata(source, delimiter);
-  await endOfBoundary(source);
+  await readEndOfBoundary(source);
   const headers = await readHeaders(source);
   return { headers, content: mediaOf(source, delimiter) };
 }
@@ -64,10 +64,10 @@ export function boundaryOf(contentType: string | undefined): string {
   return boundary;
 }
 
-async function endOfBoundary(source: ByteSource): Promise<void> {
+async function readEndOfBoundary(source: ByteSource): Promise<void> {
   const padding = await source.line(maxLineBytes);
   if (padding === undefined || !/^[ \t]*$/.test(padding)) {
-    throw new MalformedMultipart('A part is missing after a boundary');
+    throw new MalformedMultipart('A part is missing after a boundary, or the boundary does not end its line');
   }
 }
 
@@ -76,11 +76,13 @@ async function readHeaders(source: ByteSource): Promise<ReadonlyMap<string, stri
   for (let count = 0; count <= maxLines; count++) {
     const line = await source.line(maxLineBytes);
     if (line === '') return headers;
-    const colon = line?.indexOf(':') ?? -1;
-    const name = line?.slice(0, Math.max(0, colon)) ?? '';
+    if (line === undefined)
+      throw new MalformedMultipart('A header line of a part is too long or does not end');
+    const colon = line.indexOf(':');
+    const name = line.slice(0, Math.max(0, colon));
     if (!headerName.test(name)) throw new MalformedMultipart('A header line of a part has no valid name');
     const key = name.toLowerCase();
-    if (!headers.has(key)) headers.set(key, line!.slice(colon + 1).trim());
+    if (!headers.has(key)) headers.set(key, line.slice(colon + 1).trim());
   }
   throw new MalformedMultipart('There are too many headers');
 }

@@ -8,8 +8,9 @@ import type { ModuleApi } from './module.ts';
  */
 export interface MappedUser {
   /**
-   * The part of the user id before the colon: at least one of `a-z 0-9 . _ = - / +`. When an account has it, a number is
-   * appended. When it is absent, the user chooses a name.
+   * The part of the user id before the colon, of the characters `a-z 0-9 . _ = - / +`; not empty. When an account with
+   * this user id exists, a number is appended, or with `allow_existing_users` (OpenID Connect) the user logs in to
+   * that account. When `localpart` is absent, the user chooses a name.
    */
   readonly localpart?: string;
   /** Whether a page lets the user confirm or change `localpart`. */
@@ -39,7 +40,10 @@ export interface SamlUser {
   readonly issuer: string;
   /** The name id of the assertion, which may differ at each login. */
   readonly nameId: string | undefined;
-  /** The values of each attribute, with `uid`, `email`, `displayName` … in place of their object identifiers. */
+  /**
+   * The values of each attribute by its name. Common attributes that the assertion names by an object identifier
+   * (`urn:oid:…`) are named `uid`, `email`, `displayName` and so on.
+   */
   readonly attributes: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -65,7 +69,7 @@ export interface SamlUserMapper {
 
 /**
  * The default export of a module that `oidc_providers[].user_mapping_provider.module` names.
- * @param config the value of `config`, with the defaults of the documented options
+ * @param config the value of `user_mapping_provider.config`, with defaults for absent options of the built-in mapping
  */
 export type OidcUserMapping<Config = JsonObject> = (
   config: Config,
@@ -74,7 +78,7 @@ export type OidcUserMapping<Config = JsonObject> = (
 
 /**
  * The default export of a module that `saml2_config.user_mapping_provider.module` names.
- * @param config the value of `config`, with the defaults of the documented options
+ * @param config the value of `user_mapping_provider.config`, with defaults for absent options of the built-in mapping
  */
 export type SamlUserMapping<Config = JsonObject> = (
   config: Config,

@@ -1,5 +1,5 @@
 /** The byte of `"`. */
-export const jsonQuote = 0x22;
+export const quoteByte = 0x22;
 const backslash = 0x5c;
 
 /**
@@ -19,8 +19,8 @@ const maxShortString = 32;
 /** Returns the index of the next quote at or after `start`; -1 if there is none. */
 export function indexOfQuote(bytes: Buffer, start: number): number {
   const shortEnd = Math.min(start + maxShortString, bytes.length);
-  for (let index = start; index < shortEnd; index++) if (bytes[index] === jsonQuote) return index;
-  return bytes.indexOf(jsonQuote, shortEnd);
+  for (let index = start; index < shortEnd; index++) if (bytes[index] === quoteByte) return index;
+  return bytes.indexOf(quoteByte, shortEnd);
 }
 
 function isEscaped(bytes: Buffer, index: number, start: number): boolean {

@@ -7,6 +7,6 @@ export {
 } from './canonical-json.ts';
 export { canonicalJsonPieces } from './canonical-pieces.ts';
 export { exceedsDepth } from './depth.ts';
-export { endOfString, indexOfQuote, jsonQuote } from './end-of-string.ts';
+export { endOfString, indexOfQuote, quoteByte } from './end-of-string.ts';
 export { type ParseOptions, parseJson, parseJsonObject } from './parse-json.ts';
 export { isRawNumber, numberOf, type RawNumber } from './raw-number.ts';

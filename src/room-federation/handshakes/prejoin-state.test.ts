@@ -41,7 +41,7 @@ describe('readPrejoinState reads the state that describes a room', () => {
     });
   }
 
-  it('reads stripped state in room versions before 12 only', async () => {
+  it('reads stripped state in room versions before 12 only, and reports it as a problem in all room versions', async () => {
     const { state, problem } = await readPrejoinState(incoming, roomOf('11'), [
       { ...stripped, event_id: '$x', unsigned: {}, signatures: {} },
     ]);
@@ -52,7 +52,7 @@ describe('readPrejoinState reads the state that describes a room', () => {
     assert.match(newer.problem ?? '', /not an event of the room/);
   });
 
-  it('leaves out events of other rooms and events without signatures', async () => {
+  it('leaves out events of other rooms and events without signatures in room version 12', async () => {
     const room = roomOf('12');
     const otherRoom = new SignedRoom('12', theirs, clock.now() + 1_000);
     const result = await readPrejoinState(incoming, room, pdusOf(otherRoom));

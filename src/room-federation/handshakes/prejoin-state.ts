@@ -29,8 +29,8 @@ const maxBytes = 128 * 1024;
 const createKey = stateMapKey('m.room.create', '');
 
 /**
- * Returns the state that describes a room to a remote server, with an invite or in response to a knock, as
- * PDUs. The create event is always included.
+ * Returns the PDUs of the state that describes a room, which a remote server receives with an invite or in response to
+ * a knock. The create event is always included.
  * @param inviter the sender of the invite, whose member event is included, as it is for local invites
  */
 export async function prejoinPdus(
@@ -57,13 +57,16 @@ function visiblePdu({ event, redactedBy }: StoredEvent): JsonObject {
 export interface PrejoinState {
   /** The stripped state for clients. */
   readonly state: readonly StrippedState[];
-  /** Why the description is invalid; undefined when it is valid. */
+  /**
+   * Why the description is invalid; undefined when it is valid. Stripped state is a problem in all room versions, also
+   * before version 12, when servers may send it and `state` contains it.
+   */
   readonly problem: string | undefined;
 }
 
 /**
- * Reads the state that describes a room. Leaves out entries that are not valid signed events of the room; in
- * room versions before 12 servers may still send stripped state.
+ * Reads the state that describes a room: from valid signed events of the room and, in room versions before 12, also
+ * from stripped state, which servers may still send. Leaves out other entries.
  * Source: server-server API, "Inviting to a room", `invite_room_state`, and "Knocking upon a room".
  */
 export async function readPrejoinState(

@@ -21,13 +21,13 @@ export class OncePerUser {
   readonly #log: Logger;
   readonly #clock: Clock;
 
-  /** @param name the name of the cache of the users whose task has run */
+  /** @param cacheName the name of the cache of the users whose task has run */
   constructor(
-    name: string,
+    cacheName: string,
     { caches, clock, log }: { readonly caches: CacheRegistry; readonly clock: Clock; readonly log: Logger },
   ) {
     this.#clock = clock;
-    this.#skipUntil = caches.create(name, { size: 10_000, maxBytes: MiB, sizeOf: () => 100 });
+    this.#skipUntil = caches.create(cacheName, { size: 10_000, maxBytes: MiB, sizeOf: () => 100 });
     this.#log = log;
   }
 

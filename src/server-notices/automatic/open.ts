@@ -8,7 +8,7 @@ import type { NoticeRooms } from '../notice-rooms.ts';
 import type { ServerNotices } from '../server-notices.ts';
 import { type ConsentNoticeOptions, ConsentNotices, type PolicyConsent } from './consent-notices.ts';
 import { OncePerUser } from './once-per-user.ts';
-import { type ReachableLimit, UsageLimitNotices } from './usage-limit-notices.ts';
+import { type ActiveUserLimit, UsageLimitNotices } from './usage-limit-notices.ts';
 
 /** The services and options that decide about the notices that the server sends by itself. */
 export interface NoticeSources {
@@ -18,7 +18,7 @@ export interface NoticeSources {
   /** Absent: no notices about the policy are sent. */
   readonly consentOptions?: ConsentNoticeOptions | undefined;
   /** Absent where monthly active users are not limited. */
-  readonly usageLimit?: ReachableLimit | undefined;
+  readonly usageLimit?: ActiveUserLimit | undefined;
   /** The option `mau_limit_alerting`. */
   readonly areLimitAlertsEnabled: boolean;
 }
@@ -40,8 +40,8 @@ export interface AutomaticNoticesDeps extends NoticeSources {
 export function sendAutomaticNotices(deps: AutomaticNoticesDeps): () => Promise<void> {
   const { lastSeen, consentOptions, usageLimit, areLimitAlertsEnabled: alerts } = deps;
   const opened: OncePerUser[] = [];
-  const newOncePerUser = (name: string) => {
-    const oncePerUser = new OncePerUser(name, deps);
+  const newOncePerUser = (cacheName: string) => {
+    const oncePerUser = new OncePerUser(cacheName, deps);
     opened.push(oncePerUser);
     return oncePerUser;
   };

@@ -6,7 +6,7 @@ import type { ServerNotices } from '../server-notices.ts';
 import type { OncePerUser } from './once-per-user.ts';
 
 /** The limit of monthly active users; provided by `active-users`. */
-export interface ReachableLimit {
+export interface ActiveUserLimit {
   /** Whether further users are refused. */
   readonly isReached: boolean;
   /**
@@ -21,7 +21,7 @@ export interface UsageLimitNoticesDeps {
   readonly rooms: Pick<Rooms, 'engine'>;
   readonly notices: Pick<ServerNotices, 'send'>;
   readonly noticeRooms: Pick<NoticeRooms, 'of'>;
-  readonly limit: ReachableLimit;
+  readonly limit: ActiveUserLimit;
   readonly oncePerUser: OncePerUser;
   readonly clock: Clock;
   /** The option `mau_limit_alerting`: without it, notices are only removed. */

@@ -27,9 +27,10 @@ export interface DayFigures {
 /** The history of daily figures. */
 export interface DailyFigures {
   /**
-   * Returns the figures of the days from `fromDay` to `toDay`, both included, in their order. Days without a running server
-   * are absent. Sizes and numbers of users and rooms are at most five minutes old for the current day; for
-   * earlier days they were counted at most an hour before the end of the day or of the process.
+   * Returns the figures of the days from `fromDay` to `toDay`, both included, in their order. Days without a running
+   * server are absent. `users`, `rooms`, `mediaBytes` and `databaseBytes` are those of the last count of the day: on the
+   * current day at most five minutes ago, on an earlier day at most an hour before the day ended or the server stopped. A
+   * day without a count has the values of the last counted day since `fromDay`, or 0.
    * @param fromDay `YYYY-MM-DD`, in UTC
    */
   between(fromDay: string, toDay: string): Promise<DayFigures[]>;
@@ -47,13 +48,13 @@ export interface DayHistoryDeps {
 /** Number of days whose figures are stored. */
 const storedDays = 731;
 
-/** Number of days whose visits of users are stored. */
+/** Number of days for which the users who sent requests are stored (`user_visits`). */
 const storedVisitDays = 61;
 
-/** Number of hours whose numbers of messages are stored. */
+/** Number of hours for which the numbers of messages and the active rooms are stored. */
 const storedHours = 49;
 
-/** Milliseconds until the current day is counted again for a request. */
+/** Milliseconds after a count until a request for the current day counts its figures again. */
 const maxAge = 300_000;
 
 /** Stores the figures of each day, for two years. */
@@ -113,7 +114,7 @@ export class DayHistory implements DailyFigures {
   }
 }
 
-/** Replaces the figures that were not counted on a day by the figures of the day before. */
+/** Fills in figures that were not counted on a day: with those of the day before it in `rows`, or with 0. */
 function withKnownValues(rows: readonly StatisticsTables['statistics_days'][]): DayFigures[] {
   let latest = { users: 0, rooms: 0, mediaBytes: 0, databaseBytes: 0 };
   return rows.map((row) => {

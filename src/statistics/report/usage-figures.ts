@@ -55,10 +55,10 @@ export async function monthlyActiveUsers(database: Database, now: number): Promi
   return Number(count);
 }
 
-/** Minimum number of days between the first and the last visit of a returning user. */
+/** Minimum number of days between the first and the last request of a returning user. */
 const returningDays = 30;
 
-/** Number of days before the report whose visits are considered. */
+/** Number of days before the report whose requests are considered. */
 const consideredDays = 60;
 
 /**

@@ -3,7 +3,7 @@ import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
 import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
 import type { ClientEvents, Signalled, Viewer } from '../../rooms/index.ts';
 import type { ShownInvites } from '../shown-invites.ts';
-import { clientDataOf } from '../sources/client-data.ts';
+import { accountDataSetByClients } from '../sources/account-data-set-by-clients.ts';
 import type { SourceList } from '../sources/source-list.ts';
 import type { OtherEvents } from './other-events.ts';
 import type { RoomInfo, RoomInfos } from './room-info.ts';
@@ -67,7 +67,7 @@ export class InitialSync {
     const { engine, streams, sources, otherEvents, roomInfos, excludedRooms } = this.#deps;
     const { userId } = viewer;
     const upTo = streams.current;
-    const accountData = await clientDataOf(sources, userId);
+    const accountData = await accountDataSetByClients(sources, userId);
     const accountDataByRoom = Map.groupBy(accountData, ({ roomId }) => roomId);
     const presence = await roomInfos.presence(userId, upTo);
     const rooms: (RoomInfo | InvitedRoom)[] = [];

@@ -3,7 +3,7 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import type { StreamReader } from '../../kernel/streams/index.ts';
 import { notFound } from '../../protocol/index.ts';
 import type { ReadingRooms } from '../../rooms/index.ts';
-import { clientDataOf } from '../sources/client-data.ts';
+import { accountDataSetByClients } from '../sources/account-data-set-by-clients.ts';
 import type { SourceList } from '../sources/source-list.ts';
 import type { EventStream } from './event-stream.ts';
 import type { InitialSync } from './initial-sync.ts';
@@ -63,8 +63,8 @@ function initialRoutes(
       async (request) => {
         const { params, query, requester } = request;
         const upTo = streams.current;
-        const clientData = await clientDataOf(sources, requester.userId);
-        const wanted = { limit: limitOf(query.limit), upTo, accountData: clientData };
+        const accountData = await accountDataSetByClients(sources, requester.userId);
+        const wanted = { limit: limitOf(query.limit), upTo, accountData };
         return roomInfos.of(requester, params.roomId, wanted, request);
       },
     ),

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
-import { clientPath, codeOf, loginBody, mailIdentifier, ServerWithMail } from '../test/server-with-mail.ts';
+import {
+  clientPath,
+  loginBody,
+  mailIdentifier,
+  ServerWithMail,
+  statusAndErrcode,
+} from '../test/server-with-mail.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   let fixture: ServerWithMail;
@@ -35,7 +41,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const anna = await fixture.server.register('anna');
       const { sid } = await fixture.receiveLink('account/3pid', 'anna@example.org');
       const answer = await fixture.addValidated(anna, { sid, client_secret: 'secret' });
-      assert.deepEqual(codeOf(answer), [400, 'M_THREEPID_AUTH_FAILED']);
+      assert.deepEqual(statusAndErrcode(answer), [400, 'M_THREEPID_AUTH_FAILED']);
       assert.deepEqual(await fixture.addressesOf(anna), []);
     });
 
@@ -45,7 +51,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const theirs = await fixture.validate('account/3pid', 'anna@example.org', 'eve');
       await fixture.addAddress(anna, 'anna@example.org');
       const answer = await fixture.addValidated(eve, theirs);
-      assert.deepEqual(codeOf(answer), [400, 'M_THREEPID_AUTH_FAILED']);
+      assert.deepEqual(statusAndErrcode(answer), [400, 'M_THREEPID_AUTH_FAILED']);
       assert.deepEqual(
         [(await fixture.addressesOf(eve)).length, (await fixture.addressesOf(anna)).length],
         [0, 1],
@@ -70,7 +76,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const ofReset = await fixture.validate('account/password', 'anna@example.org');
       for (const credentials of [ofRegistration, ofReset]) {
         const answer = await fixture.addValidated(anna, credentials);
-        assert.deepEqual(codeOf(answer), [400, 'M_THREEPID_AUTH_FAILED']);
+        assert.deepEqual(statusAndErrcode(answer), [400, 'M_THREEPID_AUTH_FAILED']);
       }
     });
 
@@ -81,7 +87,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const credentials = await fixture.validate('account/3pid', 'two@example.org', 'two');
       assert.equal((await fixture.post('/account/3pid/add', credentials, anna.token)).status, 401);
       const wrong = await fixture.addValidated(anna, credentials, 'wrong password');
-      assert.deepEqual(codeOf(wrong), [401, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(wrong), [401, 'M_FORBIDDEN']);
     });
   });
 
@@ -100,10 +106,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         };
         const answer = await fixture.post('/account/3pid', { ...body, auth }, anna.token);
         const expected = name === 'three_pid_creds' ? [200, undefined] : [403, 'M_THREEPID_AUTH_FAILED'];
-        assert.deepEqual(codeOf(answer), expected);
+        assert.deepEqual(statusAndErrcode(answer), expected);
       }
       assert.equal((await fixture.addressesOf(anna)).length, 1);
-      assert.deepEqual(codeOf(await fixture.post('/account/3pid', {}, anna.token)), [400, 'M_MISSING_PARAM']);
+      assert.deepEqual(statusAndErrcode(await fixture.post('/account/3pid', {}, anna.token)), [
+        400,
+        'M_MISSING_PARAM',
+      ]);
     });
   });
 
@@ -134,7 +143,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         await fixture.post('/account/3pid', { three_pid_creds: credentials }, anna.token),
         await remove(anna, 'anna@example.org'),
       ]) {
-        assert.deepEqual(codeOf(answer), [403, 'M_FORBIDDEN']);
+        assert.deepEqual(statusAndErrcode(answer), [403, 'M_FORBIDDEN']);
       }
       assert.equal((await fixture.addressesOf(anna)).length, 1);
       const found = await fixture.server.api('GET', clientPath('/capabilities'), anna);
@@ -179,15 +188,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       const unknown = await fixture.login(mailIdentifier('ben@example.org'));
       await remove(anna, 'anna@example.org');
       const removed = await fixture.login(mailIdentifier('anna@example.org'));
-      assert.deepEqual(codeOf(wrong), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(wrong), [403, 'M_FORBIDDEN']);
       assert.deepEqual([unknown.raw, removed.raw], [wrong.raw, wrong.raw]);
       for (const identifier of [
         { type: 'm.id.thirdparty', medium: 'email' },
         { type: 'm.id.thirdparty', medium: 'email', address: 5 },
       ]) {
-        assert.deepEqual(codeOf(await fixture.login(identifier)), [400, 'M_MISSING_PARAM']);
+        assert.deepEqual(statusAndErrcode(await fixture.login(identifier)), [400, 'M_MISSING_PARAM']);
       }
-      assert.deepEqual(codeOf(await fixture.login(mailIdentifier('a\0b'))), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(await fixture.login(mailIdentifier('a\0b'))), [403, 'M_FORBIDDEN']);
     });
 
     it('counts failed logins by address and by user name together', async () => {
@@ -198,7 +207,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.login(mailIdentifier('anna@example.org'), 'wrong');
       await fixture.login({ type: 'm.id.user', user: 'anna' }, 'wrong');
       for (const identifier of [mailIdentifier('anna@example.org'), { type: 'm.id.user', user: 'anna' }])
-        assert.deepEqual(codeOf(await fixture.login(identifier)), [429, 'M_LIMIT_EXCEEDED']);
+        assert.deepEqual(statusAndErrcode(await fixture.login(identifier)), [429, 'M_LIMIT_EXCEEDED']);
     });
   });
 

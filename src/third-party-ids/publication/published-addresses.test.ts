@@ -7,7 +7,7 @@ import {
   identityToken,
 } from '../../../test/support/other-servers/identity-server.ts';
 import type { TestUser } from '../../../test/support/servers/server.ts';
-import { codeOf, loginBody, ServerWithMail } from '../test/server-with-mail.ts';
+import { loginBody, ServerWithMail, statusAndErrcode } from '../test/server-with-mail.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   let fixture: ServerWithMail;
@@ -50,11 +50,17 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('returns the error of an identity server that has not validated the address, and 502 for one that cannot be reached', async () => {
-      assert.deepEqual(codeOf(await publish()), [400, 'M_NO_VALID_SESSION']);
-      assert.deepEqual(codeOf(await publish({ id_access_token: 'wrong' })), [403, 'M_FORBIDDEN']);
-      assert.deepEqual(codeOf(await publish({ id_server: 'not a name' })), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(codeOf(await publish({ id_access_token: 'a\r\nb: c' })), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(codeOf(await publish({ id_server: 'unknown.example' })), [502, 'M_UNKNOWN']);
+      assert.deepEqual(statusAndErrcode(await publish()), [400, 'M_NO_VALID_SESSION']);
+      assert.deepEqual(statusAndErrcode(await publish({ id_access_token: 'wrong' })), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(statusAndErrcode(await publish({ id_server: 'not a name' })), [
+        400,
+        'M_INVALID_PARAM',
+      ]);
+      assert.deepEqual(statusAndErrcode(await publish({ id_access_token: 'a\r\nb: c' })), [
+        400,
+        'M_INVALID_PARAM',
+      ]);
+      assert.deepEqual(statusAndErrcode(await publish({ id_server: 'unknown.example' })), [502, 'M_UNKNOWN']);
     });
   });
 

@@ -24,7 +24,7 @@ export interface ShownPage {
 
 export const clientPath = (path: string) => `/_matrix/client/v3${path}`;
 
-export const codeOf = ({ status, body }: ApiAnswer) => [status, body['errcode']];
+export const statusAndErrcode = ({ status, body }: ApiAnswer) => [status, body['errcode']];
 
 /** A homeserver, and the mail server that receives its mails. */
 export class ServerWithMail {
@@ -76,9 +76,9 @@ export class ServerWithMail {
     return this.server.api('POST', clientPath(path), { body, ...(token !== undefined && { token }) });
   }
 
-  /** Requests a validation mail. @param at for example `register` */
-  requestMail(at: string, email: string, more: object = {}): Promise<ApiAnswer> {
-    return this.post(`/${at}/email/requestToken`, {
+  /** Requests a validation mail. @param prefix the path before `/email/requestToken`, for example `register` */
+  requestMail(prefix: string, email: string, more: object = {}): Promise<ApiAnswer> {
+    return this.post(`/${prefix}/email/requestToken`, {
       client_secret: 'secret',
       email,
       send_attempt: 1,
@@ -87,9 +87,13 @@ export class ServerWithMail {
   }
 
   /** Requests a mail. @returns the session, and the link in the mail */
-  async receiveLink(at: string, email: string, more: object = {}): Promise<{ sid: string; link: string }> {
+  async receiveLink(
+    prefix: string,
+    email: string,
+    more: object = {},
+  ): Promise<{ sid: string; link: string }> {
     const number = this.mailServer.received.length;
-    const { status, body, raw } = await this.requestMail(at, email, more);
+    const { status, body, raw } = await this.requestMail(prefix, email, more);
     assert.equal(status, 200, raw);
     const mail = await this.mailServer.mail(number);
     assert.deepEqual(mail.to, [email.trim().toLowerCase()]);
@@ -108,9 +112,9 @@ export class ServerWithMail {
   }
 
   /** Validates an address through the link of a mail. @returns the credentials of the session */
-  async validate(at: string, email: string, clientSecret = 'secret') {
-    const { sid, link } = await this.receiveLink(at, email, { client_secret: clientSecret });
-    const isReset = at === 'account/password';
+  async validate(prefix: string, email: string, clientSecret = 'secret') {
+    const { sid, link } = await this.receiveLink(prefix, email, { client_secret: clientSecret });
+    const isReset = prefix === 'account/password';
     const opened = await this.open(link, isReset ? parametersOf(link) : undefined);
     assert.equal(opened.status, 200, opened.text);
     return { sid, client_secret: clientSecret };
@@ -127,7 +131,7 @@ export class ServerWithMail {
     assert.equal(status, 200, raw);
   }
 
-  /** Adds the address of a session, confirming with the password. */
+  /** Adds a validated address to the account of a user, who confirms with their password. */
   async addValidated(
     user: { userId: string; token: string },
     credentials: object,
@@ -168,5 +172,5 @@ export function linkIn({ content }: ReceivedMail): string {
   return link;
 }
 
-/** The parameters of a link, which its page sends as a form. */
+/** Returns the parameters of a link. The form on the page of the link sends them, too. */
 export const parametersOf = (link: string) => Object.fromEntries(new URL(link).searchParams);

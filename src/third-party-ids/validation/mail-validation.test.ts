@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { forwardedListener } from '../../../test/support/servers/forwarded-listener.ts';
-import { clientPath, codeOf, linkIn, parametersOf, ServerWithMail } from '../test/server-with-mail.ts';
+import {
+  clientPath,
+  linkIn,
+  parametersOf,
+  ServerWithMail,
+  statusAndErrcode,
+} from '../test/server-with-mail.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   let fixture: ServerWithMail;
@@ -58,7 +64,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('rejects addresses in use with M_THREEPID_IN_USE', async () => {
       const iris = await fixture.server.register('iris');
       await fixture.addAddress(iris, 'iris@example.org');
-      assert.deepEqual(codeOf(await fixture.requestMail('register', 'IRIS@example.org')), [
+      assert.deepEqual(statusAndErrcode(await fixture.requestMail('register', 'IRIS@example.org')), [
         400,
         'M_THREEPID_IN_USE',
       ]);
@@ -77,13 +83,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         'a\0@example.org',
       ]) {
         assert.deepEqual(
-          codeOf(await fixture.requestMail('register', email)),
+          statusAndErrcode(await fixture.requestMail('register', email)),
           [400, 'M_INVALID_PARAM'],
           email,
         );
       }
       const answer = await fixture.requestMail('register', 'a@example.org', { client_secret: 'no spaces' });
-      assert.deepEqual(codeOf(answer), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(statusAndErrcode(answer), [400, 'M_INVALID_PARAM']);
       assert.equal(fixture.mailServer.attempts, attempts);
     });
 
@@ -103,7 +109,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         'app:/',
       ]) {
         const answer = await fixture.requestMail('register', 'anna@example.org', { next_link });
-        assert.deepEqual(codeOf(answer), [400, 'M_INVALID_PARAM'], next_link);
+        assert.deepEqual(statusAndErrcode(answer), [400, 'M_INVALID_PARAM'], next_link);
       }
     });
   });
@@ -118,7 +124,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { session } = challenge.body as { session: string };
       const { sid, link } = await fixture.receiveLink('register', 'Anna@Example.org');
       const stage = { ...emailStage({ sid, client_secret: 'secret' }), session };
-      assert.deepEqual(codeOf(await register('anna', stage)), [401, 'M_UNAUTHORIZED']);
+      assert.deepEqual(statusAndErrcode(await register('anna', stage)), [401, 'M_UNAUTHORIZED']);
       fixture.clock.advance(59_000);
       const page = await fixture.open(link);
       assert.equal(page.status, 200);
@@ -143,7 +149,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { status } = await fetch(fixture.server.baseUrl + pathname + search, { method: 'HEAD' });
       assert.equal(status, 200);
       const stage = emailStage({ sid, client_secret: 'secret' });
-      assert.deepEqual(codeOf(await register('hans', stage)), [401, 'M_UNAUTHORIZED']);
+      assert.deepEqual(statusAndErrcode(await register('hans', stage)), [401, 'M_UNAUTHORIZED']);
       await fixture.open(link);
       assert.equal((await register('hans', stage)).status, 200);
     });
@@ -169,7 +175,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal((await fixture.open(url.href)).status, 400, url.search);
       }
       const stage = emailStage({ sid, client_secret: theirs['client_secret'] });
-      assert.deepEqual(codeOf(await register('hugo', stage)), [401, 'M_UNAUTHORIZED']);
+      assert.deepEqual(statusAndErrcode(await register('hugo', stage)), [401, 'M_UNAUTHORIZED']);
     });
 
     it('rejects the validation of another client and of an unknown session, and a stage without a session', async () => {
@@ -179,9 +185,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         { sid: 'unknown', client_secret: 'secret' },
         { sid: 'a\0b', client_secret: 'secret' },
       ]) {
-        assert.deepEqual(codeOf(await register('owen', emailStage(credentials))), [401, 'M_UNAUTHORIZED']);
+        assert.deepEqual(statusAndErrcode(await register('owen', emailStage(credentials))), [
+          401,
+          'M_UNAUTHORIZED',
+        ]);
       }
-      assert.deepEqual(codeOf(await register('owen', { type: 'm.login.email.identity' })), [
+      assert.deepEqual(statusAndErrcode(await register('owen', { type: 'm.login.email.identity' })), [
         401,
         'M_MISSING_PARAM',
       ]);
@@ -190,7 +199,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('registers only one account when two registrations use one validation', async () => {
       const credentials = await fixture.validate('register', 'olga@example.org');
       assert.equal((await register('olga', emailStage(credentials))).status, 200);
-      assert.deepEqual(codeOf(await register('orla', emailStage(credentials))), [401, 'M_UNAUTHORIZED']);
+      assert.deepEqual(statusAndErrcode(await register('orla', emailStage(credentials))), [
+        401,
+        'M_UNAUTHORIZED',
+      ]);
     });
 
     it('rejects the validation of an address when another user has registered with the address in the meantime', async () => {
@@ -200,7 +212,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const session = { session: body['session'] };
       assert.equal((await register('dora', emailStage(mine))).status, 200);
       const late = await register('dirk', { ...emailStage(other), ...session });
-      assert.deepEqual(codeOf(late), [401, 'M_UNAUTHORIZED']);
+      assert.deepEqual(statusAndErrcode(late), [401, 'M_UNAUTHORIZED']);
     });
   });
 
@@ -216,11 +228,11 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await fixture.requestMail('register', 'anna@example.org')).status, 200);
       for (const address of ['anna@example.com', 'anna@example.org.evil.com', '44@a.org']) {
         assert.deepEqual(
-          codeOf(await fixture.requestMail('register', address)),
+          statusAndErrcode(await fixture.requestMail('register', address)),
           [403, 'M_THREEPID_DENIED'],
           address,
         );
-        assert.deepEqual(codeOf(await fixture.requestMail('account/3pid', address)), [
+        assert.deepEqual(statusAndErrcode(await fixture.requestMail('account/3pid', address)), [
           403,
           'M_THREEPID_DENIED',
         ]);
@@ -258,17 +270,17 @@ forSelectedDatabases(import.meta.url, (open) => {
         'https://evil.org\\@client.example.org/',
         '//client.example.org/',
       ]) {
-        assert.deepEqual(codeOf(await request(next_link)), [400, 'M_INVALID_PARAM'], next_link);
+        assert.deepEqual(statusAndErrcode(await request(next_link)), [400, 'M_INVALID_PARAM'], next_link);
       }
     });
 
     it('next_link may lead nowhere with an empty list of domains [option: next_link_domain_whitelist]', async () => {
       await start({ next_link_domain_whitelist: [] });
       const next_link = 'https://client.example.org/';
-      assert.deepEqual(codeOf(await fixture.requestMail('register', 'a@example.org', { next_link })), [
-        400,
-        'M_INVALID_PARAM',
-      ]);
+      assert.deepEqual(
+        statusAndErrcode(await fixture.requestMail('register', 'a@example.org', { next_link })),
+        [400, 'M_INVALID_PARAM'],
+      );
       assert.equal((await fixture.requestMail('register', 'a@example.org')).status, 200);
     });
 
@@ -302,7 +314,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await start({}, { email: null });
       for (const purpose of ['register', 'account/3pid', 'account/password']) {
         const answer = await fixture.requestMail(purpose, 'anna@example.org');
-        assert.deepEqual(codeOf(answer), [400, 'M_THREEPID_MEDIUM_NOT_SUPPORTED']);
+        assert.deepEqual(statusAndErrcode(answer), [400, 'M_THREEPID_MEDIUM_NOT_SUPPORTED']);
       }
     });
 

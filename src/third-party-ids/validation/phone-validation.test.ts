@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { PhoneService } from '../test/phone-service.ts';
-import { type AccountsOptions, codeOf, ServerWithMail } from '../test/server-with-mail.ts';
+import { type AccountsOptions, ServerWithMail, statusAndErrcode } from '../test/server-with-mail.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   let fixture: ServerWithMail;
@@ -78,7 +78,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
       const credentials = { sid: response.body['sid'], client_secret: 'secret' };
       const early = await fixture.addValidated(anna, credentials);
-      assert.deepEqual(codeOf(early), [400, 'M_THREEPID_AUTH_FAILED']);
+      assert.deepEqual(statusAndErrcode(early), [400, 'M_THREEPID_AUTH_FAILED']);
       assert.deepEqual((await submit(response.body, 'wrong')).body, { success: false });
       assert.deepEqual((await submit(response.body, newestCode())).body, { success: true });
       assert.equal((await fixture.addValidated(anna, credentials)).status, 200);
@@ -110,7 +110,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           .status,
         200,
       );
-      assert.deepEqual(codeOf(await fixture.login({ ...phone, phone: '07700 900999' })), [
+      assert.deepEqual(statusAndErrcode(await fixture.login({ ...phone, phone: '07700 900999' })), [
         403,
         'M_FORBIDDEN',
       ]);
@@ -128,7 +128,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const validated = phones.sessions.get(sid)!;
       phones.sessions.set(sid, { ...validated, address: '447700900998' });
       const answer = await fixture.addValidated(carl, { sid: body['sid'], client_secret: 'secret' });
-      assert.deepEqual(codeOf(answer), [400, 'M_THREEPID_AUTH_FAILED']);
+      assert.deepEqual(statusAndErrcode(answer), [400, 'M_THREEPID_AUTH_FAILED']);
     });
 
     it('rejects invalid numbers without a request to the service, and returns the errors of the service, but 502 in place of 401', async () => {
@@ -138,12 +138,12 @@ forSelectedDatabases(import.meta.url, (open) => {
         { country: 'QQ' },
         { country: 'G1' },
       ])
-        assert.deepEqual(codeOf(await request('register', more)), [400, 'M_INVALID_PARAM']);
+        assert.deepEqual(statusAndErrcode(await request('register', more)), [400, 'M_INVALID_PARAM']);
       assert.equal(phones.requests.length, 0);
       phones.refusal = { status: 400, body: { errcode: 'M_DESTINATION_REJECTED' } };
-      assert.deepEqual(codeOf(await request('register')), [400, 'M_DESTINATION_REJECTED']);
+      assert.deepEqual(statusAndErrcode(await request('register')), [400, 'M_DESTINATION_REJECTED']);
       phones.refusal = { status: 401, body: { errcode: 'M_UNKNOWN_TOKEN' } };
-      assert.deepEqual(codeOf(await request('register')), [502, 'M_UNKNOWN']);
+      assert.deepEqual(statusAndErrcode(await request('register')), [502, 'M_UNKNOWN']);
     });
   });
 
@@ -161,7 +161,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         client_secret: 'other',
         phone_number: `+44 ${significant()}`,
       });
-      assert.deepEqual(codeOf(again), [400, 'M_THREEPID_IN_USE']);
+      assert.deepEqual(statusAndErrcode(again), [400, 'M_THREEPID_IN_USE']);
     });
 
     it('completes the stage m.login.msisdn on the pages for browsers', async () => {
@@ -194,7 +194,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('allows only numbers that match a pattern [option: allowed_local_3pids[].medium, allowed_local_3pids[].pattern]', async () => {
       await start({ allowed_local_3pids: [{ medium: 'msisdn', pattern: '^33' }] });
-      assert.deepEqual(codeOf(await request('register')), [403, 'M_THREEPID_DENIED']);
+      assert.deepEqual(statusAndErrcode(await request('register')), [403, 'M_THREEPID_DENIED']);
       assert.equal(
         (await request('register', { country: 'FR', phone_number: '06 12 34 56 78' })).status,
         200,
@@ -218,7 +218,10 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('rejects phone numbers with M_THREEPID_MEDIUM_NOT_SUPPORTED when no service is configured', async () => {
       await start({ account_threepid_delegates: { msisdn: null } });
-      assert.deepEqual(codeOf(await request('account/3pid')), [400, 'M_THREEPID_MEDIUM_NOT_SUPPORTED']);
+      assert.deepEqual(statusAndErrcode(await request('account/3pid')), [
+        400,
+        'M_THREEPID_MEDIUM_NOT_SUPPORTED',
+      ]);
     });
   });
 });

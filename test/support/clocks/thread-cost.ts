@@ -1,6 +1,6 @@
-import { noteSpeed, threadTime as now, slowdown } from './slowdown.ts';
+import { noteSpeed, slowdown, threadTime } from './slowdown.ts';
 
-/** The CPU time of some work, in milliseconds of a machine without other load (`slowdown`). */
+/** The CPU time of some work, in milliseconds. Only `threadCost` corrects it for the load of the machine. */
 export interface ThreadCost {
   /** The sum of all turns of the event loop of this thread. */
   readonly total: number;
@@ -15,7 +15,10 @@ export type AllowedCost = Pick<ThreadCost, 'total' | 'longest'> & Partial<Pick<T
 
 const millisecondsOf = ({ user, system }: NodeJS.CpuUsage) => (user + system) / 1_000;
 
-/** Measures the cost of this process until the work has ended, other work of the process included. */
+/**
+ * Measures the cost of this process until the work has ended, other work of the process included. Divides the measured
+ * times by `slowdown`, which tells how much other load of the machine makes the work slower.
+ */
 export async function threadCost(work: () => Promise<unknown>): Promise<ThreadCost> {
   const slowAtFirst = slowdown();
   const { total, longest, process } = await costAsMeasured(work);
@@ -24,22 +27,23 @@ export async function threadCost(work: () => Promise<unknown>): Promise<ThreadCo
 }
 
 /**
- * Measures like `threadCost`, but without the correction for the load of this machine: a cost that is within a limit here would
- * be within it without the load, too. Calling `slowdown` would take longer than most of the work that is measured.
+ * Measures like `threadCost`, but returns the measured times without a division: they are at least as long as the
+ * corrected times. Does not call `slowdown`, because this would take longer than most of the work that is measured.
  */
 export async function costAsMeasured(work: () => Promise<unknown>): Promise<ThreadCost> {
   let isOver = false;
   let longest = 0;
+  // Later calls of `slowdown` compare the speed with the highest one so far.
   noteSpeed();
   await new Promise(setImmediate);
   const usageBefore = process.cpuUsage();
-  const startedAt = now();
+  const startedAt = threadTime();
   let last = startedAt;
   const turn = () => {
-    const current = now();
+    const current = threadTime();
     longest = Math.max(longest, current - last);
     last = current;
-    // Runs once in each turn, and lets the event loop wait between turns.
+    // Runs once in each turn. An immediate with `ref` would keep the event loop from waiting for input.
     if (!isOver) setImmediate(turn).unref();
   };
   setImmediate(turn).unref();

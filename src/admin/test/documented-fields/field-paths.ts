@@ -1,7 +1,10 @@
 /** Paths of fields, such as `rooms[].name`, and whether each of them is always present. */
 export type FieldPaths = ReadonlyMap<string, boolean>;
 
-/** Reads a list of fields in the notation of `DocumentedEndpoint`. @throws Error when a part of it is not understood */
+/**
+ * Reads a list of fields in the notation of `DocumentedEndpoint`, such as `rooms[](room_id name?) next_token?`.
+ * @throws Error when a part of it is not understood
+ */
 export function pathsOfNotation(fields: string): FieldPaths {
   const paths = new Map<string, boolean>();
   /** The fields whose parentheses are open. */
@@ -52,7 +55,10 @@ function addFields(paths: Map<string, boolean>, parent: string, schema: FieldSch
   }
 }
 
-/** Returns `[]` for lists, `{}` for objects with any names, and the schema of the object that is or is in the value. */
+/**
+ * Returns the `kind` of a value: `[]` for a list, `{}` for an object with any names, and empty for other values. `object`
+ * is the schema of the entries of the list or of the object with any names, or else the schema of the value itself.
+ */
 function containerOf(schema: FieldSchema): { readonly kind: string; readonly object: FieldSchema } {
   const value = schema.anyOf?.find(({ type }) => type === 'object' || type === 'array') ?? schema;
   if (value.items !== undefined) return { kind: '[]', object: containerOf(value.items).object };

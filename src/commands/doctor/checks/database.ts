@@ -20,7 +20,7 @@ type Inputs = Pick<Examination, 'configuration' | 'clock' | 'paths'>;
 const maxClockDifference = 2_000;
 
 /** The message of the finding `database-lease` while no server has the database open. */
-export const noWriter = 'No server has opened the database for writing.';
+export const notOpened = 'No server has opened the database for writing.';
 
 /** Checks that the databases are usable and their schemas fit this version, and reports which process writes them. */
 export async function checkDatabase(examination: Inputs): Promise<readonly Finding[]> {
@@ -64,7 +64,7 @@ async function checkOne(
     ...schemaFindings(place, facts, wanted, examination),
     ...postgresSettings(options, facts, examination),
     facts.writer === undefined
-      ? ok('database-lease', noWriter)
+      ? ok('database-lease', notOpened)
       : ok('database-lease', `The database is written by ${facts.writer}.`),
   ];
 }

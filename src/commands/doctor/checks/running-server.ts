@@ -14,11 +14,11 @@ export interface RunningServer {
 
 /**
  * Checks the running server by requests to its listener.
- * @param isWritten whether a server has the database open
+ * @param isDatabaseOpen whether a server has the database open
  */
 export async function checkRunningServer(
   examination: Examination,
-  isWritten: boolean,
+  isDatabaseOpen: boolean,
 ): Promise<RunningServer> {
   let address = '';
   try {
@@ -34,7 +34,7 @@ export async function checkRunningServer(
     if (!(cause instanceof CommandFailure)) throw cause;
     if (address === '')
       return { runs: false, findings: [error('listener-missing', cause.message, listenerExample)] };
-    return { runs: false, findings: [notRunning(address, examination, isWritten)] };
+    return { runs: false, findings: [notRunning(address, examination, isDatabaseOpen)] };
   }
 }
 
@@ -71,8 +71,8 @@ function findingOf(address: string, health: Answer, ready: Answer): Finding {
   return ok('server', `The server at ${address} works.`);
 }
 
-function notRunning(address: string, examination: Examination, isWritten: boolean): Finding {
-  if (isWritten) {
+function notRunning(address: string, examination: Examination, isDatabaseOpen: boolean): Finding {
+  if (isDatabaseOpen) {
     return error(
       'server-elsewhere',
       `A server has the database open, and none answers at ${address}. It may be starting, run on another machine, or have another configuration.`,

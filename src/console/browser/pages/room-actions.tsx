@@ -62,7 +62,7 @@ export function RoomActions({ roomId, isKnown, isBlocked, onDone }: RoomActionsP
               name="user"
               value={userId}
               required
-              hint="Needs a user of this server in the room who may change rights there."
+              hint="Works only while some user of this server is in the room and may change rights there."
             />
           </Action>
         </>
@@ -108,7 +108,7 @@ export function RoomActions({ roomId, isKnown, isBlocked, onDone }: RoomActionsP
           onDone={onDone}
         >
           <p>All users of this server leave the room. Users of other servers keep their copy of it.</p>
-          <Checkbox label="Remove all messages from the database" name="purge" checked />
+          <Checkbox label="Remove the room and its messages from the database" name="purge" checked />
           <Checkbox label="Block the room, so that users of this server cannot join it again" name="block" />
         </Action>
       )}

@@ -2,10 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import {
   badJson,
   endOfString,
-  jsonQuote,
   notJson,
   type ParseOptions,
   parseJson as parseProtocolJson,
+  quoteByte,
 } from '../../../protocol/index.ts';
 
 export interface JsonLimits {
@@ -128,7 +128,7 @@ export function* withoutUnusableItems(bytes: Buffer, limit: number): Generator<v
       yield;
     }
     const byte = bytes[i]!;
-    if (byte === jsonQuote) {
+    if (byte === quoteByte) {
       const first = i;
       i = endOfString(bytes, i + 1);
       if (depth === 1) {
@@ -182,7 +182,7 @@ function nestsDeeperThan(bytes: Buffer, limit: number): boolean {
   let depth = 0;
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i]!;
-    if (byte === jsonQuote) i = endOfString(bytes, i + 1);
+    if (byte === quoteByte) i = endOfString(bytes, i + 1);
     // `[` is 0x5b and `{` is 0x7b, `]` is 0x5d and `}` is 0x7d: they differ in the bit 0x20 only.
     else if ((byte | 0x20) === 0x7b) {
       if (++depth > limit) return true;

@@ -7,8 +7,8 @@ import { combine, type RoomConfig } from './room-config.ts';
 const maxStateLength = 32 * 1024;
 
 /**
- * Maximum characters of all combined required states of one request. Bounds CPU time and memory, because the rooms may
- * be in any combination of 100 lists.
+ * Maximum characters of all combined required states of one request. Bounds CPU time and memory: up to 100 lists have
+ * many combinations, and each room may be in another one.
  */
 const maxCombinedLength = 1024 * 1024;
 
@@ -56,6 +56,7 @@ export class RoomConfigs {
     return both;
   }
 
+  /** Returns the object that represents all configurations equal to this one. @throws MatrixError M_BAD_JSON */
   #shared(config: RoomConfig): RoomConfig {
     const { text } = config.state;
     if (text.length > maxStateLength) throw tooLong();

@@ -2,7 +2,7 @@ import type { AccountDataItem } from '../../sync-contract/index.ts';
 import type { SourceList } from './source-list.ts';
 
 /** Returns all account data that clients have set for a user, both global and of rooms. */
-export async function clientDataOf(
+export async function accountDataSetByClients(
   { accountData }: Pick<SourceList, 'accountData'>,
   userId: string,
 ): Promise<AccountDataItem[]> {
