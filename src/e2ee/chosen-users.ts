@@ -1,17 +1,20 @@
 import { MiB } from '../kernel/caches/index.ts';
 
 /**
- * Maximum bytes of stored keys in one response: some 6,000 devices. The limit applies to local users and to remote
- * users separately.
+ * Maximum bytes of stored keys in one response: about 6,000 devices of 1.4 kB. The limit applies to local users and to
+ * remote users separately.
  */
 const maxBytes = 8 * MiB;
 
-/** Maximum number and bytes of keys that are read and parsed before control returns to the event loop. */
+/**
+ * Maximum number of users, and bytes of their keys, that are read before control returns to the event loop. A user with
+ * more bytes is a batch alone.
+ */
 const batchBounds = { users: 500, bytes: MiB };
 
-/** The users whose keys one response contains. */
+/** Users divided into those whose keys one response contains and those whose keys it leaves out. */
 export interface ChosenUsers {
-  /** Users whose keys are read at once. */
+  /** Groups of users. The keys of a group are read together. */
   readonly batches: readonly (readonly string[])[];
   /** Users whose keys would make the response too large. */
   readonly leftOut: ReadonlySet<string>;

@@ -73,19 +73,19 @@ const alias = (client: TestClient, attempt: number) =>
 const fractions = (bytes: number) => items(bytes, () => '1.5');
 
 const cases: Readonly<Record<string, Case>> = {
-  'a profile of small fields': {
+  'a profile with thousands of small fields': {
     request: 'GET /_matrix/federation/v1/query/profile',
     response: () => `{${items(64 * 1024 - 100, (index) => `"k${index}":{}`)}}`,
     send: profile,
     status: 200,
   },
-  'a profile of fractions': {
+  'a rejected profile that lists numbers such as 1.5': {
     request: 'GET /_matrix/federation/v1/query/profile',
     response: () => `{"a":[${fractions(120 * 1024)}]}`,
     send: (client, attempt) => profile(client, 1_000 + attempt),
     status: 502,
   },
-  'an alias with many servers': {
+  'a rejected alias that lists 200 kB of servers': {
     request: 'GET /_matrix/federation/v1/query/directory',
     response: () =>
       `{"room_id":"!a:evil.test","servers":[${items(200 * 1024, (index) => `"s${index}.example"`)}]}`,
@@ -98,7 +98,7 @@ const cases: Readonly<Record<string, Case>> = {
     send: roomList,
     status: 200,
   },
-  'a list of rooms that are fractions': {
+  'a rejected room list of numbers such as 1.5': {
     request: 'GET /_matrix/federation/v1/publicRooms',
     response: () => `{"chunk":[${fractions(7 * MiB)}]}`,
     send: roomList,
@@ -114,13 +114,13 @@ const cases: Readonly<Record<string, Case>> = {
     send: summary,
     status: 200,
   },
-  'a space of fractions': {
+  'a rejected space whose children are numbers such as 1.5': {
     request: 'GET /_matrix/federation/v1/hierarchy',
     response: () => space(fractions(7 * MiB), ''),
     send: summary,
     status: 404,
   },
-  'the keys of 1,800 devices': {
+  'a response with the keys of 1,800 devices': {
     request: 'POST /_matrix/federation/v1/user/keys/query',
     response: () => {
       const devices = (userId: string) =>
@@ -131,13 +131,13 @@ const cases: Readonly<Record<string, Case>> = {
     send: query,
     status: 200,
   },
-  'keys that are fractions': {
+  'a rejected list of numbers in place of device keys': {
     request: 'POST /_matrix/federation/v1/user/keys/query',
     response: () => `{"device_keys":[${fractions(7 * MiB)}]}`,
     send: query,
     status: 200,
   },
-  'one-time keys that are fractions': {
+  'a rejected list of numbers in place of one-time keys': {
     request: 'POST /_matrix/federation/v1/user/keys/claim',
     response: () => `{"one_time_keys":[${fractions(3 * MiB)}]}`,
     send: claim,
@@ -145,7 +145,7 @@ const cases: Readonly<Record<string, Case>> = {
   },
 };
 
-describe('the cost of large responses of other servers', () => {
+describe('the cost of large responses of other servers, and of requests to many servers', () => {
   let several: SeveralServers;
   let server: FederatedServer;
   let evil: ScriptedServer;
@@ -179,7 +179,7 @@ describe('the cost of large responses of other servers', () => {
     });
   }
 
-  it('a query for the keys of users of 5,000 servers that cannot be reached costs less than 200 ms of CPU and blocks for less than 50 ms', async () => {
+  it('a key query for users of 5,000 unreachable servers costs less than 200 ms of CPU and blocks for less than 50 ms', async () => {
     let attempt = 0;
     const allowed = { longest: 50, total: 200 };
     const cost = await costAfterRetries(allowed, async () => {

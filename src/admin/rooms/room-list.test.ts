@@ -15,7 +15,7 @@ const migrations = [...roomMigrations, ...directoryMigrations];
 
 type Room = DirectoryTables['room_stats'];
 
-/** Inserts rooms with random values. @returns the rooms, and the ids of those in the public room list */
+/** Inserts rooms with random values. @returns all rooms, and the ids of the published rooms */
 async function insertRooms(database: Database, count: number) {
   const random = randomNumbers();
   const rooms: Room[] = [];

@@ -2,28 +2,17 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
-import { silentLogger } from '../../kernel/observability/index.ts';
 import { directoryMigrations } from '../migrations.ts';
-import { RoomStats } from '../room-stats/room-stats.ts';
+import { startRoomStats } from '../test/started-room-stats.ts';
 import { type ListRequest, PublicRooms } from './public-rooms.ts';
 import { instanceId, Publication } from './publication.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('lists of public rooms of networks and servers', () => {
     const openLists = async () => {
-      const { engine, database, streams, clock, rooms } = await RoomsUnderTest.open(
-        open,
-        directoryMigrations,
-      );
-      const stats = new RoomStats({
-        engine,
-        database,
-        streams,
-        clock,
-        log: silentLogger,
-        serverName: 'test',
-      });
-      await stats.start();
+      const fixture = await RoomsUnderTest.open(open, directoryMigrations);
+      const { engine, database, rooms } = fixture;
+      const stats = await startRoomStats(fixture);
       const remoteRequests: [string, ListRequest][] = [];
       const remote = {
         list: async (server: string, request: ListRequest) => {

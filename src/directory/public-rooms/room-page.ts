@@ -40,7 +40,7 @@ export async function readPage(
   return { rooms, limit };
 }
 
-/** Returns the number of characters of those texts of a room that clients receive. */
+/** Returns the number of characters of the texts that clients receive about a room. */
 const charactersOf = ({ name, topic, canonical_alias, avatar_url, room_type }: ListedRoom): number =>
   [name, topic, canonical_alias, avatar_url, room_type].reduce((sum, text) => sum + (text?.length ?? 0), 0);
 

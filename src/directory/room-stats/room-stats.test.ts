@@ -2,17 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
-import { silentLogger } from '../../kernel/observability/index.ts';
 import { directoryMigrations } from '../migrations.ts';
 import type { DirectoryTables } from '../tables.ts';
-import { RoomStats } from './room-stats.ts';
+import { startRoomStats } from '../test/started-room-stats.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  const start = async ({ engine, database, streams, clock }: RoomsUnderTest) => {
-    const stats = new RoomStats({ engine, database, streams, clock, log: silentLogger, serverName: 'test' });
-    await stats.start();
-    return stats;
-  };
   const roomIds = async ({ database }: RoomsUnderTest) => {
     const rows = await database
       .reader<DirectoryTables>()
@@ -25,11 +19,11 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('RoomStats', () => {
     it('writes after a restart the rows of rooms that were not written before it', async () => {
       const fixture = await RoomsUnderTest.open(open, directoryMigrations);
-      await (await start(fixture)).stop();
+      await (await startRoomStats(fixture)).stop();
       const roomId = await fixture.room(alice);
       const again = await fixture.restart(open);
       assert.deepEqual(await roomIds(again), []);
-      const restarted = await start(again);
+      const restarted = await startRoomStats(again);
       await restarted.caughtUp();
       assert.deepEqual(await roomIds(again), [roomId]);
       await restarted.stop();
@@ -37,7 +31,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('writes the row of a room once for many changes at the same time', async () => {
       const fixture = await RoomsUnderTest.open(open, directoryMigrations);
-      const stats = await start(fixture);
+      const stats = await startRoomStats(fixture);
       const roomId = await fixture.room(alice);
       await stats.caughtUp();
       const before = fixture.database.statistics.transactions;

@@ -13,8 +13,8 @@ import { registrationMac } from '../../accounts/index.ts';
 import { TextQuery } from '../../kernel/database/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { directoryMigrations } from '../migrations.ts';
-import { RoomStats } from '../room-stats/room-stats.ts';
 import type { DirectoryTables } from '../tables.ts';
+import { startRoomStats } from '../test/started-room-stats.ts';
 import { RemoteUsers } from './remote-users.ts';
 import { userTexts, writeUser } from './store.ts';
 import { UserDirectory } from './user-directory.ts';
@@ -310,17 +310,9 @@ forSelectedDatabases(import.meta.url, (open) => {
      */
     const search = async (option: object, leaves = false) => {
       const fixture = await RoomsUnderTest.open(open, directoryMigrations);
-      const { engine, database, streams, clock } = fixture;
+      const { engine, database } = fixture;
       const remote = await startIndex(fixture);
-      const stats = new RoomStats({
-        engine,
-        database,
-        streams,
-        clock,
-        log: silentLogger,
-        serverName: 'test',
-      });
-      await stats.start();
+      const stats = await startRoomStats(fixture);
       const near = { userId: '@dora_of_here:test', displayName: undefined, avatarUrl: undefined };
       await database.transaction<DirectoryTables, void>((writer) =>
         writeUser(writer, database.fullText(userTexts), near),

@@ -76,7 +76,7 @@ export async function countFallbackKeys(
   return Number(count);
 }
 
-/** Returns the algorithms of those fallback keys of a device that were not claimed yet. */
+/** Returns the algorithms of the unclaimed fallback keys of a device. */
 export async function unusedFallbackTypes(
   reader: Reader<E2eeTables>,
   { userId, deviceId }: DeviceAddress,

@@ -105,7 +105,7 @@ export function directToDeviceHandler({
     const queued = await toDevice.send({ sender, origin: from, txnId: id, type, messages });
     const device = type in deviceFields ? firstContent(messages)?.[deviceFields[type]!] : undefined;
     if (typeof device === 'string' && !device.includes('\0')) await sawDevice(sender, device);
-    await pace.wait(origin, queued);
+    await pace.countAndWait(origin, queued);
   };
 }
 

@@ -2,33 +2,33 @@ import { type Clock, sleep } from '../../kernel/clock.ts';
 import { type RateLimit, RateLimiter } from '../../kernel/rate-limits/index.ts';
 
 /**
- * Number of to-device messages that one server may queue at once, and then in each second. A new session key for a room
- * with thousands of devices is queued at once. The remaining messages of a transaction are queued within the time limit
- * of the transaction.
+ * Limit of the to-device messages of one server: 10,000 without a delay, and 2,000 in each second after that. A new
+ * session key for a room with thousands of devices is not delayed.
  */
 const defaultLimit = { per_second: 2_000, burst_count: 10_000 };
 
-/** Maximum number of servers with a rate in memory. */
+/** Maximum number of servers whose messages are counted. */
 const maxServers = 10_000;
 
 /**
- * Slows down servers that send to-device messages to very many devices: the messages must not be dropped, but they must
- * not occupy this server either.
+ * Delays servers that send to-device messages to very many devices. The messages must not be dropped, so the transaction
+ * of the server waits before its next EDU is handled.
  */
 export class ToDevicePace {
   readonly #clock: Clock;
   readonly #limiter: RateLimiter;
   readonly #burst: number;
 
-  /** @param limit messages of one server; set by tests */
+  /** @param limit the limit of each server; only tests pass another */
   constructor(clock: Clock, limit: RateLimit = defaultLimit) {
     this.#clock = clock;
     this.#burst = limit.burst_count;
     this.#limiter = new RateLimiter(limit, clock, maxServers);
   }
 
-  /** Waits until the server may queue more messages. @param count number of messages that it has just queued */
-  async wait(server: string, count: number): Promise<void> {
+  /** Counts messages that a server has just queued, and waits until its limit allows them. */
+  async countAndWait(server: string, count: number): Promise<void> {
+    // A cost above the burst would never be allowed.
     for (let left = count; left > 0; left -= this.#burst) {
       const cost = Math.min(left, this.#burst);
       for (let delay = this.#limiter.tryTake(server, cost); delay > 0; ) {
