@@ -12,8 +12,8 @@ export interface ServerAddress {
 }
 
 /**
- * Returns the address of the first listener in a configuration that serves clients. @throws CommandFailure when there
- * is none
+ * Returns the address of the first listener that serves clients.
+ * @throws CommandFailure when the configuration has none
  */
 export function localServer(configuration: HearthConfiguration): ServerAddress {
   const listener = listenersOf(configuration.http).find(({ resources }) =>

@@ -5,7 +5,7 @@ import { type EmailOptions, mailTemplateFolders, mailTemplates, Smtp } from '../
 import { type ConfigFlags, configPaths, readConfiguration } from './configuration-files.ts';
 import { CommandFailure } from './failure.ts';
 
-/** `hearth mail test`: sends one mail with the mail server of the configuration, without a running homeserver. */
+/** `hearth mail test`: sends one mail by the mail server of the configuration. The homeserver need not run. */
 export async function testMail(address: string, flags: ConfigFlags): Promise<void> {
   if (!/^[^\s@]+@[^\s@]+$/.test(address)) throw new CommandFailure(`${address} is not a mail address`);
   const paths = configPaths(flags);

@@ -50,7 +50,7 @@ describe('hearth media move', () => {
     assert.equal(readFileSync(join(directory, 'local/aa/bb/two'), 'utf8'), 'two');
   });
 
-  it('refuses to run without a provider that stores anything', async () => {
+  it('refuses to run without a provider that stores media, or without a configuration', async () => {
     await assert.rejects(run([config]), /no provider of media_storage_providers has store_local/);
     await assert.rejects(run([]), /give the configuration with -c/);
   });

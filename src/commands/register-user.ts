@@ -122,7 +122,11 @@ function secretOf(
       ? configuration?.accounts.registration_shared_secret
       : readFileSync(secretFile, 'utf8').trim();
   if (secret) return secret;
-  throw new CommandFailure('the configuration has no registration_shared_secret');
+  throw new CommandFailure(
+    secretFile === undefined
+      ? 'the configuration has no registration_shared_secret'
+      : `the file ${secretFile} contains no secret`,
+  );
 }
 
 interface CredentialPrompts {
@@ -132,7 +136,7 @@ interface CredentialPrompts {
   readonly requirements: string | undefined;
 }
 
-/** Maximum number of times that a user is asked for a password, because its repetition may differ. */
+/** Maximum number of times that a user is asked for a password when its repetition differs. */
 const maxAttempts = 3;
 
 async function askForCredentials(

@@ -14,7 +14,7 @@ import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 import type { Users } from './users.ts';
 
-/** The services for users that administrators manage. */
+/** The services through which administrators manage users. */
 interface UserServices {
   readonly users: Users;
   readonly pushers: Pushers;
@@ -23,7 +23,7 @@ interface UserServices {
   readonly resets: CrossSigningResets;
 }
 
-/** The services for rooms that administrators manage. */
+/** The services through which administrators manage rooms. */
 interface RoomServices {
   readonly rooms: Rooms;
   readonly upkeep: RoomUpkeep;

@@ -34,12 +34,18 @@ export async function federateEncryption(deps: Deps, opened: OpenedSlices): Prom
   const { outbox, destinations } = federation;
   const log = kernel.namedLog('e2ee');
   const lists = e2ee.remoteLists;
-  const own = {
+  const deviceDeps = {
     devices: users.accounts.devices,
     query: e2ee.query,
     sendDisplayNames: kernel.configuration.devices.allow_device_name_lookup_over_federation,
   };
-  const announcer = await DeviceListAnnouncer.start({ ...kernel, ...own, log, engine: rooms.engine, outbox });
+  const announcer = await DeviceListAnnouncer.start({
+    ...kernel,
+    ...deviceDeps,
+    log,
+    engine: rooms.engine,
+    outbox,
+  });
   const fetchIfMissing = async (userId: string, deviceId: string) =>
     lists?.fetchIfDeviceMissing(userId, deviceId);
   if (lists) {
@@ -54,7 +60,7 @@ export async function federateEncryption(deps: Deps, opened: OpenedSlices): Prom
   }
   const pace = new ToDevicePace(kernel.clock);
   opened.add('announcements of devices', {
-    routes: deviceQueryRoutes({ ...kernel, ...own, claiming: e2ee.claiming, announcer }),
+    routes: deviceQueryRoutes({ ...kernel, ...deviceDeps, claiming: e2ee.claiming, announcer }),
     eduHandlers: {
       'm.direct_to_device': directToDeviceHandler({ ...kernel, toDevice, pace, sawDevice: fetchIfMissing }),
       ...(lists && deviceListHandlers(lists)),

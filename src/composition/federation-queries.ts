@@ -38,7 +38,7 @@ export function openRemoteLookups(kernel: Kernel, { requests }: Federation): Rem
   };
 }
 
-/** Returns the routes that let remote servers read rooms, the directory, profiles and OpenID users of this server. */
+/** Returns the routes that let remote servers read rooms, the directory, profiles and the users of OpenID tokens. */
 export function federationReadRoutes(
   kernel: Kernel,
   deps: {

@@ -2,7 +2,7 @@ import { EventsApi, MembershipApi, PolicyApi } from '../federation-client/index.
 import type { OtherServers } from '../room-federation/index.ts';
 import type { Federation } from './federation.ts';
 
-/** Returns the clients that rooms use for requests to remote servers. */
+/** Returns the services through which rooms send requests to remote servers. */
 export function otherServers({ requests, keys, destinations }: Federation): OtherServers {
   return {
     events: new EventsApi(requests),

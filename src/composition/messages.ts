@@ -33,7 +33,7 @@ export interface Messages {
 }
 
 /**
- * Opens relations, search, notifications, reports, delayed events and OpenID. Must be called before jobs are
+ * Opens relations, search, notifications, reports, delayed events, calls and OpenID. Must be called before jobs are
  * started.
  */
 export async function startMessages(deps: MessageDeps): Promise<Messages> {

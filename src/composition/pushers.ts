@@ -21,7 +21,7 @@ interface Deps {
   readonly federation: Federation;
 }
 
-/** Opens the list of pushers. Must be called before accounts are opened, because accounts subscribe new users. */
+/** Opens the list of pushers. Must be called before accounts are opened, because accounts subscribe new users to mails. */
 export function openPusherList(
   kernel: Kernel,
   { thirdPartyIds: { addresses } }: OpenedThirdPartyIds,

@@ -44,7 +44,7 @@ export interface Reader {
   readonly users: Users;
   readonly rooms: ReadingRooms;
   readonly conversations: Conversations;
-  /** Resolves when all facts that the bus has brought until now have been delivered. */
+  /** Resolves when all facts that the bus brought before the call have been delivered. */
   caughtUp(): Promise<void>;
 }
 

@@ -36,7 +36,7 @@ export class RestartingReader {
     return this.#reader;
   }
 
-  /** Resolves when the facts that the bus has brought until now have been delivered, or read again from the database. */
+  /** Resolves when the facts that the bus brought before the call have been delivered, or read again from the database. */
   async caughtUp(): Promise<void> {
     await this.#reader.caughtUp();
     await this.#restarting;

@@ -45,7 +45,7 @@ export async function startRoutes(kernel: Kernel, deps: Deps, opened: OpenedSlic
   const { pages, users, rooms, delayedEvents, thirdParties } = deps;
   opened.add('routes over several slices', {
     routes: [
-      ...ownRoutes(kernel, deps),
+      ...serverRoutes(kernel, deps),
       ...accountPages(kernel, users.accounts, pages),
       ...roomRoutes(rooms, maxEventsPerPage(kernel), delayedEvents, thirdParties.inviting),
       ...(await handshakeRoutes(kernel, rooms, thirdParties, deps.checkInvite)),
@@ -55,7 +55,7 @@ export async function startRoutes(kernel: Kernel, deps: Deps, opened: OpenedSlic
 }
 
 /** Returns the routes of the welcome page, the checks of health and readiness, static files, the console and the metrics. */
-function ownRoutes(
+function serverRoutes(
   { configuration, metrics, serverName, database, stateDatabase, clock }: Kernel,
   { pages, readiness }: Deps,
 ): Route[] {

@@ -47,7 +47,7 @@ function keyOf(node: SourceNode): SourceNode {
 
 /**
  * Converts the deprecated option of a single provider to a list of one provider. Its id is `oidc` by default, because the
- * stored external ids of its users name it so. Returns `undefined` unless the provider is enabled.
+ * stored external ids of its users name it so. Returns `undefined` when the provider is not enabled.
  */
 function providersOf(node: SourceNode): SourceNode | undefined {
   if (node.kind !== 'map') return node;

@@ -1,9 +1,8 @@
 import type { Feature } from '../kernel/config/index.ts';
 
 /**
- * Features whose options are not in force yet. `consequence` tells operators what the server does not do. The ledger of
- * options lists the options that are not in force: each belongs to exactly one feature, by its own path or by a path
- * above it (features.test.ts).
+ * Features whose options are not in force yet. `consequence` tells operators what the server does not do. Each option
+ * that is not in force belongs to exactly one feature, by its own path or by a path above it (features.test.ts).
  */
 export const features: readonly Feature[] = [
   {

@@ -189,7 +189,7 @@ describe('reloadable options', () => {
 });
 
 describe('options in force', () => {
-  it('cause no warning that they are not in force yet', () => {
+  it('options in force cause no warning that they are not in force yet', () => {
     const text =
       'ui_auth: 5m\nrc_message: {per_second: 1, burst_count: 2}\nlisteners: [{port: 1, type: http}, {port: 2, type: http}]\n' +
       'report_stats: true\nreport_stats_endpoint: https://example.org/\n';

@@ -44,7 +44,7 @@ describe('sampleConfiguration', () => {
     assert.match(comments('/opt/hearth/hearth'), /^# {3}\/opt\/hearth\/hearth config docs /m);
   });
 
-  it('explains every option in the words of its definition', () => {
+  it('explains options in the words of their definitions, in lines of at most 100 characters', () => {
     const text = sampleConfiguration(choices);
     assert.match(text, /# The name of this homeserver: the part after the colon/);
     assert.match(text, /\n# public_baseurl: https:\/\/matrix\.example\.org\/\n/);

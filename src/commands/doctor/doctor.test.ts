@@ -135,7 +135,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
 
     describe('checks of the running server', () => {
-      it('reports another program at the port of the server, and a server that has the database but does not answer', async (context) => {
+      it('reports another program at the port of the server, a server that has the database but does not answer, and a missing listener for clients', async (context) => {
         const other = await serveOnLoopback((_request, response) => response.end('hello'));
         context.after(() => other.close());
         const withPort = (port: number) => ({
@@ -160,7 +160,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           /has the database open/,
           /hearth -- serve -c/,
         );
-        const none = {
+        const withoutClients = {
           options: {
             listeners: [
               {
@@ -172,7 +172,7 @@ for (const database of selectedDatabases(import.meta.url)) {
             ],
           },
         };
-        assertFound(await findings(none), 'listener-missing', 'error', /no listener/, /resources/);
+        assertFound(await findings(withoutClients), 'listener-missing', 'error', /no listener/, /resources/);
       });
 
       it('reports a server that is unhealthy or not ready', async (context) => {

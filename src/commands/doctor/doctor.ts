@@ -32,7 +32,7 @@ const systemInputs: ExternalInputs = {
 };
 
 /**
- * `hearth doctor`: checks everything that an operator can repair, whether the server runs or not, and changes nothing.
+ * `hearth doctor`: reports problems that an operator can mend, whether the server runs or not, and changes nothing.
  * Sets the exit code 1 when there are errors, with `strict` also when there are warnings.
  */
 export async function doctor(flags: DoctorFlags): Promise<void> {

@@ -7,7 +7,7 @@ import type { Machine } from './machine.ts';
 /** Inputs of every check. */
 export interface Examination {
   readonly configuration: HearthConfiguration;
-  /** Paths that were given with `-c`. */
+  /** Paths of the configuration, usually given with `-c`. */
   readonly paths: readonly string[];
   readonly clock: Clock;
   readonly randomness: Randomness;
@@ -17,7 +17,7 @@ export interface Examination {
   /** The certificate authorities that clients and other servers are assumed to trust. */
   readonly tls: TlsSettings;
   readonly machine: Machine;
-  /** A file or directory that other tools write when they make a backup. */
+  /** A file or directory that a tool other than `hearth backup` changes with each backup. */
   readonly backupMark: string | undefined;
 }
 

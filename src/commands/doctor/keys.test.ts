@@ -118,7 +118,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         };
       };
 
-      it('accepts certificates of the addresses of a server that clients reach by IP address', async () => {
+      it('accepts a certificate for the IP address in public_baseurl, IPv4 or IPv6', async () => {
         for (const [address, url] of [
           ['192.0.2.1', 'https://192.0.2.1'],
           ['2001:db8::1', 'https://[2001:db8::1]'],

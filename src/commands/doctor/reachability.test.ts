@@ -225,7 +225,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
       });
 
-      it('reports instead of checking reachability that federation is off, that the server name is local, or that clients connect without TLS', async () => {
+      it('reports that federation is off, that the server name is local, or that clients connect without TLS', async () => {
         assertFound(
           await findings({ options: { federation_domain_whitelist: [] } }),
           'federation-off',

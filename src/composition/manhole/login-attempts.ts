@@ -30,7 +30,7 @@ export class LoginAttempts {
     this.#failures = new RateLimiter(failureLimit, deps.clock, maxAddresses);
   }
 
-  /** Whether a login from an address is admitted. */
+  /** Whether a login from an address is admitted. Counts and logs wrong logins. */
   isAdmitted(given: ManholeLogin, ip: string): boolean {
     const { login, log } = this.#deps;
     try {

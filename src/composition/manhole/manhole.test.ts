@@ -111,7 +111,7 @@ describe('openManhole', () => {
     assert.match((await sshClient(address)).text, /43/);
   });
 
-  it('closes connections on which no user has logged in for 30 seconds, and keeps the others', async () => {
+  it('closes a connection without a login after 30 seconds, and keeps connections with a login', async () => {
     const address = (await open(withSettings(login)))!;
     const port = Number(address.split(':').at(-1));
     const connected = async (greeting: string) => {
@@ -195,7 +195,7 @@ describe('openManhole', () => {
     assert.match((await sshClient(port)).text, /43/);
   });
 
-  it('logs the publicly known password and host key as a warning, or as an error if other machines can connect', async () => {
+  it('warns about a publicly known password and host key, and logs an error about the password if other machines can connect', async () => {
     const lines: { level: string; msg: string }[] = [];
     const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
     const log = createLogger({ level: 'info', destination });

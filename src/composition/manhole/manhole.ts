@@ -141,16 +141,16 @@ async function serve(
 ): Promise<void> {
   const ip = socket.remoteAddress ?? '';
   const timer = clock.setTimer(loginTimeout, () => socket.destroy());
-  const onLogin = () => timer.cancel();
-  socket.once('close', onLogin);
+  const stopTimer = () => timer.cancel();
+  socket.once('close', stopTimer);
   const protocol = await protocolOf(socket, clock);
   if (socket.destroyed) return;
-  if (protocol === 'ssh') ssh.serve(socket, onLogin);
+  if (protocol === 'ssh') ssh.serve(socket, stopTimer);
   else if (!isLoopback(ip)) {
     log.warn({ ip }, 'Refused telnet to the debugging console from another machine');
     socket.end('Use SSH: telnet is served to clients on the machine of the server only.\r\n');
   } else if (await telnetLogin(socket, attempts)) {
-    onLogin();
+    stopTimer();
     prompt({ stream: socket, isTerminal: false }, context);
   }
 }

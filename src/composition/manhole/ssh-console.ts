@@ -23,8 +23,8 @@ interface SshConsoleDeps {
 }
 
 /**
- * Serves the debugging console by SSH: a prompt after a login with a password. Runs no commands, and transfers no files
- * and forwards no ports.
+ * Serves the debugging console by SSH: a prompt after a login with a password. Runs no commands, transfers no files and
+ * forwards no ports.
  */
 export class SshConsole {
   readonly #deps: SshConsoleDeps;

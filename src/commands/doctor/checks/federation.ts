@@ -120,13 +120,13 @@ function* keyFindings(
     return;
   }
   const current = published['verify_keys'] as Readonly<Record<string, { key?: unknown }>>;
-  const foreign = ownSigningKeys(examination).filter(
+  const unpublished = ownSigningKeys(examination).filter(
     ({ keyId, publicKey }) => current[keyId]?.key !== publicKey.base64,
   );
-  if (foreign.length > 0) {
+  if (unpublished.length > 0) {
     yield error(
       'federation-other-key',
-      `The server at ${where} does not publish the key ${foreign[0]!.keyId} of signing_key_path: another server with this name answers, or the running one was not restarted after a change of the key.`,
+      `The server at ${where} does not publish the key ${unpublished[0]!.keyId} of signing_key_path: another server with this name answers, or the running one was not restarted after a change of the key.`,
       'systemctl restart hearth; if that does not help, stop the other server',
     );
   }

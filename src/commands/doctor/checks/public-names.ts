@@ -86,7 +86,7 @@ async function delegation(
   }
   const text = `${url} answers ${describeAnswer(answer)}, so other servers use SRV records or port 8448 of ${parts.host}.`;
   const fix =
-    'if port 8448 is not to be opened: serve_server_wellknown: true (or that file on the web server)';
+    'if port 8448 is to stay closed: serve_server_wellknown: true, or a file at that URL on the web server';
   return { findings: [note('well-known-server', text, fix)] };
 }
 

@@ -37,7 +37,7 @@ export interface PublicNetwork {
   close(): Promise<void>;
 }
 
-/** A public address: the option `ip_range_blacklist` refuses private ones. */
+/** A public address: the checks report names that resolve to private ones. */
 const publicAddress = '198.41.0.4';
 
 const names = ['example.org', 'matrix.example.org', 'keys.example'] as const;

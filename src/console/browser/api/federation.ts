@@ -2,7 +2,7 @@
 import { nextOf, type Page, type PageRequest } from './lists.ts';
 import { type Api, path } from './request.ts';
 
-/** Times are milliseconds since the epoch, and 0 or `null` while the server can be reached. */
+/** Fields with `_ts` are milliseconds since the epoch, and 0 or `null` while the server can be reached. */
 export interface Destination {
   readonly destination: string;
   readonly retry_last_ts: number;

@@ -73,7 +73,7 @@ export function Plot({ title, times, series, format, isDaily = false, isBytes = 
           ))}
         </ul>
       </figcaption>
-      <div ref={container} role="img" aria-label={`Plot of ${title}. Newest: ${summary}`} />
+      <div ref={container} role="img" aria-label={`Plot of ${title}: ${summary}`} />
     </figure>
   );
 }

@@ -73,11 +73,11 @@ export function AuditLogPage({ address }: { readonly address: PageAddress }) {
         {({ rows, total, next }) => (
           <div>
             <Table
-              caption="Uses of the admin API"
+              caption="Requests of administrators"
               columns={columns}
               rows={rows}
               keyOf={({ id }) => id}
-              empty={q === '' ? 'No administrator has changed anything.' : `There is no entry about “${q}”.`}
+              empty={q === '' ? 'There are no entries yet.' : `There is no entry about “${q}”.`}
             />
             <nav class="pager" aria-label="Pages of the list">
               <span>{formatCount(total)} entries</span>

@@ -63,7 +63,7 @@ export function DestinationPage({ name, address }: { readonly name: string; read
           keyOf={({ room_id }) => room_id}
           inputs={[name]}
           load={(page, signal) => sharedRooms(api, name, page, signal)}
-          empty="No user of that server is in a room of this one."
+          empty="No user of that server is in a room of this server."
           columns={[
             { title: 'Room', cell: ({ room_id: id }) => <a href={addressOf('room', id)}>{id}</a> },
             {

@@ -94,7 +94,7 @@ export function RoomActions({ roomId, isKnown, isBlocked, onDone }: RoomActionsP
           <Checkbox
             label="Also messages of users of this server"
             name="local"
-            hint="Other servers may not have a copy of them."
+            hint="Other servers possibly have no copy of them."
           />
         </Action>
       )}
