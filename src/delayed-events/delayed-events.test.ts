@@ -359,7 +359,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.deepEqual(await outcomes(5_000, 5_000), [200, undefined, undefined, undefined, 200, undefined]);
   });
 
-  it('limits the rate of requests that manage delayed events [option: rc_delayed_event_mgmt]', async () => {
+  it('limits the rate of requests that list delayed events, and not of requests that schedule them [option: rc_delayed_event_mgmt]', async () => {
     const rc_delayed_event_mgmt = { per_second: 0.001, burst_count: 1 };
     const config = { ...delays(day), rateLimits: { rc_delayed_event_mgmt } };
     const answers = await answersOf(config, ['schedule', 'schedule', 'list', 'list'], 1_000);

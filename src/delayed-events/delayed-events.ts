@@ -28,7 +28,7 @@ export interface DelayedEventsDeps {
   readonly rooms: Pick<Rooms, 'sending' | 'throttle'>;
   /** Whether an account is suspended or shadow-banned. Absent: no account is. */
   readonly restrictions?: (userId: string) => Promise<Pick<Sender, 'isSuspended' | 'isShadowBanned'>>;
-  /** Checks again, when a delayed event is sent, whether its user may send events. Absent: all users may. @throws MatrixError */
+  /** Checks, when a delayed event is sent, whether its user may still send events. Absent: all users may. @throws MatrixError */
   readonly checkSender?: ((userId: string) => Promise<void>) | undefined;
   /** `max_event_delay_duration` in milliseconds; null: delayed events are disabled. */
   readonly maxDelay: number | null;
@@ -81,8 +81,8 @@ export class DelayedEvents implements DelayedSending {
   }
 
   /**
-   * Handles requests in the form of the accepted proposal: an endpoint of its own. Errors for rejected delays differ
-   * from `schedule`.
+   * Handles requests in the form of the accepted proposal: an endpoint of its own. Rejects delays with other errors than
+   * `schedule`.
    */
   async scheduleByOwnEndpoint(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
     this.#checkDelay(delay, 403, 'M_FORBIDDEN');
@@ -137,9 +137,9 @@ export class DelayedEvents implements DelayedSending {
 
   /**
    * Returns the scheduled events of the user and the delayed events that ended last, in the order of their sending
-   * times. Returns only the ended events that fit into a small response.
+   * times: at most 1,000 events, and about 1 MiB of ended ones.
    */
-  async all(userId: string): Promise<DelayedEvent[]> {
+  async list(userId: string): Promise<DelayedEvent[]> {
     const scheduled = await store.readScheduledEventsOf(this.#reader, userId, maxListed);
     const limits = { limit: maxListed - scheduled.length, maxLength: maxEndedLength };
     const ended = await store.readEndedEventsOf(this.#reader, userId, limits);
@@ -260,7 +260,7 @@ const unknownDelay = () => notFound('There is no such delayed event');
 function checkRepeated({ outcome }: Finalised, action: Action): void {
   const isSameOutcome = action === 'send' ? outcome === 'send' : action === 'cancel' && outcome !== 'send';
   if (!isSameOutcome)
-    throw new MatrixError(409, 'M_UNKNOWN', 'The delayed event has already been sent or cancelled');
+    throw new MatrixError(409, 'M_UNKNOWN', 'The delayed event has already been sent, cancelled or refused');
 }
 
 /** Returns a text that identifies the request of a device; `undefined` for a request without transaction id. */

@@ -56,7 +56,7 @@ function readingRoutes(events: DelayedEvents, limit: ActionLimit): Route[] {
       async ({ query, requester }) => {
         if (!requester.isUnlimited) limit.take(limitKey(requester));
         const { delay_id: ids } = query;
-        const all = (await events.all(requester.userId)).filter(
+        const all = (await events.list(requester.userId)).filter(
           ({ delayId }) => ids?.includes(delayId) ?? true,
         );
         return listJson(all, query.status);

@@ -184,7 +184,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([other.status, other.body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
-    it('deletes a device without a confirmation within ui_auth.session_timeout of the last one', async () => {
+    it('deletes a device without a confirmation within ui_auth.session_timeout of the registration or the last confirmation', async () => {
       await start({ options: { ui_auth: { session_timeout: 10 * minute } } });
       const alice = await server.register('alice');
       const remove = () => server.call('DELETE', '/devices/X', { token: alice.token });

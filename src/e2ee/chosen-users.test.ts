@@ -20,7 +20,7 @@ describe('chooseUsers', () => {
     assert.deepEqual([...leftOut], ['@large:test']);
   });
 
-  it('puts each user into one batch or leaves the user out, with at most 500 users and 1 MiB of several users in a batch', () => {
+  it('puts each user into one batch or leaves the user out, with at most 500 users in a batch, and at most 1 MiB of keys in a batch of several users', () => {
     const sizes = fc.array(fc.integer({ min: 0, max: 4 * MiB }), { maxLength: 50 });
     fc.assert(
       fc.property(sizes, fc.integer({ min: 0, max: 1_200 }), (large, small) => {

@@ -10,8 +10,8 @@ import {
 import type { DirectoryConfig } from '../config.ts';
 
 const v3 = '/_matrix/client/v3';
-const all = { user_id: '*', alias: '*', room_id: '*', action: 'allow' as const };
-const everybodyMayPublish = { directory: { room_list_publication_rules: [all] } };
+const allowAll = { user_id: '*', alias: '*', room_id: '*', action: 'allow' as const };
+const everybodyMayPublish = { directory: { room_list_publication_rules: [allowAll] } };
 
 type Listed = { room_id: string; name?: string; num_joined_members: number };
 
@@ -220,7 +220,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(answer.status, 403);
     });
 
-    it('lists a room after a restart that was published just before the restart', async () => {
+    it('lists a room that was published just before a restart', async () => {
       const roomId = await lists.room(alice, { visibility: 'public', name: 'Late' });
       await lists.server.restart();
       assert.ok((await lists.names(alice, { limit: 50 })).includes('Late'));
@@ -273,8 +273,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('[option: room_list_publication_rules[].user_id, room_list_publication_rules[].alias, room_list_publication_rules[].room_id, room_list_publication_rules[].action] lists only rooms that the rules allow', async () => {
       const rules = [
-        { ...all, user_id: '@mallory:*', action: 'deny' as const },
-        { ...all, alias: '#open_*:test' },
+        { ...allowAll, user_id: '@mallory:*', action: 'deny' as const },
+        { ...allowAll, alias: '#open_*:test' },
       ];
       await withLists({ room_list_publication_rules: rules }, async (lists, alice) => {
         const mallory = await lists.server.register('mallory');
@@ -295,7 +295,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.equal((await lists.setVisibility(alice, roomId, { visibility: 'private' })).status, 200);
       });
       await withLists(
-        { room_list_publication_rules: [{ ...all, room_id: '!none:*' }] },
+        { room_list_publication_rules: [{ ...allowAll, room_id: '!none:*' }] },
         async (lists, alice) => {
           const roomId = await lists.room(alice, { visibility: 'public', name: 'Open' });
           assert.equal(await lists.visibility(roomId), 'private');
@@ -305,8 +305,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('[option: alias_creation_rules[].user_id, alias_creation_rules[].alias, alias_creation_rules[].room_id, alias_creation_rules[].action] rejects aliases that the rules deny', async () => {
       const rules = [
-        { ...all, user_id: '@mallory:test', action: 'deny' as const },
-        { ...all, alias: '#team_*:test' },
+        { ...allowAll, user_id: '@mallory:test', action: 'deny' as const },
+        { ...allowAll, alias: '#team_*:test' },
       ];
       await withLists({ alias_creation_rules: rules }, async (lists, alice) => {
         const mallory = await lists.server.register('mallory');
@@ -326,7 +326,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         });
         assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
       });
-      await withLists({ alias_creation_rules: [{ ...all, room_id: '!none:*' }] }, async (lists, alice) => {
+      await withLists({ alias_creation_rules: [{ ...allowAll, room_id: '!none:*' }] }, async (lists, alice) => {
         const roomId = await lists.room(alice, {});
         const answer = await lists.server.api(
           'PUT',
@@ -340,7 +340,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
     });
 
-    it('[option: require_membership_for_aliases] allows aliases of rooms without membership only when configured', async () => {
+    it('[option: require_membership_for_aliases] lets users create an alias of a room that they are not in only when the option is false', async () => {
       for (const [required, status] of [
         [true, 403],
         [false, 200],

@@ -83,7 +83,7 @@ export class RoomStats {
     return this.#follower.stop();
   }
 
-  /** Resolves when the rows include all facts until now, or after a timeout. */
+  /** Resolves when the rows include all facts that were published before the call, or after a timeout. */
   caughtUp(): Promise<void> {
     return this.#follower.caughtUpSoon();
   }

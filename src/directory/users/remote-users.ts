@@ -67,7 +67,7 @@ export class RemoteUsers {
     return this.#follower.stop();
   }
 
-  /** Resolves when the entries include all memberships until now, or after a timeout. */
+  /** Resolves when the entries include all memberships before the call, or after a timeout. */
   caughtUp(): Promise<void> {
     return this.#follower.caughtUpSoon();
   }

@@ -121,15 +121,19 @@ export class UserDirectory {
       ({ userId }) => userId !== searcher && !(findsAll && this.#isLocal(userId)),
     );
     const rooms = await engine.userRooms.joinedNids(usersToCheck.map(({ userId }) => userId));
-    const ownRoomNids = new Set<number>();
+    const searcherRoomNids = new Set<number>();
     for (const room of (await engine.userRooms.of(searcher)).values()) {
-      if (room.membership === 'join') ownRoomNids.add(room.roomNid);
+      if (room.membership === 'join') searcherRoomNids.add(room.roomNid);
     }
-    const others = [...new Set([...rooms.values()].flat().filter((nid) => !ownRoomNids.has(nid)))];
+    const otherRoomNids = [
+      ...new Set([...rooms.values()].flat().filter((nid) => !searcherRoomNids.has(nid))),
+    ];
     const reader = database.reader<DirectoryTables>();
-    const open = findsAll ? await readEnteredRooms(reader, others) : await readPublicRooms(reader, others);
+    const visibleRoomNids = findsAll
+      ? await readEnteredRooms(reader, otherRoomNids)
+      : await readPublicRooms(reader, otherRoomNids);
     const isHidden = ({ userId }: DirectoryEntry) =>
-      !rooms.get(userId)?.some((nid) => ownRoomNids.has(nid) || open.has(nid));
+      !rooms.get(userId)?.some((nid) => searcherRoomNids.has(nid) || visibleRoomNids.has(nid));
     const hidden = new Set(usersToCheck.filter(isHidden));
     return users.filter((user) => !hidden.has(user));
   }

@@ -40,7 +40,7 @@ export class UserIndex {
     deps.jobs.register<string>(userIndexJob, { run: ({ payload: userId }) => this.#update(userId) });
   }
 
-  /** Resolves when the entries include all changes until now, or after a timeout. */
+  /** Resolves when the entries include all changes before the call, or after a timeout. */
   caughtUp(): Promise<void> {
     return this.#deps.jobs.attempted(userIndexJob, undefined, searchTimeout);
   }

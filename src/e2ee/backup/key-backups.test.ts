@@ -237,8 +237,8 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 });
 
-describe('parseRooms and parseSession', () => {
-  it('accepts arbitrary input or throws a MatrixError', () => {
+describe('parseRooms, parseSession and keyText', () => {
+  it('parseRooms accepts arbitrary input or throws a MatrixError', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (rooms) => {
         try {
@@ -250,7 +250,7 @@ describe('parseRooms and parseSession', () => {
     );
   });
 
-  it('writes a session key as the JSON text that was parsed', () => {
+  it('keyText returns a session key as the JSON text that parseSession has read', () => {
     const index = fc.nat(Number.MAX_SAFE_INTEGER);
     const data = fc.dictionary(fc.string(), fc.jsonValue());
     fc.assert(

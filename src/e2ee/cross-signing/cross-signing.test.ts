@@ -258,7 +258,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await query(bob))['master_keys'], { [alice.userId]: signed });
     });
 
-    it("shows the signature of another user's master key only to the user who made it, and sends it to that user's devices as a device list change", async () => {
+    it("shows the signature of another user's master key only to the user who made the signature, and reports it to this user's devices as a device list change", async () => {
       await setUp();
       const bob = await server.user('bob');
       const bobIdentity = new ClientIdentity(bob.userId);

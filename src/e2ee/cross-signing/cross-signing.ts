@@ -117,7 +117,7 @@ export class CrossSigning {
     }
     if (usages.has('master')) {
       // A new master key invalidates the keys that the old master key signed, unless the same request replaces these
-      // keys. It also invalidates the signatures of other users.
+      // keys. It also invalidates the signatures that other users made on the old master key.
       for (const usage of ['self_signing', 'user_signing'] as const) {
         if (!usages.has(usage)) await deleteCrossSigningKey(writer, userId, usage);
       }
@@ -215,8 +215,8 @@ function checkChain(uploadedKeys: readonly CrossSigningKey[], stored: StoredKeys
   const master = masterKeyOf(uploadedKeys, stored);
   const sentUsages = new Set(uploadedKeys.map(({ usage }) => usage));
   const unchanged = [...stored].filter(([usage]) => !sentUsages.has(usage)).map(([, key]) => key);
-  const all = [...uploadedKeys, ...unchanged].map(({ publicKey }) => publicKey);
-  if (new Set(all).size < all.length)
+  const publicKeys = [...uploadedKeys, ...unchanged].map(({ publicKey }) => publicKey);
+  if (new Set(publicKeys).size < publicKeys.length)
     throw invalidParam('The cross-signing keys must differ from each other');
   for (const key of uploadedKeys) {
     if (key.usage !== 'master') masterSignature(key, userId, master);

@@ -66,7 +66,7 @@ export class SignatureUpload {
    * Stores the valid signatures.
    * @param body signed objects by user id, and by device id or public key
    * @returns the errors of the invalid signatures
-   * @throws MatrixError M_INVALID_PARAM
+   * @throws MatrixError M_INVALID_PARAM, M_TOO_LARGE
    */
   async upload(userId: string, body: JsonObject): Promise<SignatureFailures> {
     const objects = parseObjects(body);

@@ -27,7 +27,7 @@ export type RequestedDevices = ReadonlyMap<string, readonly string[]>;
 export interface QueryResponse extends QueriedKeys {
   /** The user-signing key of the requesting user. */
   readonly user_signing_keys: ByUser;
-  /** Errors by the names of servers that did not answer. */
+  /** Errors by the names of servers that did not answer, or whose keys would make the response too large. */
   readonly failures: Record<string, JsonObject>;
 }
 
@@ -45,7 +45,7 @@ export interface KeyQueryDeps {
 /** Keys of users of one remote server. */
 export interface RemoteKeysResult {
   readonly keys: QueriedKeys;
-  /** The error when the server did not answer. */
+  /** The error when the server did not answer, or when its keys would make the response too large. */
   readonly failure: JsonObject | undefined;
 }
 
@@ -87,7 +87,7 @@ export class KeyQuery {
     if (leftOut.size > 0) failures[serverName] = tooManyKeys();
     for (const [server, { failure }] of answers) if (failure) failures[server] = failure;
     const response = merge([localKeys, ...[...answers.values()].map(({ keys }) => keys)]);
-    await this.#addOwnSignatures(viewer, response.master_keys);
+    await this.#addViewerSignatures(viewer, response.master_keys);
     return { ...response, user_signing_keys: await this.#userSigningKey(viewer, requested), failures };
   }
 
@@ -195,7 +195,7 @@ export class KeyQuery {
   }
 
   /** Adds the viewer's signatures of other users' master keys. Only the viewer may see these signatures. */
-  async #addOwnSignatures(viewer: string, masterKeys: ByUser): Promise<void> {
+  async #addViewerSignatures(viewer: string, masterKeys: ByUser): Promise<void> {
     const signatures = await readUserSignatures(this.#reader, viewer, Object.keys(masterKeys));
     for (const { targetUserId, targetKey, keyId, signature } of signatures) {
       const key = masterKeys[targetUserId];

@@ -79,8 +79,8 @@ export class KeyUpload {
 
   /** Parses the keys of an upload, before the transaction. @throws MatrixError M_BAD_JSON, M_TOO_LARGE */
   check({ userId, deviceId }: DeviceAddress, body: KeyUploadBody): CheckedUpload {
-    // Refuses too many keys here already, because storing thousands of keys takes long. All keys of the device are
-    // counted only after these keys are stored.
+    // Refuses too many keys before they are stored, because storing thousands of keys takes long. All keys of the device
+    // are counted only after these keys are stored.
     requireAtMost(maxOneTimeKeys, Object.keys(body.one_time_keys ?? {}).length, 'one-time keys');
     requireAtMost(maxFallbackKeys, Object.keys(body.fallback_keys ?? {}).length, 'fallback keys');
     return {
@@ -115,8 +115,8 @@ export class KeyUpload {
 
   /**
    * Stores the object `device_keys` of a device. Keeps the signature of the self-signing key if it is valid, and the
-   * signature of the device itself without a check. Deletes the one-time keys of the device when its identity keys have
-   * changed.
+   * signature of the device itself without a check. Deletes the one-time and fallback keys of the device when its
+   * identity keys have changed.
    */
   async #putDeviceKeys(
     writer: Writer<E2eeTables>,

@@ -28,7 +28,7 @@ interface ClaimGroup {
   readonly claims: Claim[];
   /** Ids of the oldest keys: one per claim, or all keys when there are fewer. */
   ids: readonly number[];
-  /** Read only when there are fewer keys than claims. */
+  /** The fallback key; looked up when there are fewer keys than claims. */
   fallback: OneTimeKey | undefined;
 }
 

@@ -17,7 +17,7 @@ export interface UserSignature {
 /** Maximum number of users in one query. */
 const chunkSize = 500;
 
-/** Returns the signatures of other users' master keys that a user has made. */
+/** Returns the signatures that a user has made on the master keys of other users. */
 export async function readUserSignatures(
   reader: Reader<E2eeTables>,
   userId: string,
@@ -72,12 +72,12 @@ export async function usersSignedSince(
   return rows.map((row) => row.target_user_id);
 }
 
-/** Deletes the signatures that a user has made, after the user has replaced the user-signing key. */
+/** Deletes the signatures that a user has made, after the user has replaced the master key or the user-signing key. */
 export async function deleteSignaturesBy(writer: Writer<E2eeTables>, userId: string): Promise<void> {
   await writer.deleteFrom('user_signatures').where('user_id', '=', userId).execute();
 }
 
-/** Deletes the signatures of a user's master key by other users, after the user has replaced the master key. */
+/** Deletes the signatures that other users made on a user's master key, after the user has replaced the master key. */
 export async function deleteSignaturesOf(writer: Writer<E2eeTables>, userId: string): Promise<void> {
   await writer.deleteFrom('user_signatures').where('target_user_id', '=', userId).execute();
 }

@@ -87,7 +87,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(Object.keys(claimed.body['failures'] as object), ['broken']);
     });
 
-    it('makes requests to a bounded number of servers, few at a time', async () => {
+    it('makes requests to at most 250 servers, at most 25 at a time', async () => {
       let [running, maxRunning, total] = [0, 0, 0];
       const answer = async () => {
         total++;

@@ -31,8 +31,8 @@ const checkInterval = 86_400_000;
 const pageSize = 200;
 
 /**
- * Maximum number of users that may join an encrypted room together for their device lists to be fetched at once. When
- * more users join together, each list is fetched when a client queries it.
+ * Maximum number of users who join an encrypted room together and whose device lists are fetched at once. When more users
+ * join together, each list is fetched when a client queries it.
  */
 const maxPrefetched = 20;
 

@@ -19,7 +19,7 @@ const maxBody = {
 const maxEntries = 500_000;
 
 /**
- * Requests for events and room state. The returned events are unchecked: they may not even be the requested events.
+ * Requests for events and room state. The returned events are unchecked, and are possibly not the requested events.
  * No request is retried, because the same request can usually be sent to other servers.
  * Source: server-server API, "Retrieving events", "Backfilling and retrieving missing events", "Retrieving event
  * authorisation information".
