@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await claim(bob, alice, 'other'), undefined);
     });
 
-    it('stores the 100 keys of each of 60 simultaneous uploads, although far fewer ids remain below the bound on disk', async () => {
+    it('stores the 100 keys of each of 60 simultaneous uploads when only 20 ids at a time are reserved on disk', async () => {
       server = await withSmallSteps(20, () => E2eeServer.start(open));
       const users = await Promise.all(
         Array.from({ length: 60 }, (_, number) => server.user(`user${number}`)),

@@ -45,11 +45,11 @@ export class TransactionsApi {
 }
 
 function rejectedPdus({ pdus }: JsonObject): ReadonlyMap<string, string> {
-  const refused = new Map<string, string>();
-  if (!isJsonObject(pdus)) return refused;
+  const rejections = new Map<string, string>();
+  if (!isJsonObject(pdus)) return rejections;
   for (const [eventId, outcome] of Object.entries(pdus)) {
     const error = isJsonObject(outcome) ? outcome.error : undefined;
-    if (typeof error === 'string') refused.set(eventId, error.slice(0, maxErrorLength));
+    if (typeof error === 'string') rejections.set(eventId, error.slice(0, maxErrorLength));
   }
-  return refused;
+  return rejections;
 }

@@ -102,8 +102,8 @@ export class WellKnown {
     const now = this.#deps.clock.now();
     const retryDelay = before?.retryDelay ?? minRetryDelay;
     const next = { until: now + retryDelay, retryDelay: Math.min(2 * retryDelay, periods.error) };
-    const holds = before?.readAt !== undefined && now - before.readAt < periods.max;
-    return holds
+    const keepsDelegation = before?.readAt !== undefined && now - before.readAt < periods.max;
+    return keepsDelegation
       ? { ...next, delegate: before.delegate, readAt: before.readAt }
       : { ...next, delegate: undefined, readAt: undefined };
   }

@@ -196,7 +196,7 @@ export class FederationClient {
     }
   }
 
-  /** Sends the request to the first endpoint that can be connected. */
+  /** Sends the request to the first endpoint that accepts a connection. */
   async #sendTo<T>(
     endpoints: readonly Endpoint[],
     path: string,

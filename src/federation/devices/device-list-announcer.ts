@@ -137,20 +137,21 @@ export class DeviceListAnnouncer {
   async #announce(userId: string, changes: readonly UnannouncedChange[]): Promise<void> {
     const { database, devices, outbox } = this.#deps;
     const servers = await this.#servers.sharedWith(userId);
-    const own = await readLocalDevices(this.#deps, userId);
+    const localDevices = await readLocalDevices(this.#deps, userId);
     const ids = new Map(changes.map(({ deviceId }) => [deviceId, this.#ids.next()]));
     await database.transaction<AnnouncementTables, void>(async (writer) => {
       let last: Pick<LastUpdate, 'streamId' | 'deviceId'> | undefined = await readLastUpdate(writer, userId);
       for (const { deviceId: changed } of changes) {
         const isCrossSigning = changed === crossSigningKeys;
-        if (isCrossSigning) await outbox.addForAll(writer, servers, signingKeys(userId, own));
+        if (isCrossSigning) await outbox.addForAll(writer, servers, signingKeys(userId, localDevices));
         // Changes of cross-signing keys also count as list updates: a server that did not receive them
         // notices the gap, and fetches them with the list.
         const deviceId = isCrossSigning ? last?.deviceId : changed;
         if (deviceId === undefined) continue;
         const streamId = ids.get(changed)!;
         const previous = last?.streamId;
-        await outbox.addForAll(writer, servers, listUpdate(userId, deviceId, own, { streamId, previous }));
+        const edu = listUpdate(userId, deviceId, localDevices, { streamId, previous });
+        await outbox.addForAll(writer, servers, edu);
         await writeLastUpdate(writer, userId, { streamId, previous: previous ?? null, deviceId });
         last = { streamId, deviceId };
       }
@@ -186,12 +187,15 @@ export class DeviceListAnnouncer {
     const otherSharedServers = await this.#servers.sharedWith(userId, roomId);
     const newServers = [...servers].filter((server) => !otherSharedServers.has(server));
     if (newServers.length === 0) return;
-    const own = await readLocalDevices(this.#deps, userId);
+    const localDevices = await readLocalDevices(this.#deps, userId);
     await database.transaction<AnnouncementTables, void>(async (writer) => {
       const last = await readLastUpdate(writer, userId);
       if (!last) return;
-      if (own.masterKey) await outbox.addForAll(writerFor(writer), newServers, signingKeys(userId, own));
-      await outbox.addForAll(writerFor(writer), newServers, listUpdate(userId, last.deviceId, own, last));
+      const edus = [
+        ...(localDevices.masterKey ? [signingKeys(userId, localDevices)] : []),
+        listUpdate(userId, last.deviceId, localDevices, last),
+      ];
+      for (const edu of edus) await outbox.addForAll(writerFor(writer), newServers, edu);
     });
   }
 }
@@ -199,11 +203,14 @@ export class DeviceListAnnouncer {
 const listUpdate = (
   userId: string,
   deviceId: string,
-  own: LocalDevices,
+  localDevices: LocalDevices,
   place: { readonly streamId: number; readonly previous: number | undefined },
-): Edu => ({ type: 'm.device_list_update', content: deviceListUpdate(userId, deviceId, own, place) });
+): Edu => ({
+  type: 'm.device_list_update',
+  content: deviceListUpdate(userId, deviceId, localDevices, place),
+});
 
-const signingKeys = (userId: string, own: LocalDevices): Edu => ({
+const signingKeys = (userId: string, localDevices: LocalDevices): Edu => ({
   type: 'm.signing_key_update',
-  content: signingKeyUpdate(userId, own),
+  content: signingKeyUpdate(userId, localDevices),
 });

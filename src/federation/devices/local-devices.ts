@@ -48,7 +48,7 @@ export function deviceListUpdate(
   update: { readonly streamId: number; readonly previous: number | undefined },
 ): JsonObject {
   const name = names.get(deviceId);
-  const own = Object.hasOwn(keys, deviceId) ? keys[deviceId] : undefined;
+  const deviceKeys = Object.hasOwn(keys, deviceId) ? keys[deviceId] : undefined;
   return {
     user_id: userId,
     device_id: deviceId,
@@ -56,7 +56,7 @@ export function deviceListUpdate(
     prev_id: update.previous === undefined ? [] : [update.previous],
     ...(names.has(deviceId) ? {} : { deleted: true }),
     ...(name !== undefined && { device_display_name: name }),
-    ...(own && { keys: own }),
+    ...(deviceKeys && { keys: deviceKeys }),
   };
 }
 

@@ -47,9 +47,13 @@ function devicesRoute(deps: DeviceQueryDeps): Route {
       // that repeats a part of this response, and does not miss the change.
       const streamId = await deps.announcer.streamIdOf(userId);
       const { keys, names, masterKey, selfSigningKey } = await readLocalDevices(deps, userId);
-      const devices = Object.entries(keys).map(([deviceId, own]) => {
+      const devices = Object.entries(keys).map(([deviceId, deviceKeys]) => {
         const name = names.get(deviceId);
-        return { device_id: deviceId, keys: own, ...(name !== undefined && { device_display_name: name }) };
+        return {
+          device_id: deviceId,
+          keys: deviceKeys,
+          ...(name !== undefined && { device_display_name: name }),
+        };
       });
       return {
         user_id: userId,

@@ -11,8 +11,8 @@ const defaultLimit = { per_second: 2_000, burst_count: 10_000 };
 const maxServers = 10_000;
 
 /**
- * Delays servers that send to-device messages to very many devices. The messages must not be dropped, so the transaction
- * of the server waits before its next EDU is handled.
+ * Delays servers that send very many to-device messages. The messages must not be dropped, so the transaction of the
+ * server waits before its next EDU is handled.
  */
 export class ToDevicePace {
   readonly #clock: Clock;

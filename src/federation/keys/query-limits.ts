@@ -25,7 +25,7 @@ const maxAnswersOfAddress = 8;
 const maxAnswers = 64;
 
 /**
- * Milliseconds after which a client may repeat a query. The query was refused because too many answers were being sent.
+ * Milliseconds after which a client may repeat a query that was refused because too many answers were being sent.
  */
 const retryAfter = 1_000;
 

@@ -20,7 +20,7 @@ export interface HandshakeDeps {
   readonly state: ServedState;
   readonly serverName: string;
   readonly signer: EventSigner;
-  /** State event types that knocking users see. */
+  /** Types and state keys of the state events that knocking users see. */
   readonly prejoinStateKeys: PrejoinStateKeys;
   /** Invites the user who owns an address that `sender` has invited, if the signed object is valid. */
   readonly redeemThirdPartyInvite: (roomId: string, sender: string, signed: JsonObject) => Promise<void>;

@@ -80,7 +80,7 @@ export class EventFanOut {
     const { roomId } = event.event;
     const head = engine.heads.peek(roomId) ?? (await engine.heads.get(roomId));
     if (!head) return event;
-    // The event was buffered while the state of the room was partial. Its states have been revised since then.
+    // An event that was stored while the state of the room was partial has had its states revised since then.
     const isRevised = event.stream < head.completedAt;
     const stored = isRevised ? ((await engine.events.get(event.nid)) ?? event) : event;
     if (!isPlaced(stored)) return stored;
@@ -93,8 +93,8 @@ export class EventFanOut {
   }
 
   /**
-   * Returns the server of the user whose invite or knock the event ends. That server receives the event although it may
-   * not be in the room. An invite itself is sent in a separate request.
+   * Returns the server of the user whose invite or knock the event ends. That server receives the event even if it is
+   * not in the room. An invite itself is sent in a separate request.
    */
   async #serverOfEndedInvite(stored: Placed): Promise<string | undefined> {
     const { type, stateKey, content } = stored.event;

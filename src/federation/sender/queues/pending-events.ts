@@ -134,7 +134,7 @@ export class PendingEvents {
     if (last) progress.delivered(this.#destination, last.stream);
   }
 
-  /** Events in memory that the server may not have, in stream order. */
+  /** Events in memory that the server possibly lacks, in stream order. */
   #unsent(): readonly OutgoingPdu[] {
     return this.#inFlight.length === 0 ? this.#pending : [...this.#inFlight, ...this.#pending];
   }
