@@ -113,7 +113,11 @@ function addBackup(program: Command): void {
       '--store <address>',
       'add the backup to a store, to which only changed pieces are sent: a directory, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME',
     )
-    .option('--keep <number>', 'keep this number of the newest backups in the store, and delete the others', parseCount)
+    .option(
+      '--keep <number>',
+      'keep this number of the newest backups in the store, and delete the others',
+      parseCount,
+    )
     .option(
       '--verify',
       'also read the pieces of the last backup in the store, and send missing and damaged pieces again',

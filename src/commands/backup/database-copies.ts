@@ -82,7 +82,7 @@ async function requireCurrent(options: DatabaseOptions): Promise<void> {
 }
 
 /**
- * Sends the running server the command to copy its database; copies the database in this process when no server runs.
+ * Sends the running server the command to copy its database; copies the database in this process when none answers.
  */
 async function copySqlite(source: string, target: string): Promise<void> {
   if (!existsSync(source)) throw new CommandFailure(`there is no database ${source}`);

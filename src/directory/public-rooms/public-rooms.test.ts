@@ -326,18 +326,21 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         });
         assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
       });
-      await withLists({ alias_creation_rules: [{ ...allowAll, room_id: '!none:*' }] }, async (lists, alice) => {
-        const roomId = await lists.room(alice, {});
-        const answer = await lists.server.api(
-          'PUT',
-          `${v3}/directory/room/${encodeURIComponent('#a:test')}`,
-          {
-            token: alice.token,
-            body: { room_id: roomId },
-          },
-        );
-        assert.equal(answer.status, 403);
-      });
+      await withLists(
+        { alias_creation_rules: [{ ...allowAll, room_id: '!none:*' }] },
+        async (lists, alice) => {
+          const roomId = await lists.room(alice, {});
+          const answer = await lists.server.api(
+            'PUT',
+            `${v3}/directory/room/${encodeURIComponent('#a:test')}`,
+            {
+              token: alice.token,
+              body: { room_id: roomId },
+            },
+          );
+          assert.equal(answer.status, 403);
+        },
+      );
     });
 
     it('[option: require_membership_for_aliases] lets users create an alias of a room that they are not in only when the option is false', async () => {

@@ -91,11 +91,11 @@ export const cachesSection = section({
 
 export type CachesConfig = SectionType<typeof cachesSection>;
 
-/** The factor that multiplies a cache's size: its own if it has one, else the global one. */
+/** The factor that multiplies a cache's size: the one for its name if there is one, else the global one. */
 export function cacheFactor({ caches }: CachesConfig, cacheName: string): number {
   const wanted = plainCacheName(cacheName);
-  const own = Object.entries(caches.per_cache_factors).find(([name]) => plainCacheName(name) === wanted);
-  return own === undefined ? caches.global_factor : own[1];
+  const found = Object.entries(caches.per_cache_factors).find(([name]) => plainCacheName(name) === wanted);
+  return found === undefined ? caches.global_factor : found[1];
 }
 
 /**

@@ -9,7 +9,7 @@ describe('sizeOfJson', () => {
     assert.ok(sizeOfJson(Object.fromEntries(names)) >= 10_000 * 40);
   });
 
-  it('counts no name of a few short members, because objects with the same names share them', () => {
+  it('does not count short names in an object with few members, because objects share such names', () => {
     assert.equal(sizeOfJson({ msgtype: 'm.text' }), sizeOfJson({ a: 'm.text' }));
   });
 

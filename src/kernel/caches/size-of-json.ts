@@ -11,8 +11,8 @@ const memberBytes = 16;
 const maxSharedName = 32;
 
 /**
- * Maximum number of members of an object whose short names count as shared. A larger object is a map with names of its
- * own.
+ * Maximum number of members of an object whose short names count as shared. A larger object is taken for a map, whose
+ * names other objects do not have.
  */
 const maxSharedNames = 50;
 

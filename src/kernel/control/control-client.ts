@@ -9,8 +9,8 @@ export class NoServer extends Error {
 /**
  * Sends a command to the running server.
  * @param path path of the server's control socket
- * @returns the result of the command
  * @param onProgress called with each report of progress before the result
+ * @returns the result of the command
  * @throws NoServer when no server answers at `path`
  * @throws Error with the server's reason when the command fails
  */

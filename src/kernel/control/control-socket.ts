@@ -61,7 +61,7 @@ export async function openControlSocket(
   } catch (error) {
     log.warn(
       { err: error, path },
-      'The control socket cannot be opened: backups copy the database themselves',
+      'The control socket cannot be opened: hearth backup copies the database without this server',
     );
     return undefined;
   }

@@ -61,7 +61,7 @@ const machineCodes: readonly number[] = [5, 6, 7, 8, 10, 13, 14];
  */
 const serverCodes = /^(08|40|53|57|58|E[A-Z])/;
 
-/** SQLITE_FULL, and SQLITE_IOERR_SHMSIZE, which a full disk causes when the memory of the write-ahead log is made. */
+/** SQLITE_FULL, and SQLITE_IOERR_SHMSIZE: no disk space for the shared memory of the write-ahead log. */
 const diskFullCodes: readonly string[] = ['13', '4874'];
 
 /** Whether a disk is full: an error of a database, or of a file. */

@@ -6,8 +6,8 @@ import type { SqlValue } from './statement.ts';
 type Build<S, P extends readonly SqlValue[], R> = (reader: Reader<S>, ...parameters: P) => Compilable<R>;
 
 /**
- * A frequent query that differs by its parameters only. It is built and compiled only at its first use with each
- * database, because building takes longer than a short query runs.
+ * A frequent query of which only the parameters change. It is built and compiled only at its first use with each
+ * database, because that takes longer than a short query runs.
  */
 export class FixedQuery<S, P extends readonly SqlValue[], R> {
   readonly #build: Build<S, P, R>;

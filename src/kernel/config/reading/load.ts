@@ -23,8 +23,8 @@ export interface LoadOptions<S extends Sections> {
   /** Options of other homeservers that this server does not have, with the message for each option. */
   readonly foreignOptions?: ReadonlyMap<string, string>;
   /**
-   * Options whose effect is proven by a test. This release ignores all other options: a warning for each feature
-   * reports those that are given. Absent: none is reported.
+   * Options whose effect is proven by a test. This release ignores all other options, and `reportIgnored` reports
+   * those that are given. Absent: none is reported.
    */
   readonly proven?: ReadonlySet<string>;
   /** The features whose options are not proven. */
@@ -34,7 +34,7 @@ export interface LoadOptions<S extends Sections> {
 }
 
 /**
- * The places of the given options by their dotted paths; other options are absent. The place is `undefined`
+ * The places of the given options by their dotted paths, without the options inside lists. The place is `undefined`
  * for options that no file contains: options from environment variables, and options whose values follow from other
  * options.
  */
