@@ -311,13 +311,14 @@ describe('architecture', () => {
 });
 
 function mayImport({ from, to }: Import): boolean {
-  const [lower, upper] = [sliceOf(to), sliceOf(from)];
-  if (lower === upper) return true;
-  const position = composition.indexOf(upper);
-  if (position !== -1) return composition.indexOf(lower) < position;
-  const tier = tierOf(upper);
-  const below = tierOf(lower);
-  return below !== -1 && (below < tier || tiers[tier]?.[upper]?.includes(lower) === true);
+  const [imported, importer] = [sliceOf(to), sliceOf(from)];
+  if (imported === importer) return true;
+  const position = composition.indexOf(importer);
+  if (position !== -1) return composition.indexOf(imported) < position;
+  const tier = tierOf(importer);
+  const importedTier = tierOf(imported);
+  if (importedTier === -1) return false;
+  return importedTier < tier || tiers[tier]?.[importer]?.includes(imported) === true;
 }
 
 /**

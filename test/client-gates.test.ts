@@ -11,7 +11,7 @@ interface Gate {
   readonly name: string;
   /** `yes`, `no`, `absent` or `object`; for requests the status. */
   readonly answer: string;
-  /** The path of the test file that proves it. */
+  /** The path of the test file that proves the answer. */
   readonly test: string;
 }
 
@@ -66,7 +66,7 @@ describe('docs/client-gates.md', () => {
     for (const { name, answer } of present) assert.equal(features[name], answer === 'yes', name);
   });
 
-  it('lists the status of each request that clients probe', async () => {
+  it('lists requests with the status that the server answers', async () => {
     const requests = gatesIn('Found out by a request');
     assert.ok(requests.length >= 5, 'the table could not be parsed');
     for (const { name, answer } of requests) {

@@ -6,7 +6,7 @@ import type { RoomView, VisibleEvent } from './history/room-view.ts';
 export interface Viewer {
   readonly userId: string;
   readonly deviceId: string | undefined;
-  /** Administrators read rooms that they are not in, with all events. */
+  /** Whether the viewer is an administrator who reads all events, also in rooms that they are not in. */
   readonly seesAllEvents?: boolean;
 }
 

@@ -33,7 +33,10 @@ export interface RoomLimits {
    * to all users.
    */
   readonly inviteLimitsOf?: ((userId: string) => Promise<InviteLimits | undefined>) | undefined;
-  /** Overrides by administrators for a user: no limits, or another limit for messages. */
+  /**
+   * Returns what administrators have set for a user: `none` for no limits at all, or another limit for messages;
+   * `undefined`: nothing is set.
+   */
   readonly overrideOf?: (userId: string) => 'none' | ActionLimit | undefined;
 }
 

@@ -70,8 +70,8 @@ export interface RoomsDeps {
   readonly stateDatabase?: Database;
   readonly streams: StreamWriter;
   /**
-   * Registers the job that checks whether received invites are still valid. Absent: only the sender can end an invite
-   * to a room that this server is not in.
+   * Registers the job that checks whether received invites to rooms that this server is not in are still valid. Absent:
+   * they are not checked.
    */
   readonly jobs?: Pick<Jobs, 'register' | 'schedule'>;
   readonly signer: EventSigner;

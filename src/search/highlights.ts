@@ -7,7 +7,7 @@ const maxCompared = 20_000;
 const maxFound = 50;
 
 /** Matches ASCII text: there, a word differs from the folded word at most by case. */
-const plain = /^[\0-\x7f]*$/;
+const asciiText = /^[\0-\x7f]*$/;
 
 const wordPattern = /[\p{L}\p{N}\p{M}]+/gu;
 
@@ -18,16 +18,16 @@ const wordsOf = (text: string): readonly string[] => text.match(wordPattern) ?? 
  * words of the results that match them with another spelling. A client finds a word in the text without regard to case,
  * but does not ignore accents.
  * Source: client-server API, `POST /search`, `highlights`.
- * @param texts of the results
+ * @param texts the texts of the results
  */
 export function highlightsOf(term: string, texts: readonly string[]): string[] {
   const folded = wordsOf(foldText(term));
   const found = new Set<string>();
   for (const word of differingWords(texts)) {
     const lower = word.toLowerCase();
-    const plainWord = foldText(word);
+    const foldedWord = foldText(word);
     if (found.size === maxFound) break;
-    if (plainWord !== lower && folded.some((searched) => plainWord.includes(searched))) found.add(lower);
+    if (foldedWord !== lower && folded.some((searched) => foldedWord.includes(searched))) found.add(lower);
   }
   return [...new Set([...folded, ...wordsOf(term.toLowerCase()), ...found])];
 }
@@ -37,11 +37,11 @@ function differingWords(texts: readonly string[]): Set<string> {
   const words = new Set<string>();
   let compared = 0;
   for (const text of texts) {
-    if (plain.test(text)) continue;
+    if (asciiText.test(text)) continue;
     for (const [word] of text.matchAll(wordPattern)) {
       compared += word.length;
       if (compared > maxCompared) return words;
-      if (!plain.test(word)) words.add(word);
+      if (!asciiText.test(word)) words.add(word);
     }
   }
   return words;

@@ -23,7 +23,7 @@ export interface SearchIndexDeps {
  */
 const eventsPerCommit = 250;
 
-/** Characters of texts per commit, because their grams are in memory together. */
+/** Characters of texts per commit, because their n-grams are in memory together. */
 const charactersPerCommit = 500_000;
 
 /** Milliseconds between two rounds of indexing. A search does not wait this long, but starts the next round at once. */
@@ -110,7 +110,7 @@ export class SearchIndex {
   }
 
   /**
-   * Indexes documents in one commit. Makes the grams of the documents with pauses, because the grams of a long text
+   * Indexes documents in one commit. Makes the n-grams of the documents with pauses, because the n-grams of a long text
    * take milliseconds.
    */
   async #put(documents: readonly TextDocument[]): Promise<void> {

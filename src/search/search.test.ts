@@ -89,7 +89,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('finds words, prefixes of words, and scripts without spaces', async () => {
+    it('finds words, parts of words, and scripts without spaces', async () => {
       const talk = await TestRoom.create(server, alice, [bob]);
       const texts = [
         'The quick brown fox',
@@ -210,7 +210,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([bodies(third), third.count, third.next_batch], [['badger 1'], 5, undefined]);
     });
 
-    it('has a next_batch on every full page, and none on the empty page after it', async () => {
+    it('returns next_batch with every full page, and not with the empty page after it', async () => {
       const talk = await TestRoom.create(server, alice);
       for (let count = 1; count <= 4; count++) await talk.say(alice, `walrus ${count}`);
       for (const order_by of ['recent', 'rank']) {

@@ -181,7 +181,7 @@ export class Search {
 /** Matches. A page shows the first of them. */
 interface FoundMatches {
   readonly matches: readonly Match[];
-  /** Returns the page that shows the first matches. @param shown at least one if there are any matches */
+  /** Returns the page with the first matches. @param shown number of these matches: at least one if there are any */
   first(shown: number): ResultPage;
 }
 

@@ -123,7 +123,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await jobs.stop();
     });
 
-    it('continues after the last user when the server is stopped and started', async () => {
+    it('continues after the last user who has received the notice when the server is stopped and started', async () => {
       const first = await openWithUsers(open);
       let stopped: Promise<void> | undefined;
       const stopping = openNoticesToAll(first, (send, jobs) => (userId, ...rest) => {
@@ -186,7 +186,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await jobs.stop();
     });
 
-    it('fails with the error of a notice that no user can receive, and does not count its users as failed', async () => {
+    it('ends a notice that no user can receive as failed with its error, and counts no user as failed', async () => {
       const fixture = await openWithUsers(open);
       const { toAll, jobs, recipients } = openNoticesToAll(fixture, () => async () => {
         throw tooLarge('too large for every room');

@@ -43,17 +43,17 @@ class StatisticsUnderTest {
 
   static async open(open: OpenDatabase): Promise<StatisticsUnderTest> {
     const migrations = [...jobMigrations, ...accountMigrations, ...mediaMigrations, ...statisticsMigrations];
-    return StatisticsUnderTest.#on(await RoomsUnderTest.open(open, migrations));
+    return StatisticsUnderTest.#openOn(await RoomsUnderTest.open(open, migrations));
   }
 
   /** Restarts on the same database. @param how a killed process writes nothing before its end */
   async restart(open: OpenDatabase, how: 'stopped' | 'killed'): Promise<StatisticsUnderTest> {
     await this.jobs.stop();
     if (how === 'stopped') await this.#statistics.stop();
-    return StatisticsUnderTest.#on(await this.rooms.restart(open));
+    return StatisticsUnderTest.#openOn(await this.rooms.restart(open));
   }
 
-  static async #on(rooms: RoomsUnderTest): Promise<StatisticsUnderTest> {
+  static async #openOn(rooms: RoomsUnderTest): Promise<StatisticsUnderTest> {
     const deps = { ...pick(rooms), caches: rooms.caches, log: silentLogger, serverName: 'test' };
     const jobs = new Jobs({ ...deps, isOnlyProcess: true });
     const listeners: ActivityListener[] = [];

@@ -112,7 +112,7 @@ describe('templates of mails and of the pages that they lead to', () => {
     const names = { already_in_use_template_html: 'own.html', already_in_use_template_text: 'own.txt' };
     await start({ template_dir: folder, ...names }, { accounts });
     await fixture.requestMail('register', 'anna@example.org');
-    const own = (await fixture.mailServer.mail(1)).content;
-    assert.deepEqual([own.html?.trim(), own.text?.trim()], ['own HTML', 'own text']);
+    const customMail = (await fixture.mailServer.mail(1)).content;
+    assert.deepEqual([customMail.html?.trim(), customMail.text?.trim()], ['own HTML', 'own text']);
   });
 });

@@ -113,7 +113,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await membershipOf(ben), 'invite');
     });
 
-    it('stores a pending m.room.third_party_invite for an address without user', async () => {
+    it('stores a pending m.room.third_party_invite for an address that no user has bound', async () => {
       await anna.do('PUT', `/profile/${enc(anna.id)}/displayname`, { displayname: 'Anna' });
       assert.equal((await invite()).status, 200);
       const { token, room_name, room_join_rules, sender, sender_display_name, medium } = last();
@@ -154,7 +154,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(
         statusAndErrcode(await join(inviter)),
         [502, 'M_UNKNOWN'],
-        'their server cannot be reached',
+        "the inviter's server cannot be reached",
       );
       identity.keysAreValid = false;
       assert.deepEqual(statusAndErrcode(await join(signedFor(ben))), [403, 'M_FORBIDDEN']);

@@ -105,8 +105,8 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
   }
 
   /**
-   * Stores an invite for an address that no user has bound. The identity server reports the user who binds the address
-   * later.
+   * Stores an invite for an address that no user has bound. When a user binds the address later, the identity server
+   * reports that user.
    */
   async #inviteLater(sender: string, roomId: string, address: ThirdPartyId): Promise<void> {
     const { engine, memberships, identityServers, options, checkInvite } = this.#deps;

@@ -5,7 +5,7 @@ import { whenReady } from '../kernel/when-ready.ts';
 /** Maximum number of users whose threads are cached. */
 const maxUsers = 40_000;
 
-/** Maximum number of cached threads of one user. When a user follows more, push rules know only the newest. */
+/** Maximum number of cached threads of one user. When a user follows more, push rules know only the last followed. */
 const maxThreads = 10_000;
 
 type Threads = ReadonlyMap<string, ReadonlySet<string>>;
@@ -17,7 +17,7 @@ export class FollowedThreads {
   readonly #loading = new LoadOnce<string, Threads>();
   readonly #load: (userId: string, limit: number) => Promise<readonly { roomId: string; rootId: string }[]>;
 
-  /** @param load reads the threads that a user follows, newest first */
+  /** @param load reads the threads that a user follows, the last followed first */
   constructor(
     caches: CacheRegistry,
     load: (userId: string, limit: number) => Promise<readonly { roomId: string; rootId: string }[]>,

@@ -91,7 +91,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([some.messages.length, (await sync(some.position, 11)).position], [11, upTo]);
     });
 
-    it('needs no query for a device with an empty queue', async () => {
+    it('needs no second query for a device with an empty queue', async () => {
       const { server, queues, put, queuedNumbers } = await start();
       const alice = await server.register('alice');
       assert.deepEqual(await queuedNumbers(alice), []);

@@ -179,6 +179,6 @@ export class MessageQueues {
   }
 }
 
-/** Returns the position of the last row of a full page; `undefined` when there are no further rows. */
+/** Returns the position of the last row of a full page; `undefined` for a page that is not full. */
 const endOf = (rows: readonly { position: number }[], limit: number) =>
   rows.length < limit ? undefined : rows.at(-1)?.position;

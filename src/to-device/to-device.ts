@@ -130,7 +130,7 @@ export class ToDevice {
     await queues.appendIn(writer, publish, batch.queued);
     const queuedCount = batch.queued.length;
     if (remoteMessages.size === 0) return queuedCount;
-    // Adds the messages to other servers to the batch, too, because the limits apply to all messages together.
+    // The batch also counts the messages for remote users, because the limits apply to all messages together.
     for (const [userId, contents] of remoteMessages) {
       for (const [deviceId, content] of contents) {
         addToBatch(batch, { userId, deviceId, message: messageText(sender, type, content) });
@@ -143,7 +143,10 @@ export class ToDevice {
     return queuedCount;
   }
 
-  /** Counts a transaction of a server when it is committed, and deletes the surplus of its stored transactions. */
+  /**
+   * Counts a transaction of a server when it is committed. Once per `checkEvery` transactions, deletes the surplus of
+   * the server's stored transactions.
+   */
   async #boundTransactions(writer: Writer<ToDeviceTables>, server: string): Promise<void> {
     const sent = (this.#transactionCounts.get(server) ?? 0) + 1;
     const isDue = sent >= checkEvery;

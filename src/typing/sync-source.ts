@@ -10,7 +10,7 @@ const type = 'm.typing';
 const maxTexts = 10_000;
 
 /**
- * Typing users in syncs, without users whom the reader ignores. Source: client-server API, "Typing Notifications";
+ * Typing users in syncs, without users whom the syncing user ignores. Source: client-server API, "Typing Notifications";
  * MSC3961 (sliding sync).
  */
 export function typingSyncSource(

@@ -54,10 +54,10 @@ function partsOf(url: URL): Record<keyof Entry, string | undefined> {
 const compilePattern = (pattern: string) =>
   pattern.startsWith('^')
     ? RE2JS.compile(pattern)
-    : RE2JS.compile(`${fileNamePattern(pattern)}$`, RE2JS.DOTALL);
+    : RE2JS.compile(`${globToRegularExpression(pattern)}$`, RE2JS.DOTALL);
 
 /** Translates a glob pattern with `*`, `?` and `[…]` to a regular expression; an unclosed bracket stands for itself. */
-function fileNamePattern(pattern: string): string {
+function globToRegularExpression(pattern: string): string {
   return pattern.replace(
     /\*|\?|\[(!?)(\]?[^\]]*)\]|[^*?[]+|\[/g,
     (part, negation: string | undefined, characters?: string) => {

@@ -79,12 +79,12 @@ export class UrlPreviews {
       throw invalidParam('The URL must begin with http:// or https://');
     url.hash = '';
     const { database, clock } = this.#deps;
-    const now = Math.floor(clock.now() / hour);
-    const requestedHour = Math.min(now, at === undefined ? now : Math.floor(at / hour));
+    const currentHour = Math.floor(clock.now() / hour);
+    const requestedHour = Math.min(currentHour, at === undefined ? currentHour : Math.floor(at / hour));
     const stored = await store.readPreview(database.reader(), url.href, requestedHour);
-    if (stored !== undefined && (stored.hour === requestedHour || requestedHour < now))
+    if (stored !== undefined && (stored.hour === requestedHour || requestedHour < currentHour))
       return JSON.parse(stored.response) as JsonObject;
-    return this.#makeOnce(userId, url, now);
+    return this.#makeOnce(userId, url, currentHour);
   }
 
   /** Deletes previews that are too old. */
@@ -99,7 +99,7 @@ export class UrlPreviews {
   }
 
   /** Makes a preview once for all concurrent requests for its URL. @throws MatrixError M_LIMIT_EXCEEDED, cached failures */
-  #makeOnce(userId: string, url: URL, now: number): Promise<JsonObject> {
+  #makeOnce(userId: string, url: URL, currentHour: number): Promise<JsonObject> {
     const key = url.href;
     const failure = this.#failures.get(key);
     if (failure !== undefined) throw failure.error;
@@ -111,18 +111,18 @@ export class UrlPreviews {
     const allowed = Math.min(maxRunningOfUser, maxRunning - this.#running.size);
     if (runningOfUsers.of(userId) >= allowed) throw limitExceeded(1_000);
     this.#deps.limit.take(userId);
-    return this.#running.run(key, () => runningOfUsers.during(userId, () => this.#make(userId, url, now)));
+    return this.#running.run(key, () => runningOfUsers.during(userId, () => this.#make(userId, url, currentHour)));
   }
 
-  async #make(userId: string, url: URL, now: number): Promise<JsonObject> {
+  async #make(userId: string, url: URL, currentHour: number): Promise<JsonObject> {
     const { database, clock, maker } = this.#deps;
     // Another request may have stored the preview in the meantime.
-    const stored = await store.readPreview(database.reader(), url.href, now);
-    if (stored?.hour === now) return JSON.parse(stored.response) as JsonObject;
+    const stored = await store.readPreview(database.reader(), url.href, currentHour);
+    if (stored?.hour === currentHour) return JSON.parse(stored.response) as JsonObject;
     try {
       const preview = await maker.make(userId, url);
       await database.transaction<UrlPreviewTables, void>((writer) =>
-        store.storePreview(writer, url.href, now, JSON.stringify(preview)),
+        store.storePreview(writer, url.href, currentHour, JSON.stringify(preview)),
       );
       return preview;
     } catch (error) {

@@ -31,8 +31,8 @@ export interface DirectoryRules {
   /** Whether the user may publish the room in the room directory. @param aliases local aliases of the room */
   mayPublish(userId: string, roomId: string, aliases: readonly string[]): boolean | Promise<boolean>;
   /**
-   * Checks whether a room may be published or removed from the directory, by the rules of modules. Absent: there are no
-   * such rules.
+   * Checks by the rules of modules whether a room may be published in the directory, or removed from it. Absent: there
+   * are no such rules.
    * @throws MatrixError
    */
   checkVisibility?(roomId: string, isPublic: boolean): Promise<void>;

@@ -53,7 +53,8 @@ export class AutoJoinJobs {
   }
 
   /**
-   * Schedules the joins of a guest who becomes a user: guests are joined only if the options and the rooms allow it.
+   * Schedules the joins of a guest who becomes a user, because a guest joins only the rooms that the options and the
+   * rooms themselves allow.
    */
   upgraded(writer: AnyWriter, publish: unknown, { userId }: { userId: string }): Promise<void> {
     return this.registered(writer, publish, { userId, isGuest: false });

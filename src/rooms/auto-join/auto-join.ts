@@ -102,7 +102,7 @@ export class AutoJoin {
 const isPublic = async (rooms: Rooms, head: RoomHead) =>
   (await contentOf(rooms, head, 'm.room.join_rules'))['join_rule'] === 'public';
 
-/** Sets the power level of a user to 100 in a room that `inviter` has created. */
+/** Sets the power level of a user to 100, if `inviter` has created the room. */
 async function grantCreatorLevel(
   rooms: Rooms,
   head: RoomHead,

@@ -139,8 +139,8 @@ export class RoomCreation {
   }
 
   /**
-   * Invites the users whose invites are not among the first events: users of other servers, which must accept the
-   * invites, and local users beyond the first `maxFirstInvites`. A refused invite does not fail the creation.
+   * Invites the users whose invites are not among the first events: users of other servers, because their server must
+   * sign the invite, and local users beyond the first `maxFirstInvites`. A refused invite does not fail the creation.
    */
   async #inviteOthers(
     creator: string,

@@ -38,8 +38,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     await fork(extremityCount);
     const extremities = async () => (await engine.heads.get(room.roomId))!.extremities.length;
     /**
-     * Checks whether the job was scheduled, advances the clock past its delay, and waits until it has ended.
-     * @returns the number of forward extremities
+     * Checks that the job was scheduled (or was not, as `isScheduled` says), advances the clock past its delay, and
+     * waits until it has ended. @returns the number of forward extremities
      */
     const runScheduledJob = async (isScheduled = true) => {
       assert.equal(scheduledCount, isScheduled ? 1 : 0);

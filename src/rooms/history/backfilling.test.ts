@@ -131,7 +131,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([afterLast.chunk, afterLast.end], [[], undefined]);
     });
 
-    it('does not request history again for five minutes when no server has it', async () => {
+    it('does not request history again for five minutes when no server responds', async () => {
       const joined = await joinedRoom(open, { prepare: sayMessages(5) });
       const { peers, fixture, join } = joined;
       peers.down.add('a.example').add('b.example');

@@ -35,7 +35,7 @@ export type OpenRelations = (engine: RoomReader, clientEvents: ClientEvents) => 
 /** Returns what modules add to the `unsigned` of events, in the order of the events. */
 export type EventAdditions = (events: readonly RoomEvent[]) => Promise<readonly (JsonObject | undefined)[]>;
 
-/** The transaction scopes of a device: of its events, and of its delayed events. */
+/** The transaction scopes of a viewer: of the events that the device sent, and of the delayed events of the user. */
 interface TransactionScopes {
   readonly scope: number;
   readonly delayScope: number;
@@ -114,9 +114,10 @@ export class ClientEvents {
   }
 
   /**
-   * Returns a function that returns the fields of `unsigned` that only the sending device receives (`undefined`
-   * for events of other users); synchronously when the transaction ids are in memory. Source: client-server API,
-   * "Transaction identifiers", and MSC4140, "`delay_id` in `unsigned` event data".
+   * Returns a function that returns the fields of `unsigned` that only the sender receives: the transaction id for the
+   * sending device, the delay id for all devices of the user (`undefined` for events of other users). Returns
+   * synchronously when the transaction ids are in memory. Source: client-server API, "Transaction identifiers", and
+   * MSC4140, "`delay_id` in `unsigned` event data".
    */
   senderFields(viewer: Viewer): SenderFields | Promise<SenderFields> {
     const { transactions } = this.#engine;

@@ -57,7 +57,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(replaced.unsigned.includes('prev_content'), String(replaced.unsigned));
     });
 
-    it('lets other work run while long events are rendered, but not while short ones are', async () => {
+    it('lets other work run more often while long events are rendered than while short events are rendered', async () => {
       const clock = fastClock();
       const fixture = await RoomsUnderTest.open(open, [], { clock });
       const roomId = await fixture.room(alice);

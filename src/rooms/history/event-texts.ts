@@ -13,7 +13,7 @@ const charactersPerCheck = 65_536;
 /** The fixed cost of rendering one event, in characters: to render this many characters takes the same time. */
 const charactersPerStep = 1_000;
 
-/** Returns the fields of `unsigned` that only the device which sent an event receives; `undefined` for other events. */
+/** Returns the fields of `unsigned` that only the sender of an event receives; `undefined` for events of other users. */
 export type SenderFields = (stored: StoredEvent) => JsonObject | undefined;
 
 /** Renders events for clients; implemented by `ClientEvents`. */

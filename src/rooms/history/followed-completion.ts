@@ -13,7 +13,7 @@ export class FollowedCompletion implements StateCompletion {
   constructor(engine: FollowedRooms) {
     this.#engine = engine;
     engine.stream.subscribe(({ roomId, end }) => {
-      // A change on the stream that completes a state has no `end`.
+      // `end` is absent when the state of the room has been completed.
       if (!end) this.#resume(roomId);
     });
     engine.removals.subscribe((removal) => {

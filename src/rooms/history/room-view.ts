@@ -37,7 +37,7 @@ export interface VisibleEvent {
 /** The user who reads a room. */
 interface ReadingViewer {
   readonly userId: string;
-  /** Administrators read rooms that they are not in, with all events. */
+  /** Whether the viewer is an administrator who reads all events, also in rooms that they are not in. */
   readonly seesAllEvents?: boolean;
 }
 

@@ -44,23 +44,23 @@ forSelectedDatabases(import.meta.url, (open) => {
         await work();
         return rendered - before;
       };
-      const expectRendered = async (userId: string) =>
+      const expectSameAsRendered = async (userId: string) =>
         assert.deepEqual(await read.state(userId), await reader.all(viewer(userId), roomId));
       const setTopic = (topic: string) =>
         fixture.rooms.sending.state(viewer(alice), roomId, { type: 'm.room.topic', stateKey: '' }, { topic });
-      return { fixture, roomId, read, renderedBy, expectRendered, setTopic };
+      return { fixture, roomId, read, renderedBy, expectSameAsRendered, setTopic };
     };
 
     it('is rendered once for all members, and has the same events as when it is rendered for one member', async () => {
-      const { read, renderedBy, expectRendered } = await openRoom();
+      const { read, renderedBy, expectSameAsRendered } = await openRoom();
       assert.ok((await renderedBy(() => read.state(alice))) > 0);
       assert.equal(await renderedBy(() => read.state(bob)), 0);
-      await expectRendered(alice);
-      await expectRendered(bob);
+      await expectSameAsRendered(alice);
+      await expectSameAsRendered(bob);
     });
 
     it('contains each change of the state at once, also by a redaction', async () => {
-      const { fixture, roomId, read, expectRendered, setTopic } = await openRoom();
+      const { fixture, roomId, read, expectSameAsRendered, setTopic } = await openRoom();
       const topics = async () =>
         (await read.state(bob)).filter(({ type }) => type === 'm.room.topic').map(({ content }) => content);
       assert.deepEqual(await topics(), []);
@@ -70,7 +70,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await topics(), [{ topic: 'zwei: äöü 🎉' }]);
       await fixture.rooms.sending.redact({ userId: alice, deviceId: 'DEVICE' }, roomId, second, {});
       assert.deepEqual(await topics(), [{}]);
-      await expectRendered(alice);
+      await expectSameAsRendered(alice);
     });
 
     it('lists the members by membership, also after they have changed', async () => {

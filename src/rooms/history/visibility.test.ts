@@ -35,7 +35,7 @@ const histories: [MembershipChange[], Record<'world_readable' | 'shared' | 'invi
     ],
   ];
 
-const ownChanges: readonly MembershipChange[] = ['join', 'leave', 'forget', 'knock'];
+const changesByBen: readonly MembershipChange[] = ['join', 'leave', 'forget', 'knock'];
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`history visibility, on ${database}`, () => {
@@ -61,7 +61,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const roomId = await anna.createRoom({ preset: 'public_chat', initial_state });
       const messageIds = [await anna.say(roomId, 'message 0')];
       for (const [index, change] of changes.entries()) {
-        if (ownChanges.includes(change)) await ben.membership(change as 'join', roomId);
+        if (changesByBen.includes(change)) await ben.membership(change as 'join', roomId);
         else await anna.membership(change as 'kick', roomId, ben);
         messageIds.push(await anna.say(roomId, `message ${index + 1}`));
       }
@@ -209,7 +209,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('returns an end token with every page that contains events, and no end token with an empty page', async () => {
+    it('returns an end token with every page that contains events, and no end token with an empty page at the end of the history', async () => {
       const { path, roomId } = await createRoomWithHistory('shared', ['join']);
       const forward = (client: TestClient, from?: unknown) =>
         client.do('GET', `${path}/messages`, undefined, {

@@ -31,8 +31,8 @@ export class MemberContents {
   }
 
   /**
-   * Returns `requested` with the profile fields that it lacks, or with all profile fields where per-room profiles are
-   * not allowed (`allow_per_room_profiles`).
+   * Returns `requested` with the membership and the profile fields that it lacks. Where per-room profiles are not
+   * allowed (`allow_per_room_profiles`), the profile of the user replaces all profile fields of `requested`.
    */
   async withProfile(userId: string, requested: JsonObject, membership: string): Promise<JsonObject> {
     return { ...(await this.profile(userId)), ...this.permitted(requested), membership };

@@ -26,7 +26,7 @@ const joinOutcomes = {
 /** Outcomes of a join by a member of the room in the `allow` list of the join rule. */
 const joinOutcomesFromAllowedRoom = { restricted: 'yyyyny', knock_restricted: 'yyyyny', invite: 'nyynnn' };
 
-/** A repeated knock succeeds without effect. */
+/** Outcomes of a knock by join rule, in the order of `states`; a repeated knock succeeds without effect. */
 const knockOutcomes = {
   public: 'nnnnny',
   invite: 'nnnnny',
@@ -204,7 +204,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       return entry && (await fixture.engine.events.get(entry.nid))?.event.content;
     };
 
-    const setOwn = (fixture: RoomsUnderTest, roomId: string, content: object) =>
+    const setMemberOfBob = (fixture: RoomsUnderTest, roomId: string, content: object) =>
       fixture.rooms.sending.state(
         { userId: bob, deviceId: undefined },
         roomId,
@@ -227,7 +227,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('keeps a per-room profile and unknown content keys in a membership event, and removes an authorising user that the client names', async () => {
       const fixture = await withProfiles();
       const roomId = await fixture.room(alice, bob);
-      await setOwn(fixture, roomId, {
+      await setMemberOfBob(fixture, roomId, {
         displayname: 'Other',
         more: 1,
         join_authorised_via_users_server: alice,
@@ -239,7 +239,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('leaves the membership event unchanged at a repeated join', async () => {
       const fixture = await withProfiles();
       const roomId = await fixture.room(alice, bob);
-      await setOwn(fixture, roomId, { displayname: 'Other' });
+      await setMemberOfBob(fixture, roomId, { displayname: 'Other' });
       await fixture.join(bob, roomId);
       assert.equal((await contentOf(fixture, roomId, bob))?.['displayname'], 'Other');
     });
@@ -255,7 +255,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const fixture = await withProfiles({ allow_per_room_profiles: false });
       const roomId = await fixture.room(alice, bob);
       const before = await contentOf(fixture, roomId, bob);
-      await setOwn(fixture, roomId, { displayname: 'Other', avatar_url: 'mxc://test/b' });
+      await setMemberOfBob(fixture, roomId, { displayname: 'Other', avatar_url: 'mxc://test/b' });
       assert.deepEqual(await contentOf(fixture, roomId, bob), before);
     });
 
@@ -270,7 +270,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('forgetting a room (Memberships.forget)', () => {
-    it('refuses joined and unknown rooms, hides a room that was left, and is undone by the next join', async () => {
+    it('is refused for a joined room and an unknown room, hides a room that was left, and is undone by the next join', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const { memberships } = fixture.rooms;
       const roomId = await fixture.room(alice, bob);

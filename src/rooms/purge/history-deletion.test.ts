@@ -75,7 +75,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(endCount, 1);
     });
 
-    it('keeps an event that is a forward extremity in the database, but not in memory', async () => {
+    it('keeps an event that the database lists as a forward extremity, although the head in memory does not', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice);
       const ids: string[] = [];
@@ -151,7 +151,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });
         const metrics = openPurgeMetrics(undefined);
         const onEnd = async () => undefined;
-        const whole = new HistoryDeletion({ ...fixture, serverName: 'test', rows: [], metrics, onEnd });
+        const realDeletion = new HistoryDeletion({ ...fixture, serverName: 'test', rows: [], metrics, onEnd });
         const starts: DeletionProgress['after'][] = [];
         const deletion = {
           run(attempt: Parameters<HistoryDeletion['run']>[0]) {
@@ -160,7 +160,7 @@ forSelectedDatabases(import.meta.url, (open) => {
               await attempt.progress(next);
               onProgress(jobs);
             };
-            return whole.run({ ...attempt, progress });
+            return realDeletion.run({ ...attempt, progress });
           },
         } as HistoryDeletion;
         const deps = { database, clock, jobs, engine, randomness: systemRandomness, deletion };

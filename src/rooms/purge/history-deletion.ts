@@ -192,8 +192,8 @@ export class HistoryDeletion {
   }
 
   /**
-   * Returns the `prev_events` of timeline events that are missing or about to be deleted: by event id, the nid of an
-   * event that refers to it.
+   * Returns which `prev_events` of the timeline events among `events` are missing or about to be deleted: by event id,
+   * the nid of an event that refers to it.
    */
   async #gapsBefore(
     events: readonly StoredEvent[],

@@ -24,7 +24,7 @@ export interface HistoryPurgeRequest {
    * are deleted.
    */
   readonly ts?: number | undefined;
-  /** Whether messages of local users are deleted as well: other servers may not have them. */
+  /** Whether messages of local users are deleted as well: possibly no other server has them. */
   readonly deleteLocalEvents: boolean;
 }
 

@@ -132,7 +132,8 @@ export class UserRedaction {
         signal.throwIfAborted();
         redaction = await this.#redact(redaction, roomId, stored);
       }
-      // Rooms without further events are read again after a restart, so that few writes contain the list of rooms.
+      // The end of a room is not stored, so that few writes contain the list of rooms: after a restart, the room is read
+      // again.
       if (events.length > 0) await progress(redaction);
       else redaction = { ...redaction, roomIds: redaction.roomIds.slice(1), before: null, considered: 0 };
     }

@@ -7,7 +7,7 @@ import { stateMapKey } from '../../protocol/index.ts';
 const childCount = 130;
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('the upgrade of a room with many space children and bans', () => {
+  describe('the upgrade of a room with many space children and a ban', () => {
     for (const new_version of ['11', '12']) {
       it(`to version ${new_version} creates the new room with at most 105 events, and then copies the others`, async () => {
         const fixture = await RoomsUnderTest.open(open);

@@ -61,7 +61,7 @@ export function samlRoutes(saml: SamlProvider, logins: BrowserLogins, pages: Pag
   ];
 }
 
-/** Completes a login that a browser has begun here. @param relayState the id of the login */
+/** Completes a login that a browser has begun on this server. @param relayState the id of the login */
 function complete(
   logins: BrowserLogins,
   request: BrowserRequest,

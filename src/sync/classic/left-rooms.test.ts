@@ -100,9 +100,9 @@ for (const database of selectedDatabases(import.meta.url)) {
           for (const id of from === undefined ? [roomId] : [roomId, declined]) {
             const leftRoom = rooms?.leave?.[id];
             assert.deepEqual(leftRoom?.timeline.events, []);
-            const ownEvents = leftRoom?.state?.events.filter(({ state_key }) => state_key === ben.id);
+            const memberEventsOfBen = leftRoom?.state?.events.filter(({ state_key }) => state_key === ben.id);
             assert.deepEqual(
-              ownEvents?.map(({ content }) => content['membership']),
+              memberEventsOfBen?.map(({ content }) => content['membership']),
               ['leave'],
             );
           }
@@ -122,11 +122,11 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual([leftRoom?.timeline.events, leftRoom?.timeline.limited], [[], false]);
       const topic = leftRoom?.state?.events.find(({ type }) => type === 'm.room.topic');
       assert.deepEqual(topic?.content['topic'], 'then');
-      const ownEvent = leftRoom?.state?.events.find(({ state_key }) => state_key === ben.id);
-      assert.equal(ownEvent?.content['membership'], 'leave');
+      const memberEventOfBen = leftRoom?.state?.events.find(({ state_key }) => state_key === ben.id);
+      assert.equal(memberEventOfBen?.content['membership'], 'leave');
     });
 
-    it('returns membership changes from before the leave event of a left room, also with lazy loading', async () => {
+    it('returns membership changes from before the leave event of a left room with lazy-loaded members', async () => {
       const { anna, ben, roomId } = await annaAndBen();
       const [cleo, dora] = await Promise.all([
         TestClient.register(server, `leaver${names++}`),

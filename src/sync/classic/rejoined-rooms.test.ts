@@ -47,9 +47,9 @@ for (const database of selectedDatabases(import.meta.url)) {
           ]);
           const join = ['m.room.member', cleo.id];
           const message = ['m.room.message', 'while you were away'];
-          const ownEvent = ['m.room.member', ben.id];
-          const leave = syncsBetween ? [] : [ownEvent];
-          assert.deepEqual(timeline, isShown ? [...leave, join, message, ownEvent] : [...leave, ownEvent]);
+          const memberEventOfBen = ['m.room.member', ben.id];
+          const leave = syncsBetween ? [] : [memberEventOfBen];
+          assert.deepEqual(timeline, isShown ? [...leave, join, message, memberEventOfBen] : [...leave, memberEventOfBen]);
         });
       }
     }

@@ -12,7 +12,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    it('returns the memberships of users who left in the gap if full_state is set, also with lazy loading', async () => {
+    it('returns the memberships of users who left in the gap if full_state is set and members are lazy-loaded', async () => {
       const people: TestClient[] = [];
       for (let n = 0; n < 8; n++) people.push(await TestClient.register(server, `gap${n}`));
       const [anna, ben] = people as [TestClient, TestClient];

@@ -37,8 +37,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       const room = second.rooms?.join?.[roomId];
       assert.deepEqual(texts(room), ['one', 'two']);
       assert.deepEqual([room?.timeline.limited, room?.state?.events], [false, []]);
-      const ownEvent = room?.timeline.events.find(({ sender }) => sender === ben.id);
-      assert.match(String(ownEvent?.unsigned?.['transaction_id']), /^txn/);
+      const eventOfBen = room?.timeline.events.find(({ sender }) => sender === ben.id);
+      assert.match(String(eventOfBen?.unsigned?.['transaction_id']), /^txn/);
       assert.equal((await ben.sync(second.next_batch)).rooms, undefined);
       assert.deepEqual(texts((await ben.sync(first.next_batch)).rooms?.join?.[roomId]), ['one', 'two']);
     });
@@ -86,7 +86,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       return answer.rooms || answer.account_data ? answer : nextFor(client, answer.next_batch);
     };
 
-    it('ends a long poll for messages, account data, typing and the begin and end of invites', async () => {
+    it('ends a long poll for messages, account data, typing and the start and end of invites', async () => {
       const { anna, ben, cleo, roomId } = await usersInRoom(3);
       await cleo.leave(roomId);
       const privateRoom = await anna.createRoom({});

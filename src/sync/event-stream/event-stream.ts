@@ -147,10 +147,10 @@ export class EventStream {
     const hasNothingToAdd =
       !membershipEvent || past.events.some(({ stored }) => stored.nid === membershipEvent.nid);
     // An invite has no position on a timeline when this server is not in the room.
-    const ownEvent: VisibleEvent[] = hasNothingToAdd
+    const addedEvents: VisibleEvent[] = hasNothingToAdd
       ? []
       : [{ stored: { ...membershipEvent, stream }, membership }];
-    return { events: [...past.events, ...ownEvent], reached: upTo };
+    return { events: [...past.events, ...addedEvents], reached: upTo };
   }
 
   /** Returns the events after a token; waits while there are none. @param read returns the events of a range */

@@ -65,7 +65,7 @@ export class RoomInfos {
 
   /**
    * Returns a room.
-   * @param request when it ends, the wait for the members of a partially joined room ends, too
+   * @param request when it ends, the wait for the members of a room with partial state ends, too
    * @throws MatrixError M_FORBIDDEN when the viewer may not read the room
    */
   async of(

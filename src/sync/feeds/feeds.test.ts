@@ -106,7 +106,7 @@ function delayWriteOf(disk: UnreliableDatabase, text: string): Promise<() => voi
   });
 }
 
-/** Returns the position of the newest event of a room, which may not be on disk. */
+/** Returns the position of the newest event of a room, which is possibly not on disk yet. */
 const newest = ({ engine }: RoomsUnderTest, roomId: string) =>
   engine.heads.peek(roomId)?.recent.at(-1)?.stream ?? 0;
 

@@ -42,7 +42,7 @@ export class WakeQueue {
    * Wakes the feeds of a room. If a newer event of the room is about to be published, waits for that event, but
    * not for later events.
    * @param current position up to which everything is published
-   * @param newest position of the newest event of the room; it may not be published yet
+   * @param newest position of the newest event of the room, which is possibly not published yet
    */
   wakeRoom(roomId: string, current: number, newest: number): void {
     const delayed = this.#delayed.get(roomId);

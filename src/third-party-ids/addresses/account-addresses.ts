@@ -128,7 +128,7 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
 
   /**
    * Checks addresses that an administrator adds to an account.
-   * @returns them in canonical form
+   * @returns the addresses in canonical form
    * @throws MatrixError M_INVALID_PARAM, M_THREEPID_IN_USE when another account has one
    */
   async checkAll(

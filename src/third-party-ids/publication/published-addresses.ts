@@ -4,7 +4,7 @@ import { mapConcurrently } from '../../kernel/map-concurrently.ts';
 import type { ThirdPartyIdTables } from '../tables.ts';
 import { deletePublished, insertPublished, listPublished, type PublicationRow } from './publication-store.ts';
 
-/** Signs a request to an identity server: the `Authorization` header. */
+/** Signs a request to an identity server. Returns the `Authorization` header. */
 export type SignRequest = (request: {
   readonly method: string;
   readonly uri: string;

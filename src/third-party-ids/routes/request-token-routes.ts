@@ -28,19 +28,19 @@ const bodyLimit = 16_384;
 
 const paths = [
   {
-    at: 'register',
+    prefix: 'register',
     purpose: 'registration',
     email: 'requestTokenToRegisterEmail',
     msisdn: 'requestTokenToRegisterMSISDN',
   },
   {
-    at: 'account/password',
+    prefix: 'account/password',
     purpose: 'password_reset',
     email: 'requestTokenToResetPasswordEmail',
     msisdn: 'requestTokenToResetPasswordMSISDN',
   },
   {
-    at: 'account/3pid',
+    prefix: 'account/3pid',
     purpose: 'add_threepid',
     email: 'requestTokenTo3PIDEmail',
     msisdn: 'requestTokenTo3PIDMSISDN',
@@ -59,10 +59,10 @@ export function requestTokenRoutes(requests: TokenRequests, baseUrl: string, can
   const admit = (purpose: Purpose) => {
     if (purpose === 'add_threepid' && !canAdd) throw changesDisabled();
   };
-  return paths.flatMap(({ at, purpose, email, msisdn }) => {
+  return paths.flatMap(({ prefix, purpose, email, msisdn }) => {
     const contract = { method: 'POST', auth: 'none', bodyLimit } as const;
     const pathsOf = (medium: string) =>
-      ['v3', 'r0'].map((version) => `/_proto/client/${version}/${at}/${medium}/requestToken`);
+      ['v3', 'r0'].map((version) => `/_proto/client/${version}/${prefix}/${medium}/requestToken`);
     return [
       route(
         {

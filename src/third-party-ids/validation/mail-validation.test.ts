@@ -274,7 +274,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('next_link may lead nowhere with an empty list of domains [option: next_link_domain_whitelist]', async () => {
+    it('refuses every next_link when the list of domains is empty [option: next_link_domain_whitelist]', async () => {
       await start({ next_link_domain_whitelist: [] });
       const next_link = 'https://client.example.org/';
       assert.deepEqual(

@@ -82,7 +82,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(web.count('/blocked.png'), 0);
     });
 
-    it('refuses URLs by host, port, password and query as well, and no URL by an entry without patterns [option: url_preview_url_blacklist[].hostname] [option: url_preview_url_blacklist[].port] [option: url_preview_url_blacklist[].password] [option: url_preview_url_blacklist[].query]', async () => {
+    it('refuses URLs by host, port, password and query, and no URL by an entry without patterns [option: url_preview_url_blacklist[].hostname] [option: url_preview_url_blacklist[].port] [option: url_preview_url_blacklist[].password] [option: url_preview_url_blacklist[].query]', async () => {
       for (const url of [
         web.url('/', 'a.exact.test'),
         'http://pages.test:1234/',

@@ -114,7 +114,10 @@ export class WebFetcher {
 
 const first = (header: string | string[] | undefined) => (Array.isArray(header) ? header[0] : header);
 
-/** Returns the file name in the `Content-Disposition` header, or the last segment of the path. */
+/**
+ * Returns the file name in the `Content-Disposition` header, or the last segment of the path; `undefined` for an empty,
+ * too long or malformed name.
+ */
 function fileNameOf({ pathname }: URL, disposition = ''): string | undefined {
   const [, quoted, plain] = /;\s*filename\s*=\s*(?:"([^"]*)"|([^\s;]+))/i.exec(disposition) ?? [];
   const name = quoted ?? plain ?? decoded(pathname.slice(pathname.lastIndexOf('/') + 1));

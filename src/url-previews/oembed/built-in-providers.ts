@@ -2,8 +2,8 @@ import type { OEmbedProvider } from './provider.ts';
 
 /**
  * Sites that need oEmbed: their oEmbed responses have more metadata than their pages, or their pages reject requests of
- * servers. Taken from the list at https://oembed.com/providers.json on 2026-11-20; all other sites are found by the
- * links in their pages.
+ * servers. Taken from the list at https://oembed.com/providers.json on 2026-11-20. The oEmbed responses of all other
+ * sites are found by the links in their pages.
  */
 export const builtInProviders: readonly OEmbedProvider[] = [
   {

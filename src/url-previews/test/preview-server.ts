@@ -12,7 +12,7 @@ import {
 import type { DatabaseOptions } from '../../kernel/database/index.ts';
 import { type FakeWeb, startFakeWeb } from './fake-web.ts';
 
-/** Both paths of the endpoint. */
+/** The paths of the endpoint below `/_matrix/client` and `/_matrix/media`, without older versions. */
 export const paths = ['/_matrix/client/v1/media/preview_url', '/_matrix/media/v3/preview_url'] as const;
 
 type PreviewOptions = NonNullable<ConfigurationOverrides['urlPreviews']>;

@@ -71,7 +71,7 @@ before(async () => {
     if (event.type === 'm.room.message' && event.sender === anna.userId) received.push(event);
   });
   bridge.on('room.failed_decryption', (_roomId: string, _event, error) => void decryptionErrors.push(error));
-  // By itself, matrix-bot-sdk takes changed lists only from transactions that also contain messages or counts of keys.
+  // By itself, matrix-bot-sdk reads changed device lists only in transactions with messages or counts of keys.
   bridge.on('device_lists', ({ changed }: { readonly changed: string[] }) => {
     const { crypto } = bridge.getIntentForUserId(ben).underlyingClient;
     if (crypto?.isReady)
@@ -105,7 +105,7 @@ const registrationOf = (port: number) => ({
   'io.element.msc4190': true,
 });
 
-/** Registers a user of the bridge, if the server does not have it, and creates a device of the user. */
+/** Registers a user of the bridge, unless it is the bot, and creates a device of the user. */
 async function createDevice(userId: string): Promise<void> {
   const token = registration.as_token;
   if (userId !== bot) {

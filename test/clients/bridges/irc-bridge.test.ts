@@ -128,8 +128,8 @@ async function assertAllRelayed(): Promise<void> {
 }
 
 test('a bridge on matrix-appservice-bridge relays between the room of an alias and a channel of an IRC network', async () => {
-  const networks = await call('GET', '/thirdparty/protocols');
-  assert.deepEqual(Object.keys(networks), ['irc']);
+  const protocols = await call('GET', '/thirdparty/protocols');
+  assert.deepEqual(Object.keys(protocols), ['irc']);
   const locations = await call('GET', `/thirdparty/location/irc?channel=${encodeURIComponent(channel)}`);
   const [{ alias }] = locations as unknown as [{ readonly alias: string }];
   roomId = String((await call('POST', `/join/${encodeURIComponent(alias)}`, {}))['room_id']);

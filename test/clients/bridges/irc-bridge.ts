@@ -50,7 +50,7 @@ class IrcBridge {
   readonly #journal: Journal;
   readonly #irc: IrcConnection;
   readonly #bridge: Bridge;
-  /** Events and messages that this process relays or has relayed. */
+  /** Ids of the events and messages that this process relays or has relayed. */
   readonly #taken = new Set<string>();
   /** The end of the queue of messages to IRC. */
   #toIrc: Promise<void> = Promise.resolve();

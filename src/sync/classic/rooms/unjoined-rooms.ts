@@ -38,25 +38,25 @@ export class UnjoinedRooms {
    * Returns the stripped state that the user sees before joining, as JSON texts, with the user's own membership last.
    */
   async strippedEvents(head: RoomHead, room: UserRoom): Promise<string[]> {
-    const ownEvent = await this.#engine.events.get(room.eventNid);
-    const userId = ownEvent?.event.stateKey ?? '';
+    const membershipEvent = await this.#engine.events.get(room.eventNid);
+    const userId = membershipEvent?.event.stateKey ?? '';
     const stripped = await this.#engine.strippedState(userId, room);
-    const events = stripped ?? (await this.#prejoinState(head, room, ownEvent)).map(asStripped);
+    const events = stripped ?? (await this.#prejoinState(head, room, membershipEvent)).map(asStripped);
     const otherEvents = events.filter(
       ({ type, state_key }) => type !== 'm.room.member' || state_key !== userId,
     );
-    return [...otherEvents, ...(ownEvent ? [withTime(ownEvent)] : [])].map((event) => JSON.stringify(event));
+    return [...otherEvents, ...(membershipEvent ? [withTime(membershipEvent)] : [])].map((event) => JSON.stringify(event));
   }
 
   async #prejoinState(
     head: RoomHead,
     room: UserRoom,
-    ownEvent: StoredEvent | undefined,
+    membershipEvent: StoredEvent | undefined,
   ): Promise<StoredEvent[]> {
     const nids =
       room.membership === 'knock'
         ? await this.#stateBefore(room)
-        : this.#stateNow(head, ownEvent?.event.sender);
+        : this.#stateNow(head, membershipEvent?.event.sender);
     return [...(await this.#engine.events.getMany(nids)).values()];
   }
 
@@ -91,14 +91,14 @@ export class UnjoinedRooms {
   /** Returns the entry of a room that the user has left or was banned from, up to the leave or ban. */
   async left(head: RoomHead, room: UserRoom, recipient: Recipient, range: LeftRange): Promise<string> {
     const view = await RoomView.open(this.#engine, head, recipient.userId);
-    const ownEvent = await this.#newLeave(room, recipient, range.after);
-    const timeline = await this.#timeline(head, room, recipient, { after: range.after, view, ownEvent });
+    const leaveEvent = await this.#newLeave(room, recipient, range.after);
+    const timeline = await this.#timeline(head, room, recipient, { after: range.after, view, leaveEvent });
     const state: StateNids = room.forgotten
       ? new Map()
       : await this.#state(head, view, recipient, timeline, range);
-    const isShown = timeline.events.some(({ stored }) => stored.nid === ownEvent?.nid);
-    if (ownEvent && !isShown && recipient.filter.room.state.passesRoom(head.roomId))
-      state.set(stateMapKey('m.room.member', recipient.userId), ownEvent.nid);
+    const isShown = timeline.events.some(({ stored }) => stored.nid === leaveEvent?.nid);
+    if (leaveEvent && !isShown && recipient.filter.room.state.passesRoom(head.roomId))
+      state.set(stateMapKey('m.room.member', recipient.userId), leaveEvent.nid);
     const stateEvents = (await this.#engine.events.list([...state.values()]))
       .filter(({ event }) => recipient.filter.room.state.passes(event))
       .map((stored) => ({ stored, membership: undefined }));
@@ -119,8 +119,8 @@ export class UnjoinedRooms {
     after: number | undefined,
   ): Promise<StoredEvent | undefined> {
     if (after !== undefined && room.stream <= after) return undefined;
-    const ownEvent = await this.#engine.events.get(room.eventNid);
-    return ownEvent && isOwnMembership(ownEvent, userId) ? ownEvent : undefined;
+    const leaveEvent = await this.#engine.events.get(room.eventNid);
+    return leaveEvent && isOwnMembership(leaveEvent, userId) ? leaveEvent : undefined;
   }
 
   /**
@@ -134,8 +134,8 @@ export class UnjoinedRooms {
     {
       after,
       view,
-      ownEvent,
-    }: { after: number | undefined; view: RoomView; ownEvent: StoredEvent | undefined },
+      leaveEvent,
+    }: { after: number | undefined; view: RoomView; leaveEvent: StoredEvent | undefined },
   ): Promise<Timeline> {
     // A user who was never joined may read the room only if it is world-readable.
     const mayRead = !room.forgotten && (view.hasBeenJoined || (await view.isWorldReadable()));
@@ -146,11 +146,11 @@ export class UnjoinedRooms {
       filter,
       range,
     );
-    if (!ownEvent || timelineLimit === 0 || timeline.events.some(({ stored }) => stored.nid === ownEvent.nid))
+    if (!leaveEvent || timelineLimit === 0 || timeline.events.some(({ stored }) => stored.nid === leaveEvent.nid))
       return timeline;
     const { timeline: wanted } = filter.room;
-    if (!wanted.passesRoom(head.roomId) || !wanted.passes(ownEvent.event)) return timeline;
-    const shown: VisibleEvent = { stored: ownEvent, membership: room.membership };
+    if (!wanted.passesRoom(head.roomId) || !wanted.passes(leaveEvent.event)) return timeline;
+    const shown: VisibleEvent = { stored: leaveEvent, membership: room.membership };
     return { ...timeline, events: [...timeline.events, shown] };
   }
 

@@ -113,7 +113,7 @@ interface Turn {
   readonly sent: SentEvent[];
   /** The event that `pick` chooses. */
   readonly target: SentEvent | undefined;
-  readonly lastOwnEvent: SentEvent | undefined;
+  readonly lastEventOfClient: SentEvent | undefined;
 }
 
 let transactions = 0;
@@ -164,8 +164,8 @@ export class BusyRooms {
     const roomId = this.rooms[room]!;
     const sent = this.#sent[room]!;
     const target = sent.at(-1 - (pick % Math.max(1, sent.length)));
-    const lastOwnEvent = sent.findLast(({ sender }) => sender.id === client.id);
-    const turn = { client, roomId, action, pick, sent, target, lastOwnEvent };
+    const lastEventOfClient = sent.findLast(({ sender }) => sender.id === client.id);
+    const turn = { client, roomId, action, pick, sent, target, lastEventOfClient };
     const say = (more: object = {}, root?: string) =>
       send(turn, 'm.room.message', { msgtype: 'm.text', body: `${action} ${sent.length}`, ...more }, root);
     switch (action) {
@@ -174,10 +174,10 @@ export class BusyRooms {
       case 'mention':
         return say({ 'm.mentions': { user_ids: [this.reader.id] } });
       case 'edit':
-        if (!lastOwnEvent) return;
+        if (!lastEventOfClient) return;
         return say({
           'm.new_content': { msgtype: 'm.text', body: 'new' },
-          'm.relates_to': { rel_type: 'm.replace', event_id: lastOwnEvent.id },
+          'm.relates_to': { rel_type: 'm.replace', event_id: lastEventOfClient.id },
         });
       case 'react':
         if (!target) return;
@@ -195,15 +195,15 @@ export class BusyRooms {
   }
 
   /** Runs an action that does not add to the sent events. */
-  async #actWithoutMessage({ client, roomId, action, pick, target, lastOwnEvent }: Turn): Promise<void> {
+  async #actWithoutMessage({ client, roomId, action, pick, target, lastEventOfClient }: Turn): Promise<void> {
     const path = `/rooms/${enc(roomId)}`;
     const read = (type: string, more: object = {}) =>
       target && client.call('POST', `${path}/receipt/${type}/${enc(target.id)}`, more);
     const typing = (more: object) => client.call('PUT', `${path}/typing/${enc(client.id)}`, more);
     switch (action) {
       case 'redact':
-        if (lastOwnEvent)
-          await client.call('PUT', `${path}/redact/${enc(lastOwnEvent.id)}/busy${transactions++}`, {});
+        if (lastEventOfClient)
+          await client.call('PUT', `${path}/redact/${enc(lastEventOfClient.id)}/busy${transactions++}`, {});
         return;
       case 'read':
         await read('m.read');

@@ -40,7 +40,7 @@ export const nothingSent: SentRoom = {
 };
 
 /**
- * Returns the position that a client at `since` has a part up to; `undefined` when all of the part must be sent.
+ * Returns the position up to which a client at `since` has a part; `undefined` when all of the part must be sent.
  */
 export function sentUpTo(part: SentPart, since: number | undefined): number | undefined {
   if (since === undefined || part === 'never') return undefined;

@@ -85,14 +85,14 @@ export class UnjoinedRoom {
     const limit = room.forgotten ? 0 : config.timelineLimit;
     const range = { userId: recipient.userId, after, upTo: room.stream, limit, view };
     const timeline = await readTimeline({ engine, relations: text.relations }, head, recipient.filter, range);
-    const ownEvent = await engine.events.get(room.eventNid);
+    const membershipEvent = await engine.events.get(room.eventNid);
     if (
-      !ownEvent ||
-      !isOwnMembership(ownEvent, recipient.userId) ||
-      timeline.events.some(({ stored }) => stored.nid === ownEvent.nid)
+      !membershipEvent ||
+      !isOwnMembership(membershipEvent, recipient.userId) ||
+      timeline.events.some(({ stored }) => stored.nid === membershipEvent.nid)
     )
       return timeline;
-    const shown: VisibleEvent = { stored: ownEvent, membership: room.membership };
+    const shown: VisibleEvent = { stored: membershipEvent, membership: room.membership };
     return { ...timeline, events: [...timeline.events, shown] };
   }
 
@@ -110,8 +110,8 @@ export class UnjoinedRoom {
         ? await stateChanges(engine, head, after, lastLeave.stream)
         : await stateOfGroup(engine, lastLeave.event?.stateGroup);
     }
-    const ownEvent = await engine.events.get(room.eventNid);
-    if (!ownEvent || !isOwnMembership(ownEvent, recipient.userId)) return state;
+    const membershipEvent = await engine.events.get(room.eventNid);
+    if (!membershipEvent || !isOwnMembership(membershipEvent, recipient.userId)) return state;
     return state.set(stateMapKey('m.room.member', recipient.userId), room.eventNid);
   }
 }
