@@ -111,7 +111,9 @@ export class UrlPreviews {
     const allowed = Math.min(maxRunningOfUser, maxRunning - this.#running.size);
     if (runningOfUsers.of(userId) >= allowed) throw limitExceeded(1_000);
     this.#deps.limit.take(userId);
-    return this.#running.run(key, () => runningOfUsers.during(userId, () => this.#make(userId, url, currentHour)));
+    return this.#running.run(key, () =>
+      runningOfUsers.during(userId, () => this.#make(userId, url, currentHour)),
+    );
   }
 
   async #make(userId: string, url: URL, currentHour: number): Promise<JsonObject> {

@@ -151,7 +151,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });
         const metrics = openPurgeMetrics(undefined);
         const onEnd = async () => undefined;
-        const realDeletion = new HistoryDeletion({ ...fixture, serverName: 'test', rows: [], metrics, onEnd });
+        const realDeletion = new HistoryDeletion({
+          ...fixture,
+          serverName: 'test',
+          rows: [],
+          metrics,
+          onEnd,
+        });
         const starts: DeletionProgress['after'][] = [];
         const deletion = {
           run(attempt: Parameters<HistoryDeletion['run']>[0]) {

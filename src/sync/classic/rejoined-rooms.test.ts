@@ -49,7 +49,10 @@ for (const database of selectedDatabases(import.meta.url)) {
           const message = ['m.room.message', 'while you were away'];
           const memberEventOfBen = ['m.room.member', ben.id];
           const leave = syncsBetween ? [] : [memberEventOfBen];
-          assert.deepEqual(timeline, isShown ? [...leave, join, message, memberEventOfBen] : [...leave, memberEventOfBen]);
+          assert.deepEqual(
+            timeline,
+            isShown ? [...leave, join, message, memberEventOfBen] : [...leave, memberEventOfBen],
+          );
         });
       }
     }

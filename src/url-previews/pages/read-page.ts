@@ -2,7 +2,7 @@ import { Parser } from 'htmlparser2';
 
 /** The elements of a page that a preview is made from. */
 export interface PageElements {
-  /** Contents of `meta` by `property`, `name` or `itemprop …`, in lower case; the first value where a name is repeated. */
+  /** Contents of `meta` by lower-case `property`, `name` or `itemprop …`; the first value of a repeated name. */
   readonly metas: ReadonlyMap<string, string>;
   readonly links: readonly { readonly rel: string; readonly href: string; readonly type: string }[];
   /** Text of the first `title`. */

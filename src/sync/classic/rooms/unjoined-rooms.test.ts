@@ -23,8 +23,14 @@ for (const database of selectedDatabases(import.meta.url)) {
       const state = invited.rooms?.invite?.[roomId]?.invite_state.events;
       assert.equal(state?.find(({ type }) => type === 'm.room.name')?.content['name'], 'Inside');
       const memberEventOfBen = state?.find(({ state_key }) => state_key === ben.id);
-      assert.deepEqual([memberEventOfBen?.content['membership'], memberEventOfBen?.sender], ['invite', anna.id]);
-      assert.ok(memberEventOfBen && 'origin_server_ts' in memberEventOfBen, 'clients show since when the user is invited');
+      assert.deepEqual(
+        [memberEventOfBen?.content['membership'], memberEventOfBen?.sender],
+        ['invite', anna.id],
+      );
+      assert.ok(
+        memberEventOfBen && 'origin_server_ts' in memberEventOfBen,
+        'clients show since when the user is invited',
+      );
       const inviter = state?.find(({ state_key }) => state_key === anna.id);
       assert.equal(inviter?.content['membership'], 'join', 'clients show the inviter');
       assert.notEqual((await ben.sync()).rooms?.invite?.[roomId], undefined);

@@ -45,7 +45,9 @@ export class UnjoinedRooms {
     const otherEvents = events.filter(
       ({ type, state_key }) => type !== 'm.room.member' || state_key !== userId,
     );
-    return [...otherEvents, ...(membershipEvent ? [withTime(membershipEvent)] : [])].map((event) => JSON.stringify(event));
+    return [...otherEvents, ...(membershipEvent ? [withTime(membershipEvent)] : [])].map((event) =>
+      JSON.stringify(event),
+    );
   }
 
   async #prejoinState(
@@ -146,7 +148,11 @@ export class UnjoinedRooms {
       filter,
       range,
     );
-    if (!leaveEvent || timelineLimit === 0 || timeline.events.some(({ stored }) => stored.nid === leaveEvent.nid))
+    if (
+      !leaveEvent ||
+      timelineLimit === 0 ||
+      timeline.events.some(({ stored }) => stored.nid === leaveEvent.nid)
+    )
       return timeline;
     const { timeline: wanted } = filter.room;
     if (!wanted.passesRoom(head.roomId) || !wanted.passes(leaveEvent.event)) return timeline;
