@@ -13,8 +13,8 @@ export const adminApiPath = 'docs/generated/admin-api.json';
 export function adminApiDescription(routes: readonly Route[]): string {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {
-    const own = pathsOf(route).filter(isDescribed);
-    for (const [index, path] of own.entries()) {
+    const described = pathsOf(route).filter(isDescribed);
+    for (const [index, path] of described.entries()) {
       const template = toMatrixSpelling(path).replaceAll(/:(\w+)/g, '{$1}');
       paths[template] = {
         ...paths[template],

@@ -9,7 +9,7 @@ interface Entry {
 /**
  * A table in SQLite that is as durable as Hearth's (`synchronous=FULL`) and does nothing else: rows that are
  * ready in the same turn of the event loop share one transaction. It runs on the main thread, because
- * flushing the write-ahead log takes less time here than a message to another thread and back.
+ * flushing the write-ahead log takes less time than a message to another thread and back.
  */
 export class Journal {
   readonly #database: DatabaseSync;

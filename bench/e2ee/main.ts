@@ -82,9 +82,9 @@ async function fanOut({ database, toDevice }: E2eeFixture, devices: readonly Cli
   const ciphertext = 'x'.repeat(1_000);
   const contents = Map.groupBy(devices, ({ userId }) => userId);
   const messages = new Map(
-    [...contents].map(([userId, own]) => [
+    [...contents].map(([userId, devicesOfUser]) => [
       userId,
-      new Map(own.map(({ deviceId }) => [deviceId, { ciphertext, sender_key: deviceId }])),
+      new Map(devicesOfUser.map(({ deviceId }) => [deviceId, { ciphertext, sender_key: deviceId }])),
     ]),
   );
   let transaction = 0;

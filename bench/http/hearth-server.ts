@@ -1,4 +1,4 @@
-/** Serves a route that answers with an event id by the HTTP kernel of the server. Discards request logs. */
+/** Serves one route, which answers with an event id, with the HTTP kernel of Hearth. Discards request logs. */
 import { Type } from 'typebox';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { createHttpServer, type Requester, route } from '../../src/kernel/http/index.ts';

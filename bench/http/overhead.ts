@@ -68,7 +68,7 @@ async function processorTime(server: ChildProcess): Promise<number> {
 }
 
 /**
- * Sends requests on every connection one after the other for `duration` seconds.
+ * Sends requests for `duration` seconds: on all connections at the same time, on each of them one after the other.
  * @returns the number of answers
  */
 async function drive(port: number, duration: number): Promise<number> {

@@ -69,8 +69,8 @@ async function eventBytes(client: Account, room: string): Promise<number> {
   const answer = JSON.parse((await client.sync({ filter, timeout: '0' })).toString()) as SyncAnswer;
   const event = answer.rooms.join[room]?.timeline.events.at(-1);
   if (!event?.['signatures']) throw new Error('the server does not support the event format "federation"');
-  const { unsigned, ...own } = event;
-  return Buffer.byteLength(JSON.stringify(own));
+  const { unsigned, ...signedEvent } = event;
+  return Buffer.byteLength(JSON.stringify(signedEvent));
 }
 
 interface SyncAnswer {

@@ -25,7 +25,7 @@ export function responseExamples(source: SpecSource, { definition }: SourceOpera
 function assemble(source: SpecSource, { url, value }: Located): unknown {
   if (Array.isArray(value)) return value.map((item) => assemble(source, { url, value: item }));
   if (!isObject(value)) return value;
-  const { $ref: reference, allOf, ...own } = value;
+  const { $ref: reference, allOf, ...otherMembers } = value;
   const merged: Record<string, unknown> = {};
   if (typeof reference === 'string') {
     const referred = assemble(source, source.at(new URL(reference, url)));
@@ -35,6 +35,8 @@ function assemble(source: SpecSource, { url, value }: Located): unknown {
   if (Array.isArray(allOf)) {
     for (const part of allOf) Object.assign(merged, assemble(source, { url, value: part }));
   }
-  for (const [name, member] of Object.entries(own)) merged[name] = assemble(source, { url, value: member });
+  for (const [name, member] of Object.entries(otherMembers)) {
+    merged[name] = assemble(source, { url, value: member });
+  }
   return merged;
 }

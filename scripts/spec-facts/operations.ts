@@ -81,24 +81,24 @@ function parameterFacts(
   schemas: SchemaCollector,
   { definition, commonParameters }: SourceOperation,
 ): JsonObject {
-  const own = source.member(definition, 'parameters');
-  const all = [commonParameters, own].flatMap(({ url, value }) =>
+  const parametersOfOperation = source.member(definition, 'parameters');
+  const parameters = [commonParameters, parametersOfOperation].flatMap(({ url, value }) =>
     Array.isArray(value) ? value.map((parameter) => source.follow({ url, value: parameter })) : [],
   );
-  const byName = all
+  const byName = parameters
     .map((parameter) => ({
       parameter,
       ...(parameter.value as { name: string; in: string; required?: true }),
     }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   const places = ['path', 'query', 'header'].flatMap((place) => {
-    const here = byName.filter((parameter) => parameter.in === place);
-    if (here.length === 0) return [];
-    const properties = here.map(({ name, parameter }) => {
+    const ofPlace = byName.filter((parameter) => parameter.in === place);
+    if (ofPlace.length === 0) return [];
+    const properties = ofPlace.map(({ name, parameter }) => {
       const value = (parameter.value as JsonObject)['schema'];
       return [name, schemas.reduce({ url: parameter.url, value })];
     });
-    const required = here.filter((parameter) => parameter.required === true).map(({ name }) => name);
+    const required = ofPlace.filter((parameter) => parameter.required === true).map(({ name }) => name);
     const schema = { properties: Object.fromEntries(properties), ...(required.length > 0 && { required }) };
     return [[place, schema]];
   });

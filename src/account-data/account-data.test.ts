@@ -53,7 +53,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('DELETE and an empty object delete account data, which only incremental syncs then return, as an empty object', async () => {
+    it('DELETE and an empty object delete account data: `changesSince` returns it as an empty object, `all` leaves it out', async () => {
       await start();
       const unstable = '/_matrix/client/unstable/org.matrix.msc3391/user/@alice:test';
       const deletions = [
@@ -101,7 +101,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('accepts up to 5,000 ignored users and keeps them in memory, and rejects longer lists of ignored users and of blocked inviters with 413 M_TOO_LARGE', async () => {
+    it('accepts up to 5,000 ignored users and keeps them in memory, and rejects longer lists, and invite permissions with 30,000 blocked users, with 413 M_TOO_LARGE', async () => {
       await start();
       const userId = '@alice:test';
       const listOf = (count: number) => ({

@@ -48,7 +48,7 @@ describe('readInviteRules', () => {
     assert.equal(decide({ blocked_users: many }, '@late:x'), 'block');
   });
 
-  it('matches globs of all lists up to a maximum of 32,768 characters, in the order of the lists', () => {
+  it('matches globs of all lists up to 32,768 characters in total, in the order of the lists', () => {
     const lists = ['allowed_users', 'ignored_users', 'blocked_users', 'allowed_servers', 'ignored_servers'];
     const globs = (count: number) =>
       Array.from({ length: count }, (_, index) => `@${index}*`.padEnd(64, 'x'));

@@ -97,7 +97,7 @@ describe('UsageLimit', () => {
     );
   });
 
-  it('admits registrations with reserved addresses up to the maximum number of active users, and refuses further addresses', () => {
+  it('admits registrations with the first max_mau_value reserved addresses when the limit is reached, and refuses the other reserved addresses', () => {
     const clock = manualClock();
     const monthly = new MonthlyUsers({ clock, database: undefined as never, log: silentLogger });
     const addresses = ['root', 'other'].map((name) => ({ medium: 'email', address: `${name}@example.org` }));

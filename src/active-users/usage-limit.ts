@@ -50,8 +50,8 @@ const reservedLifetime = 60_000;
 export class UsageLimit {
   readonly #deps: UsageLimitDeps;
   readonly #options: UsageLimitOptions;
-  #reserved: { readonly at: number; readonly users: ReadonlySet<string> } = {
-    at: Number.NEGATIVE_INFINITY,
+  #reserved: { readonly foundAt: number; readonly users: ReadonlySet<string> } = {
+    foundAt: Number.NEGATIVE_INFINITY,
     users: new Set(),
   };
   readonly #findingReserved = new LoadOnce<'all', ReadonlySet<string>>();
@@ -140,12 +140,12 @@ export class UsageLimit {
    */
   async reservedUsers(): Promise<ReadonlySet<string>> {
     const { clock } = this.#deps;
-    if (clock.monotonic() - this.#reserved.at < reservedLifetime) return this.#reserved.users;
+    if (clock.monotonic() - this.#reserved.foundAt < reservedLifetime) return this.#reserved.users;
     return this.#findingReserved.run(
       'all',
       () => this.#findReserved(),
       (users) => {
-        this.#reserved = { at: clock.monotonic(), users };
+        this.#reserved = { foundAt: clock.monotonic(), users };
       },
     );
   }

@@ -12,7 +12,7 @@ export interface ConsentsDeps {
   readonly formSecret: string | null;
   /** The version of the policy that users have to agree to; null without a policy. */
   readonly currentVersion: string | null;
-  /** The address of the server for users. */
+  /** The public base URL of this server. */
   readonly baseUrl: string;
   readonly caches: CacheRegistry;
 }

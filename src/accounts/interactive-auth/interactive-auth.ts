@@ -96,7 +96,7 @@ export class InteractiveAuth {
     return this.#carryOut(progress, operation);
   }
 
-  /** Stores the result in the session; a session whose operation fails cannot be continued. */
+  /** Carries out the operation and stores its result in the session. Deletes the session if the operation fails. */
   async #carryOut<T>(
     progress: AuthSession,
     operation: (authenticated: InteractiveAuthResult) => Promise<T>,

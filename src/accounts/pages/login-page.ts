@@ -84,8 +84,11 @@ async function logInFromPage(
     ip,
     authenticate: () => undefined,
   });
-  const own = { ...toSessionResponse(userId, session), ...(wellKnown && { well_known: wellKnown }) };
-  const response = { ...extraFields, ...own };
+  const response = {
+    ...extraFields,
+    ...toSessionResponse(userId, session),
+    ...(wellKnown && { well_known: wellKnown }),
+  };
   const nonce = randomString(randomness, 24);
   return pages.page(
     'login_success.html',

@@ -42,8 +42,8 @@ export function passwordResetRoutes(deps: PasswordResetPageDeps, options: Option
   };
   const show = (values: Readonly<Record<string, unknown>>, status = 200) => {
     const rules = passwordRules(options.password_config.policy);
-    const all = { server_name: options.server_name, password_rules: rules, ...values };
-    return pages.page('password_reset_form.html', all, { status });
+    const pageValues = { server_name: options.server_name, password_rules: rules, ...values };
+    return pages.page('password_reset_form.html', pageValues, { status });
   };
   /** @param target the URL to which the form on the stage's page is sent, relative to that page */
   const stageOf = (session: string, ip: string, target = 'continue') => ({

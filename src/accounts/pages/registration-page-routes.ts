@@ -13,13 +13,13 @@ const text = Type.String({ default: '' });
  */
 const backCookie = 'hearth_after_registration';
 
-/** Returns the path if the URL is a login page of this server; `undefined` for any other URL. */
-const ownPage = (url: string | undefined): string | undefined =>
+/** Returns the path and query if the URL is a login or account page of this server; `undefined` for any other URL. */
+const allowedReturnPage = (url: string | undefined): string | undefined =>
   /^\/_(synapse|server)\/client\/(oauth2\/[a-z_]+|account)(\?[\x21\x23-\x5b\x5d-\x7e]*)?$/.exec(
     url ?? '',
   )?.[0];
 
-const returnPageOf = ({ cookies }: Pick<RouteRequest, 'cookies'>) => ownPage(cookies[backCookie]);
+const returnPageOf = ({ cookies }: Pick<RouteRequest, 'cookies'>) => allowedReturnPage(cookies[backCookie]);
 
 /** The registration page, and the pages of the stages that follow. */
 export function registrationPageRoutes(pages: RegistrationPages): Route[] {
@@ -29,7 +29,7 @@ export function registrationPageRoutes(pages: RegistrationPages): Route[] {
       { ...contract, method: 'GET', path, query: Type.Object({ token: text, continue: text }) },
       async (request) => {
         const page = await pages.show(request.query.token);
-        const back = ownPage(request.query.continue);
+        const back = allowedReturnPage(request.query.continue);
         if (back === undefined) return page;
         const cookie = setCookie(request, backCookie, back, { maxAge: 3_600 });
         return new Reply(page.status, page.body, { ...page.headers, 'Set-Cookie': cookie });

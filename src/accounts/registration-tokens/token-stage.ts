@@ -5,7 +5,7 @@ import type { RegistrationTokens } from './registration-tokens.ts';
 
 /**
  * `m.login.registration_token`. Source: client-server API, "Token-authenticated registration".
- * @param tokens the store; the stage reserves a use of the token for the session in it
+ * @param tokens store in which the stage reserves a use of the token for the session
  * @param limiter limits attempts by client address, so that tokens cannot be guessed
  */
 export function registrationTokenStage(tokens: RegistrationTokens, limiter: Limiter): Stage {

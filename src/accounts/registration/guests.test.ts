@@ -9,7 +9,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   const server = new RegistrationServer(open);
 
   describe('guests', () => {
-    it('registers guests without credentials, under a numeric name, for guest endpoints only', async () => {
+    it('registers guests without credentials, under a numeric name, and restricts them to endpoints for guests', async () => {
       await server.start();
       const { body } = await server.register({ device_id: 'MINE', username: 'alice' }, '?kind=guest');
       assert.match(body['user_id'] as string, /^@\d+:test$/);

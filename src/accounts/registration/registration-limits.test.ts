@@ -122,7 +122,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([answer.status, answer.body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
     });
 
-    it('refuses request bodies that are too large to store, and malformed auth objects', async () => {
+    it('refuses request bodies of more than 64 KiB, and malformed auth objects', async () => {
       await server.start();
       await server.refuses(413, 'M_TOO_LARGE', { username: 'alice', more: 'x'.repeat(70_000) });
       await server.refuses(400, 'M_BAD_JSON', { username: 'alice', auth: 'dummy' });

@@ -134,7 +134,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await server.refuses(403, 'M_FORBIDDEN', { username: 'alice', password: 'password', auth: dummy });
     });
 
-    it('requires the configured verification stages', async () => {
+    it('requires the stage m.login.recaptcha when enable_registration_captcha is true', async () => {
       const stage: Stage = {
         type: 'm.login.recaptcha',
         params: () => ({ public_key: 'site key' }),

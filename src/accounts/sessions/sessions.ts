@@ -211,8 +211,8 @@ export class Sessions implements DeviceCleanup {
 
   /**
    * Ends all sessions of a user except the session of the token `keptTokenId`, inside the caller's transaction.
-   * Sessions that the user has opened as other users, as an administrator, end too; sessions that administrators have
-   * opened as this user stay.
+   * If the user is an administrator, the sessions that the user has opened to act as other users end, too. Sessions that
+   * administrators have opened to act as this user stay.
    */
   async closeAllIn(writer: AnyWriter, publish: Publish, userId: string, keptTokenId?: number): Promise<void> {
     this.#deps.cache.beginChange(userId, this.#deps.clock.now());

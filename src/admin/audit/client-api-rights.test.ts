@@ -65,12 +65,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('lists invites and publications of rooms by administrators when the options forbid them to other users', async () => {
       const before = (await stored()).length;
-      const own = await admin.admin.createRoom({ preset: 'private_chat' });
-      await request(admin.admin, 'POST', `/rooms/${own}/invite`, { user_id: '@anna:test' }, 200);
-      await request(admin.admin, 'PUT', `/directory/list/room/${own}`, { visibility: 'public' }, 200);
+      const roomOfAdmin = await admin.admin.createRoom({ preset: 'private_chat' });
+      await request(admin.admin, 'POST', `/rooms/${roomOfAdmin}/invite`, { user_id: '@anna:test' }, 200);
+      await request(admin.admin, 'PUT', `/directory/list/room/${roomOfAdmin}`, { visibility: 'public' }, 200);
       assert.deepEqual((await stored()).slice(before), [
-        ['@admin:test', 'inviteUser', `${own} @anna:test`, 200],
-        ['@admin:test', 'setRoomVisibilityOnDirectory', own, 200],
+        ['@admin:test', 'inviteUser', `${roomOfAdmin} @anna:test`, 200],
+        ['@admin:test', 'setRoomVisibilityOnDirectory', roomOfAdmin, 200],
       ]);
     });
 
@@ -91,10 +91,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('lists neither requests of administrators that any user may make, nor refused requests of other users', async () => {
       const before = (await stored()).length;
-      const own = await admin.admin.createRoom({ preset: 'public_chat', room_alias_name: 'own' });
+      const roomOfAdmin = await admin.admin.createRoom({ preset: 'public_chat', room_alias_name: 'own' });
       await request(admin.admin, 'PUT', '/profile/@admin:test/displayname', { displayname: 'Me' }, 200);
-      await request(admin.admin, 'GET', `/rooms/${own}/aliases`, undefined, 200);
-      await request(admin.admin, 'PUT', `/directory/list/room/${own}`, { visibility: 'private' }, 200);
+      await request(admin.admin, 'GET', `/rooms/${roomOfAdmin}/aliases`, undefined, 200);
+      await request(admin.admin, 'PUT', `/directory/list/room/${roomOfAdmin}`, { visibility: 'private' }, 200);
       await request(admin.admin, 'DELETE', address('own'), undefined, 200);
       await request(anna, 'PUT', '/profile/@admin:test/displayname', { displayname: 'Other' }, 403);
       await request(anna, 'POST', `/rooms/${room}/invite`, { user_id: '@admin:test' }, 403);

@@ -23,6 +23,7 @@ const defaultBatchSize = 50;
 /** An update that runs or waits. Times are milliseconds. */
 export interface RunningUpdate {
   readonly name: string;
+  /** Number of processed rows. */
   readonly rows: number;
   /** Time that its batches have taken, without pauses. */
   readonly duration: number;
@@ -110,14 +111,14 @@ export class BackgroundUpdates {
     for (;;) {
       await this.#enabled(signal);
       const began = clock.monotonic();
-      const before = { name: update.name, rows: state.rows, duration: state.duration };
-      const ended = await beforeUpdateBatch?.(before);
+      const running = { name: update.name, rows: state.rows, duration: state.duration };
+      const afterBatch = await beforeUpdateBatch?.(running);
       let batch: Awaited<ReturnType<BackgroundUpdate['next']>>;
       try {
-        const size = (await updateBatchSize?.(before)) ?? defaultBatchSize;
+        const size = (await updateBatchSize?.(running)) ?? defaultBatchSize;
         batch = await update.next(state.after, size);
       } finally {
-        ended?.();
+        afterBatch?.();
       }
       if (batch === undefined) return state;
       const duration = state.duration + (clock.monotonic() - began);

@@ -45,7 +45,7 @@ export function recaptchaStages(http: Pick<OutboundHttp, 'fetch'> | undefined, o
 
 /**
  * Verifies a response at the CAPTCHA service.
- * @throws MatrixError 502 M_UNKNOWN when the service cannot be reached, so that registration stays protected
+ * @throws MatrixError 502 M_UNKNOWN when the service does not answer correctly, so that registration stays protected
  */
 async function isSolved(
   http: Pick<OutboundHttp, 'fetch'>,
@@ -64,7 +64,7 @@ async function isSolved(
     const answer = parseJson(body.toString('utf8'));
     return isJsonObject(answer) && answer['success'] === true;
   } catch (error) {
-    throw Object.assign(unknown('The CAPTCHA service cannot be reached', 502), { cause: error });
+    throw Object.assign(unknown('The CAPTCHA service does not answer correctly', 502), { cause: error });
   }
 }
 
