@@ -31,7 +31,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     served: Partial<ServedFeatures> = {},
     authMetadata?: AuthMetadata,
   ) => {
-    const all = {
+    const servedFeatures = {
       thirdPartyIdChanges: false,
       loginTokens: false,
       confirmsLoginTokens: true,
@@ -41,7 +41,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ...served,
     };
     server = await AccountsServer.start(open, {
-      routes: () => capabilityRoutes({ served: all, authMetadata }, { ...defaults, ...options }),
+      routes: () => capabilityRoutes({ served: servedFeatures, authMetadata }, { ...defaults, ...options }),
     });
   };
   const get = (path: string, token?: string) => server.call('GET', path, { token });

@@ -18,7 +18,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const { newUser, upload, download, listOf, idsOf } = mediaCalls(() => ({ server, admin }));
     const far = 4_000_000_000_000;
 
-    it('deletes media by its id, and the newest or largest of a user', async () => {
+    it('deletes media by its id, and the largest file of a user', async () => {
       const user = await newUser();
       const ids = [await upload(user, '1'), await upload(user, '22'), await upload(user, '333')];
       assert.deepEqual(await admin.do('DELETE', `/v1/media/test/${ids[0]}`), {

@@ -7,7 +7,7 @@ import { pageFrom } from './page-query.ts';
 
 const listed = { administrator: '@admin:test', list: 'numbers' };
 
-test('a page has the rows of the next page when all its rows are deleted after their keys were read', async () => {
+test('pageFrom skips a page whose rows were all deleted after their keys were read', async () => {
   const cursors = new PageCursors(plainCaches(manualClock()));
   const starts: PageStart[] = [];
   const read = async (start: PageStart, limit: number) => {

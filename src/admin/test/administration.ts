@@ -39,6 +39,7 @@ export class Administration {
   /** Sends a request that must be refused. @returns the status and the errcode */
   async refused(method: string, path: string, body?: unknown, query: Query = {}) {
     const answer = await this.call(method, path, body, query);
+    assert.ok(answer.status >= 400, `${method} ${path} was accepted: ${answer.raw}`);
     return [answer.status, answer.body['errcode']];
   }
 }

@@ -44,7 +44,7 @@ export function redactionRoutes({ redaction, engine, users }: RedactionRoutesDep
         if (!isUserId(userId) || userId.includes('\0')) throw invalidParam('The user id is not valid');
         const redactsAsUser = users.isLocal(userId) && body.use_admin !== true;
         if (redactsAsUser) await users.get(userId);
-        const order = {
+        const redactionRequest = {
           userId,
           redactor: redactsAsUser ? userId : requester.userId,
           roomIds: body.rooms.length > 0 ? [...new Set(body.rooms)] : await roomsOf(engine, userId),
@@ -53,7 +53,7 @@ export function redactionRoutes({ redaction, engine, users }: RedactionRoutesDep
           sentFrom: body.after_ts ?? null,
           sentUntil: body.before_ts ?? null,
         };
-        return { redact_id: await redaction.schedule(order) };
+        return { redact_id: await redaction.schedule(redactionRequest) };
       },
     ),
     route(

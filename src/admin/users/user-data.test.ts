@@ -40,8 +40,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual([total, (devices as { device_id: string }[]).length], [2, 2]);
       await admin.do('DELETE', `${path}/EXTRA`);
       assert.deepEqual(await admin.refused('GET', `${path}/EXTRA`), [404, 'M_NOT_FOUND']);
-      const [own] = (await admin.do('GET', path))['devices'] as { device_id: string }[];
-      await admin.do('POST', `/v2/users/${user.id}/delete_devices`, { devices: [own!.device_id] });
+      const [remaining] = (await admin.do('GET', path))['devices'] as { device_id: string }[];
+      await admin.do('POST', `/v2/users/${user.id}/delete_devices`, { devices: [remaining!.device_id] });
       assert.equal(await whoami(user.token), 401);
       assert.equal((await admin.do('GET', path))['total'], 0);
       assert.deepEqual(await admin.refused('GET', '/v2/users/@nobody:test/devices'), [404, 'M_NOT_FOUND']);
@@ -163,15 +163,15 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('GET /sent_invite_count and /cumulative_joined_room_count count invites and joined rooms since a time', async () => {
-      const [user, guest] = [await newUser(), await newUser()];
+      const [user, invitee] = [await newUser(), await newUser()];
       const [first, second] = [await user.createRoom(), await user.createRoom()];
       for (const roomId of [first, second]) {
-        await user.membership('invite', roomId, guest);
-        await guest.join(roomId);
+        await user.membership('invite', roomId, invitee);
+        await invitee.join(roomId);
       }
       await user.send(first, 'm.room.message', { msgtype: 'm.text', body: 'x', membership: 'invite' });
       await user.do('PUT', `/profile/${enc(user.id)}/displayname`, { displayname: 'Renamed' });
-      await guest.leave(second);
+      await invitee.leave(second);
       const count = async (userId: string, from_ts: number) => [
         (await admin.do('GET', `/v1/users/${userId}/sent_invite_count`, undefined, { from_ts }))[
           'invite_count'
@@ -181,7 +181,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         ],
       ];
       assert.deepEqual(await count(user.id, 0), [2, 2]);
-      assert.deepEqual(await count(guest.id, 0), [0, 2]);
+      assert.deepEqual(await count(invitee.id, 0), [0, 2]);
       assert.deepEqual(await count(user.id, 9e12), [0, 0]);
       const path = `/v1/users/${user.id}/sent_invite_count`;
       assert.deepEqual(await admin.refused('GET', path), [400, 'M_MISSING_PARAM']);

@@ -60,11 +60,11 @@ export class UserEditor {
       ...(avatarUrl !== undefined && { avatar_url: avatarUrl }),
     });
     const { addresses, externalIds } = this.#deps;
-    const wanted = change.addresses && (await addresses?.checkAll(userId, change.addresses));
+    const checkedAddresses = change.addresses && (await addresses?.checkAll(userId, change.addresses));
     if (change.externalIds) await externalIds?.checkAll(userId, change.externalIds);
     if (user === undefined) await this.#create(userId, change);
     else await this.#changeAccount(user, change);
-    if (wanted) await addresses?.replace(userId, wanted, user === undefined);
+    if (checkedAddresses) await addresses?.replace(userId, checkedAddresses, user === undefined);
     if (change.externalIds) await externalIds?.replace(userId, change.externalIds);
     await this.#setProfile(requester, userId, change, user === undefined);
     const { accounts } = this.#deps;

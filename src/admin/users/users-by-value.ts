@@ -16,7 +16,7 @@ type Tables = AccountTables & ProfileTables & DeviceTables;
 export interface UserValue {
   /** The value of the user `u`. */
   readonly ofUser: RawBuilder<unknown>;
-  /** The values of all users, as `at` and `user_id`. Databases find them in an index in the order of `at`. */
+  /** The values of all users, as `value` and `user_id`. Databases find them in an index in the order of `value`. */
   readonly rows: RawBuilder<unknown>;
 }
 
@@ -24,7 +24,7 @@ const userValue = (table: string, column: string, defaultValue: string): UserVal
   const [from, value] = [sql.table(table), sql.ref(column)];
   return {
     ofUser: sql`coalesce((select ${value} from ${from} where user_id = u.user_id), ${sql.raw(defaultValue)})`,
-    rows: sql`(select ${value} as at, user_id from ${from})`,
+    rows: sql`(select ${value} as value, user_id from ${from})`,
   };
 };
 
@@ -55,7 +55,7 @@ export async function readUsersByValue<Row>(
   { start, limit }: { readonly start: PageStart; readonly limit: number },
   read: (userIds: readonly string[]) => Promise<ReadonlyMap<string, Row>>,
 ): Promise<RowsOfPage<Row>> {
-  const order = { by: sql`v.at`, key: sql`v.user_id`, descending: list.descending };
+  const order = { by: sql`v.value`, key: sql`v.user_id`, descending: list.descending };
   const excluded = 'offset' in start ? await list.excluded() : undefined;
   return readByKeys(await readRows(withValue(list, excluded), order, start, limit + 1), limit, read);
 }
@@ -68,7 +68,7 @@ function withValue(
   { database, users, by }: UsersByValue,
   excluded: readonly string[] | undefined,
 ): UserQuery {
-  const values = sql<{ at: string | number; user_id: string }>`${by.rows}`.as('v');
+  const values = sql<{ value: string | number; user_id: string }>`${by.rows}`.as('v');
   if (excluded === undefined)
     return users.innerJoin(values, (join) => join.onRef('v.user_id', '=', 'u.user_id')) as UserQuery;
   const all = database.scanner<Tables>().selectFrom(values);

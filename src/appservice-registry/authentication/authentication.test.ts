@@ -241,14 +241,14 @@ for (const database of selectedDatabases(import.meta.url)) {
       const { room_id: room } = (await call('POST', '/createRoom', { ...kim, body: {} })) as {
         room_id: string;
       };
-      const at = { ...kim, query: { ...kim.query, ts: 1_000 } };
       const message = (await call('PUT', `/rooms/${room}/send/m.room.message/1`, {
-        ...at,
+        ...kim,
+        query: { ...kim.query, ts: 1_000 },
         body: { body: 'x', msgtype: 'm.text' },
       })) as { event_id: string };
       const topic = (await call('PUT', `/rooms/${room}/state/m.room.topic/`, {
-        ...at,
-        query: { ...at.query, ts: 2_000 },
+        ...kim,
+        query: { ...kim.query, ts: 2_000 },
         body: { topic: 'x' },
       })) as { event_id: string };
       for (const [{ event_id }, time] of [

@@ -173,14 +173,14 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('writes no entry twice when a transaction is committed and its confirmation is lost', async () => {
       const { database, fanOut, wokenServices, positions } = await openFanOut([event(1, '@watched_a:test')]);
       let isLost = true;
-      const losing = {
+      const databaseThatLosesConfirmations = {
         reader: () => database.reader(),
         transaction: async (work: never) => {
           await database.transaction(work);
           if (isLost) throw new Error('connection lost');
         },
       } as unknown as Database;
-      const outbox = fanOut(losing);
+      const outbox = fanOut(databaseThatLosesConfirmations);
       await assert.rejects(outbox.follow(0, 1), /connection lost/);
       assert.deepEqual([await positions(), wokenServices], [[1], ['watcher']]);
       // The service receives the event before the follower tries again.

@@ -21,11 +21,11 @@ for (const database of selectedDatabases(import.meta.url)) {
       it('stores the access token in a file that only its owner can read, and ends the session at the next login or hearth logout', async () => {
         assert.equal(statSync(logins()).mode & 0o777, 0o600);
         const other = mkdtempSync(join(tmpdir(), 'hearth-login-'));
-        const at = ['--server', `${subject.server.baseUrl}/`];
+        const serverFlag = ['--server', `${subject.server.baseUrl}/`];
         const login = await run(
           other,
           'login',
-          ...at,
+          ...serverFlag,
           '-u',
           'admin',
           '--password-file',
@@ -40,7 +40,15 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
         const { accessToken } = stored as { accessToken: string };
         assert.match((await run(other, 'user', 'list')).out, /@ann:test/);
-        await run(other, 'login', ...at, '-u', 'admin', '--password-file', join(subject.home, 'password'));
+        await run(
+          other,
+          'login',
+          ...serverFlag,
+          '-u',
+          'admin',
+          '--password-file',
+          join(subject.home, 'password'),
+        );
         const whoami = (token: string) => subject.server.api('GET', `${clientApi}/account/whoami`, { token });
         assert.equal((await whoami(accessToken)).status, 401);
         const [again] = Object.values(
@@ -54,7 +62,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
 
       it('refuses wrong passwords, and refuses users who are not administrators and ends their sessions', async () => {
-        const as = (user: string, password: string) =>
+        const loginAs = (user: string, password: string) =>
           fails(
             'login',
             '--server',
@@ -64,9 +72,9 @@ for (const database of selectedDatabases(import.meta.url)) {
             '--password-file',
             file('given', password),
           );
-        assert.match(await as('admin', 'wrong'), /^the login failed: /);
+        assert.match(await loginAs('admin', 'wrong'), /^the login failed: /);
         assert.match(
-          await as('ann', 'correct horse'),
+          await loginAs('ann', 'correct horse'),
           /@ann:test is not a server administrator\. .*npm run hearth -- user admin @ann:test/,
         );
         const { devices } = await request('GET', `${clientApi}/devices`);
@@ -84,8 +92,8 @@ for (const database of selectedDatabases(import.meta.url)) {
         try {
           const { port } = proxy.address() as AddressInfo;
           const password = file('given', 'correct horse');
-          const at = ['--server', `http://127.0.0.1:${port}`, '-u', 'admin', '--password-file', password];
-          assert.match(await fails('login', ...at), /answered 404: no admin API answers there/);
+          const flags = ['--server', `http://127.0.0.1:${port}`, '-u', 'admin', '--password-file', password];
+          assert.match(await fails('login', ...flags), /answered 404: no admin API answers there/);
           assert.equal(requestedUrls.at(-1), `${clientApi}/logout`);
         } finally {
           proxy.close();

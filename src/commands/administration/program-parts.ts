@@ -17,8 +17,8 @@ export interface ProgramTools {
 }
 
 const addressHelp = `
-The server is that of --server; without it, that of the configuration (-c); without a configuration, the only one with a stored
-login. Without a login, a command at a terminal asks for the name and the password of an administrator; see
+The command uses the server of --server; without this option, the server of the configuration (-c); without a configuration, the
+only server with a stored login. Without a login, a command at a terminal asks for the name and the password of an administrator; see
 ${ownCommand} login --help.`;
 
 /** Adds the commands that use the admin API of a running server. @param media the group of commands about media */
@@ -257,7 +257,7 @@ function addTokens(program: Command, tools: ProgramTools): void {
     .description('Manage the registration tokens of a running server.');
   tokenCommand.addHelpText('after', addressHelp);
   const load = () => import('./token-commands.ts');
-  const limits = (command: Command) =>
+  const withLimits = (command: Command) =>
     command
       .option('--uses <number>', 'how many accounts it can register, or any for no limit')
       .option('--expires <time>', 'a date (2026-11-23), a duration from now (7d), or never');
@@ -268,11 +268,11 @@ function addTokens(program: Command, tools: ProgramTools): void {
     .action(async (flags: AdministrationFlags & { valid?: boolean; invalid?: boolean }) =>
       (await load()).listTokens(flags),
     );
-  limits(add(tokenCommand, 'create', tools))
+  withLimits(add(tokenCommand, 'create', tools))
     .description('Create a token, and print it.')
     .option('--token <text>', 'the token; random if absent')
     .action(async (flags: TokenLimits & { token?: string }) => (await load()).createToken(flags));
-  limits(add(tokenCommand, 'change', tools))
+  withLimits(add(tokenCommand, 'change', tools))
     .description('Change the limits of a token.')
     .argument('<token>')
     .action(async (token: string, flags: TokenLimits) => (await load()).changeToken(token, flags));

@@ -72,10 +72,10 @@ export async function deleteRoom(name: string, flags: DeleteRoomFlags): Promise<
   const session = await openSession(flags);
   const roomId = await roomIdOf(name, session);
   const details = await session.call('GET', pathOf(roomId));
-  const local = Number(details['joined_local_members'] ?? 0);
+  const localMembers = Number(details['joined_local_members'] ?? 0);
   const title = typeof details['name'] === 'string' ? ` (${details['name']})` : '';
   await confirm(
-    `This removes ${local} local ${local === 1 ? 'member' : 'members'} from ${roomId}${title}${flags.purge === false ? '' : ' and deletes its messages on this server'}.`,
+    `This removes ${localMembers} local ${localMembers === 1 ? 'member' : 'members'} from ${roomId}${title}${flags.purge === false ? '' : ' and deletes its messages on this server'}.`,
     flags,
   );
   const { delete_id: id } = await session.call(
@@ -93,7 +93,7 @@ export async function deleteRoom(name: string, flags: DeleteRoomFlags): Promise<
   const path = `/_synapse/admin/v2/rooms/delete_status/${encodeURIComponent(String(id))}`;
   const finalStatus = await untilDone(session, path, flags, (status, progress) => {
     const removed = removedUsers(status);
-    progress.show(removed, local, `deleting ${roomId}: ${removed} of ${local} members removed`);
+    progress.show(removed, localMembers, `deleting ${roomId}: ${removed} of ${localMembers} members removed`);
   });
   const blocked = flags.block ? ' Local users cannot enter it again.' : '';
   writeDone(
@@ -144,11 +144,11 @@ export async function purgeHistory(name: string, flags: PurgeHistoryFlags): Prom
   const body = { ...upTo, delete_local_events: flags.deleteLocal === true };
   const { purge_id: id } = await session.call('POST', path, body);
   const statusPath = `/_synapse/admin/v1/purge_history_status/${encodeURIComponent(String(id))}`;
-  const done = await untilDone(session, statusPath, flags, (status, progress) => {
+  const finalStatus = await untilDone(session, statusPath, flags, (status, progress) => {
     const { done: depth, total } = status['progress'] as { done: number; total: number };
     progress.show(depth, total, `deleting the history of ${roomId}: depth ${depth} of ${total}`);
   });
-  writeDone(outputOf(flags), `Deleted the history of ${roomId} before ${flags.before}.`, done);
+  writeDone(outputOf(flags), `Deleted the history of ${roomId} before ${flags.before}.`, finalStatus);
 }
 
 /**

@@ -9,7 +9,7 @@ import type { StoredLogins } from './logins.ts';
 /** The options of all commands that use the admin API. */
 export interface AdministrationFlags extends ConfigFlags {
   readonly context: CommandContext;
-  /** The URL of the server; by default the first listener of the configuration. */
+  /** The URL of the server; by default the first listener of the configuration, or else the server of the only login. */
   readonly server?: string;
   /** A file with an access token, used instead of a stored login. */
   readonly tokenFile?: string;
@@ -53,5 +53,5 @@ export function refusalOf(api: AdminApi, answer: AdminAnswer): CommandFailure {
   return new CommandFailure(`${api.address} answered ${answer.status}: ${reasonOf(answer)}`);
 }
 
-/** Returns the first line of a file without surrounding white space. */
+/** Returns the first line of a text without surrounding white space. */
 export const firstLine = (text: string): string => text.split(/\r?\n/, 1)[0]!.trim();

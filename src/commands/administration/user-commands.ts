@@ -139,7 +139,7 @@ export async function deactivateUser(
   const session = await openSession(flags);
   const userId = userIdOf(name, session);
   await session.call('GET', pathOf(userId));
-  const erased = flags.erase ? ', and all messages of the user are marked as erased' : '';
+  const erased = flags.erase ? ', and users who join rooms later see the messages redacted' : '';
   await confirm(`This ends the account ${userId}. The user leaves all rooms${erased}.`, flags);
   const path = `/_synapse/admin/v1/deactivate/${encodeURIComponent(userId)}`;
   const answer = await session.call('POST', path, { erase: flags.erase === true });
@@ -148,7 +148,7 @@ export async function deactivateUser(
 
 /** `hearth user lock` and `hearth user unlock`: lock or unlock an account. */
 export async function setLocked(name: string, locked: boolean, flags: AdministrationFlags): Promise<void> {
-  await change(name, flags, async (session, userId) => {
+  await changeUser(name, flags, async (session, userId) => {
     await session.call('GET', pathOf(userId));
     const answer = await session.call('PUT', pathOf(userId), { locked });
     return [`${userId} is ${locked ? 'locked and cannot do anything' : 'unlocked'}.`, answer];
@@ -161,7 +161,7 @@ export async function setSuspended(
   suspend: boolean,
   flags: AdministrationFlags,
 ): Promise<void> {
-  await change(name, flags, async (session, userId) => {
+  await changeUser(name, flags, async (session, userId) => {
     const path = `/_synapse/admin/v1/suspend/${encodeURIComponent(userId)}`;
     const text = suspend ? 'suspended and can only read and leave rooms' : 'not suspended any more';
     return [`${userId} is ${text}.`, await session.call('PUT', path, { suspend })];
@@ -174,13 +174,13 @@ export async function setAdmin(
   flags: AdministrationFlags & { readonly revoke?: boolean },
 ): Promise<void> {
   const admin = flags.revoke !== true;
-  await change(name, flags, async (session, userId) => [
+  await changeUser(name, flags, async (session, userId) => [
     `${userId} is ${admin ? 'a server administrator' : 'no server administrator any more'}.`,
     await session.call('PUT', pathV1(userId, 'admin'), { admin }),
   ]);
 }
 
-async function change(
+async function changeUser(
   name: string,
   flags: AdministrationFlags,
   perform: (session: Session, userId: string) => Promise<readonly [text: string, answer: object]>,

@@ -101,11 +101,11 @@ function report(
   directory: string,
   { server }: HearthConfiguration,
   files: readonly BackupFile[],
-  media: number,
+  mediaCount: number,
 ): string {
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
   return (
-    `Backed up ${server.server_name} to ${directory}: the database, ${media} media files, the configuration and the keys, ` +
+    `Backed up ${server.server_name} to ${directory}: the database, ${mediaCount} media files, the configuration and the keys, ` +
     `${Math.ceil(bytes / 1024 / 1024)} MiB.\nKeep it as safe as the server: it contains the signing key and all messages.\n`
   );
 }

@@ -22,8 +22,8 @@ export async function dumpPostgres(
   { file, hasFilePerTable, snapshot }: Dump,
 ): Promise<void> {
   const format = hasFilePerTable ? ['--format=directory', '--compress=0'] : ['--format=custom'];
-  const at = snapshot === undefined ? [] : [`--snapshot=${snapshot}`];
-  await run('pg_dump', [...format, ...at, '--no-owner', '--no-privileges', `--file=${file}`], options);
+  const snapshotFlag = snapshot === undefined ? [] : [`--snapshot=${snapshot}`];
+  await run('pg_dump', [...format, ...snapshotFlag, '--no-owner', '--no-privileges', `--file=${file}`], options);
 }
 
 /**
@@ -39,8 +39,8 @@ export async function restorePostgres(options: PostgresOptions, file: string): P
     const lines = contents.split('\n').filter((line) => !line.includes(' database_moves '));
     writeFileSync(list, lines.join('\n'));
     const parameters = ['--no-owner', '--no-privileges', '--exit-on-error', '--single-transaction'];
-    const what = [`--use-list=${list}`, `--dbname=${database}`, file];
-    await run('pg_restore', [...parameters, ...what], options);
+    const sourceAndTarget = [`--use-list=${list}`, `--dbname=${database}`, file];
+    await run('pg_restore', [...parameters, ...sourceAndTarget], options);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

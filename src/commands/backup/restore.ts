@@ -211,13 +211,13 @@ async function replaceSqlite(source: string, path: string, replaced: ReplacedFil
 
 /** Prepares restored databases for a server. @param state has the state groups; absent when the main database has them */
 async function finish(options: DatabaseOptions, state?: DatabaseOptions): Promise<void> {
-  if (state) await change(state, finishRestoreOfState);
-  await change(options, prepare);
+  if (state) await withDatabase(state, finishRestoreOfState);
+  await withDatabase(options, prepare);
 }
 
 const prepare = (database: Database) => finishRestore(database, () => systemClock.now());
 
-async function change(options: DatabaseOptions, run: (database: Database) => Promise<void>): Promise<void> {
+async function withDatabase(options: DatabaseOptions, run: (database: Database) => Promise<void>): Promise<void> {
   const database = await openDatabaseExclusively(options, { log: silentLogger }, () => {});
   try {
     await run(database);

@@ -15,9 +15,9 @@ export function clientsUrl({ configuration }: Pick<Examination, 'configuration'>
 
 /**
  * Checks that clients find this server by a user id, and reach it.
- * @param runs whether the server answers at its own listener; otherwise only names and certificates are checked
+ * @param isRunning whether the server answers at its own listener; otherwise only names and certificates are checked
  */
-export async function checkClients(examination: Examination, runs: boolean): Promise<readonly Finding[]> {
+export async function checkClients(examination: Examination, isRunning: boolean): Promise<readonly Finding[]> {
   const { server_name: serverName, public_baseurl: given } = examination.configuration.server;
   const url = clientsUrl(examination);
   const host = url.hostname.replace(/^\[|\]$/g, '');
@@ -37,7 +37,7 @@ export async function checkClients(examination: Examination, runs: boolean): Pro
         ),
       ];
   const findings = [...names, ...certificates];
-  if (!runs || findings.some(({ level }) => level === 'error')) return findings;
+  if (!isRunning || findings.some(({ level }) => level === 'error')) return findings;
   findings.push(...(await checkVersions(url, port, examination)));
   if (!isLocalName(serverName))
     findings.push(...(await checkClientWellKnown(serverName, given, url, examination)));
