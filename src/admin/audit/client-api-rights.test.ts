@@ -94,7 +94,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const roomOfAdmin = await admin.admin.createRoom({ preset: 'public_chat', room_alias_name: 'own' });
       await request(admin.admin, 'PUT', '/profile/@admin:test/displayname', { displayname: 'Me' }, 200);
       await request(admin.admin, 'GET', `/rooms/${roomOfAdmin}/aliases`, undefined, 200);
-      await request(admin.admin, 'PUT', `/directory/list/room/${roomOfAdmin}`, { visibility: 'private' }, 200);
+      await request(
+        admin.admin,
+        'PUT',
+        `/directory/list/room/${roomOfAdmin}`,
+        { visibility: 'private' },
+        200,
+      );
       await request(admin.admin, 'DELETE', address('own'), undefined, 200);
       await request(anna, 'PUT', '/profile/@admin:test/displayname', { displayname: 'Other' }, 403);
       await request(anna, 'POST', `/rooms/${room}/invite`, { user_id: '@admin:test' }, 403);

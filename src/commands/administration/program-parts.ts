@@ -17,9 +17,9 @@ export interface ProgramTools {
 }
 
 const addressHelp = `
-The command uses the server of --server; without this option, the server of the configuration (-c); without a configuration, the
-only server with a stored login. Without a login, a command at a terminal asks for the name and the password of an administrator; see
-${ownCommand} login --help.`;
+The command uses the server of --server; without this option, the server of the configuration (-c); without a
+configuration, the only server with a stored login. Without a login, a command at a terminal asks for the name and the
+password of an administrator; see ${ownCommand} login --help.`;
 
 /** Adds the commands that use the admin API of a running server. @param media the group of commands about media */
 export function addAdministration(program: Command, media: Command, tools: ProgramTools): void {

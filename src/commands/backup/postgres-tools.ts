@@ -23,7 +23,11 @@ export async function dumpPostgres(
 ): Promise<void> {
   const format = hasFilePerTable ? ['--format=directory', '--compress=0'] : ['--format=custom'];
   const snapshotFlag = snapshot === undefined ? [] : [`--snapshot=${snapshot}`];
-  await run('pg_dump', [...format, ...snapshotFlag, '--no-owner', '--no-privileges', `--file=${file}`], options);
+  await run(
+    'pg_dump',
+    [...format, ...snapshotFlag, '--no-owner', '--no-privileges', `--file=${file}`],
+    options,
+  );
 }
 
 /**

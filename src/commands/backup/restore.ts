@@ -217,7 +217,10 @@ async function finish(options: DatabaseOptions, state?: DatabaseOptions): Promis
 
 const prepare = (database: Database) => finishRestore(database, () => systemClock.now());
 
-async function withDatabase(options: DatabaseOptions, run: (database: Database) => Promise<void>): Promise<void> {
+async function withDatabase(
+  options: DatabaseOptions,
+  run: (database: Database) => Promise<void>,
+): Promise<void> {
   const database = await openDatabaseExclusively(options, { log: silentLogger }, () => {});
   try {
     await run(database);

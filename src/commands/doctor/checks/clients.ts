@@ -17,7 +17,10 @@ export function clientsUrl({ configuration }: Pick<Examination, 'configuration'>
  * Checks that clients find this server by a user id, and reach it.
  * @param isRunning whether the server answers at its own listener; otherwise only names and certificates are checked
  */
-export async function checkClients(examination: Examination, isRunning: boolean): Promise<readonly Finding[]> {
+export async function checkClients(
+  examination: Examination,
+  isRunning: boolean,
+): Promise<readonly Finding[]> {
   const { server_name: serverName, public_baseurl: given } = examination.configuration.server;
   const url = clientsUrl(examination);
   const host = url.hostname.replace(/^\[|\]$/g, '');
