@@ -18,7 +18,7 @@ describe('contrib/container', () => {
   it('contains a valid configuration with the database and the port of compose.yaml', () => {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-container-'));
     try {
-      // The volume of the container.
+      // The folder takes the place of the container's volume.
       const text = read('container', 'homeserver.yaml').replaceAll('/data/', `${folder}/`);
       const file = join(folder, 'homeserver.yaml');
       writeFileSync(file, text);

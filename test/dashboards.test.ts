@@ -19,7 +19,7 @@ interface Rule {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** Words of PromQL besides functions, which stand before a parenthesis. */
+/** Words of PromQL that are no functions. A function is known by the parenthesis after it. */
 const keywords: ReadonlySet<string> = new Set(['by', 'on', 'and', 'or', 'unless', 'ignoring', 'without']);
 
 /** Series and labels that Prometheus adds. */
@@ -95,7 +95,7 @@ describe('the dashboard and the alert rules of contrib', () => {
       for (const label of labels) assert.ok(knownLabels.has(label), `${what} queries the label ${label}`);
   };
 
-  it('finds the names of series and labels in queries', () => {
+  it('namesIn returns the names of the series and labels in a query', () => {
     assert.deepEqual(
       namesIn('sum by (a, le) (rate(x_total{b="c", d=~"e|f"}[5m])) / on (g) (y + 1e9) > 0.5 or z'),
       { series: ['x_total', 'y', 'z'], labels: ['a', 'le', 'g', 'b', 'd'] },

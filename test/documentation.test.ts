@@ -29,11 +29,11 @@ function findProblems(
   find: RegExp,
   isValid: (found: string, file: string) => boolean,
 ): { readonly found: number; readonly problems: readonly string[] } {
-  const all = files.flatMap((file) =>
+  const matches = files.flatMap((file) =>
     [...read(file).matchAll(find)].map(([, found = '']) => ({ file, found })),
   );
-  const problems = all.filter(({ file, found }) => !isValid(found, file));
-  return { found: all.length, problems: problems.map(({ file, found }) => `${file}: ${found}`) };
+  const problems = matches.filter(({ file, found }) => !isValid(found, file));
+  return { found: matches.length, problems: problems.map(({ file, found }) => `${file}: ${found}`) };
 }
 
 /**

@@ -108,7 +108,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await checkReaders();
     });
 
-    it('finds the events of an erased user in POST /search of members from before the erasure only', async () => {
+    it('POST /search finds the events of an erased user only for members from before the erasure', async () => {
       const idsFoundBy = async (client: TestClient) => {
         const body = { search_categories: { room_events: { search_term: 'secret' } } };
         const { search_categories: categories } = await client.do('POST', '/search', body);

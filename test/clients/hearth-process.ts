@@ -106,8 +106,8 @@ export class HearthProcess {
   }
 
   /**
-   * Signals the process to stop and waits until it has; kills it after `timeout` milliseconds.
-   * @returns its exit code, `null` when it was killed
+   * Signals the process to stop and waits until it has ended; kills it after `timeout` milliseconds.
+   * @returns its exit code, `null` when it was killed or did not run
    */
   async stop(timeout = 60_000): Promise<number | null> {
     const child = this.#child;
@@ -118,7 +118,7 @@ export class HearthProcess {
     return child.exitCode;
   }
 
-  /** Waits until the process has ended by itself. @returns its exit code */
+  /** Waits until the process has ended by itself. @returns its exit code, `null` when a signal ended it */
   async ended(): Promise<number | null> {
     const child = this.#child;
     if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit');
@@ -152,7 +152,7 @@ export class HearthProcess {
   }
 }
 
-/** Returns the options that every Hearth in tests and benchmarks has. */
+/** Returns the options that a `HearthProcess` has unless its settings replace them. */
 function configuration(directory: string, port: number): Record<string, unknown> {
   return {
     server_name: 'hearth.test',

@@ -11,7 +11,7 @@ import { eventually } from './eventually.ts';
 
 const unit = join(import.meta.dirname, '..', '..', 'contrib', 'systemd', 'hearth.service');
 
-/** Prints the datagrams that arrive at a socket, because Node has no such sockets. */
+/** Prints the datagrams that arrive at a Unix socket, because Node cannot receive them. */
 const receiver = `import socket, sys
 receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 receiver.bind(sys.argv[1])
@@ -51,7 +51,7 @@ describe('a server under systemd', () => {
     }
   });
 
-  test('has a unit that systemd accepts', () => {
+  test('systemd accepts the unit in contrib', () => {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-systemd-'));
     try {
       // The program of the unit exists only where the release archive is unpacked.

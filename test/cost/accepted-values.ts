@@ -24,8 +24,8 @@ export interface Subjects {
 export interface AcceptedValues {
   /** Values of fields at any depth. */
   readonly everywhere: Values;
-  /** Values of the fields of the body itself, which its schema need not name. */
-  readonly own: Values;
+  /** Values for this route only: of query parameters, and of top-level fields of the body, which its schema need not name. */
+  readonly ofRoute: Values;
 }
 
 /**
@@ -37,8 +37,9 @@ export function acceptedValues(subjects: Subjects): (routeName: string) => Accep
   let count = 0;
   return (routeName) => {
     const [method, path = ''] = routeName.split(' ');
-    const own = valuesByRoute(subjects, count++)[`${method} ${path.replace(/^\/_proto\/client\/v3/, '')}`];
-    return { everywhere, own: own ?? {} };
+    const route = `${method} ${path.replace(/^\/_proto\/client\/v3/, '')}`;
+    const ofRoute = valuesByRoute(subjects, count++)[route];
+    return { everywhere, ofRoute: ofRoute ?? {} };
   };
 }
 

@@ -38,8 +38,15 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    /** Returns a function that sends the transaction, so that it can be signed before the measurement. */
-    function prepared(content: string, signed = content, more: Readonly<Record<string, string>> = {}) {
+    /**
+     * Returns a function that sends the transaction, so that it can be signed before the measurement.
+     * @param signed the content that the signature covers
+     */
+    function prepared(
+      content: string,
+      signed = content,
+      otherHeaders: Readonly<Record<string, string>> = {},
+    ) {
       const path = `/_matrix/federation/v1/send/${randomUUID()}`;
       const parts = { method: 'PUT', uri: path, origin: evil.name, destination: 'a.test', content: signed };
       const bytes = Buffer.from(content);
@@ -47,7 +54,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         authorization: authorize(parts, evil.key),
         'content-type': 'application/json',
         'content-length': bytes.length,
-        ...more,
+        ...otherHeaders,
       };
       return () =>
         new Promise<number>((resolve, reject) => {

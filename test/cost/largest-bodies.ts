@@ -32,28 +32,30 @@ interface Contents {
 
 /**
  * Returns the largest body that the schema of a route accepts, within a limit of bytes.
- * @param accepted values of the fields that are not filled: `everywhere` for fields at any depth, `own` for fields of the
- * body itself; by default every field is filled
+ * @param accepted values of the fields that are not filled: `everywhere` for fields at any depth, `ofRoute` for top-level
+ * fields; by default every field is filled
  */
 export function largestBody(
   contract: RouteContract,
   limit: number,
   filling: Filling,
-  accepted: AcceptedValues = { everywhere: {}, own: {} },
+  accepted: AcceptedValues = { everywhere: {}, ofRoute: {} },
 ): Buffer {
-  const { everywhere, own } = accepted;
+  const { everywhere, ofRoute } = accepted;
   const body = (contract.body ?? {}) as ContractSchema;
   const bytes = Math.max(limit - 1_000, limit / 2);
-  if (Object.keys(own).length === 0)
+  if (Object.keys(ofRoute).length === 0)
     return Buffer.from(jsonFor(body, bytes, { filling, values: everywhere }));
-  const { properties = {}, ...schema } = withFewerFields(body, Object.keys(own).length);
-  const others = Object.fromEntries(Object.entries(properties).filter(([name]) => !Object.hasOwn(own, name)));
+  const { properties = {}, ...schema } = withFewerFields(body, Object.keys(ofRoute).length);
+  const others = Object.fromEntries(
+    Object.entries(properties).filter(([name]) => !Object.hasOwn(ofRoute, name)),
+  );
   const isOpen = Object.keys(properties).length === 0;
   const filled =
     isOpen || Object.keys(others).length > 0
       ? jsonFor({ ...schema, properties: others }, bytes, { filling, values: everywhere })
       : '{}';
-  const members = JSON.stringify(own).slice(1, -1);
+  const members = JSON.stringify(ofRoute).slice(1, -1);
   const isEmpty = filled === '{}' || members === '';
   return Buffer.from(`{${members}${isEmpty ? '' : ','}${filled.slice(1)}`);
 }
@@ -90,14 +92,14 @@ const maxFields = 1_000;
 /** Returns the largest forms that a route accepts, by a description of what fills them. */
 export function largestForms(
   contract: RouteContract,
-  { everywhere, own }: AcceptedValues,
+  { everywhere, ofRoute }: AcceptedValues,
 ): ReadonlyMap<string, Buffer> {
   const names = Object.keys((contract.body as ContractSchema | undefined)?.properties ?? {});
   const bytes = (contract.bodyLimit ?? maxFormBytes) - 1_000;
   const share = Math.floor(bytes / Math.max(1, names.length)) - 100;
   const formOf = (value: string) => names.map((name) => `${name}=${value}`).join('&');
   const size = Math.floor(bytes / maxFields);
-  const values: Values = { ...everywhere, ...own };
+  const values: Values = { ...everywhere, ...ofRoute };
   const accepted = new URLSearchParams(
     names.map((name): [string, string] => [name, Object.hasOwn(values, name) ? String(values[name]) : 'x']),
   ).toString();

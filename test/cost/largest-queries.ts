@@ -23,7 +23,7 @@ const maxCharacters = 56_000;
  */
 export function largestQueries(
   { query, method }: RouteContract,
-  { everywhere, own }: AcceptedValues,
+  { everywhere, ofRoute }: AcceptedValues,
 ): ReadonlyMap<string, string> {
   const { properties = {}, required = [] } = (query ?? {}) as Schema;
   if (query === undefined && method === 'GET')
@@ -37,10 +37,10 @@ export function largestQueries(
   const share = Math.floor(maxCharacters / Math.max(1, texts.length + lists.length));
   const textOf = ({ maxLength = maxCharacters }: Schema) => 'x'.repeat(Math.min(maxLength, share - 100));
   const plainParameters = names.flatMap(([name, schema]) => {
-    // A request that waits would only take longer: its CPU time stays the same.
-    if (Object.hasOwn(own, name)) return [[name, String(own[name])] as const];
+    if (Object.hasOwn(ofRoute, name)) return [[name, String(ofRoute[name])] as const];
     if (schema.type === 'boolean' && Object.hasOwn(everywhere, name))
       return [[name, String(everywhere[name])] as const];
+    // A request that waits would only take longer: its CPU time stays the same.
     const value = name.startsWith('timeout') ? '0' : plainValue(schema);
     if (value !== undefined) return [[name, value] as const];
     if (!required.includes(name)) return [];

@@ -52,8 +52,8 @@ export class RouteDriver {
 
   private constructor(fixture: Fixture) {
     this.#fixture = fixture;
-    const own = new Set(fixture.server.homeserver.routes.map(nameOf));
-    this.#delegatedRoutes = fixture.delegating.homeserver.routes.filter((route) => !own.has(nameOf(route)));
+    const names = new Set(fixture.server.homeserver.routes.map(nameOf));
+    this.#delegatedRoutes = fixture.delegating.homeserver.routes.filter((route) => !names.has(nameOf(route)));
     const values = acceptedValues(fixture.subjects);
     this.valuesOf = (route) => values(nameOf(route));
   }
@@ -64,10 +64,10 @@ export class RouteDriver {
 
   /** All routes, except those that end the session or the membership of the user. */
   get routes(): readonly Route[] {
-    const own = this.#fixture.server.homeserver.routes.filter(
+    const routes = this.#fixture.server.homeserver.routes.filter(
       ({ contract: { operationId } }) => !endsSession.has(operationId ?? ''),
     );
-    return [...own, ...this.#delegatedRoutes];
+    return [...routes, ...this.#delegatedRoutes];
   }
 
   stop(): Promise<void> {
@@ -156,7 +156,7 @@ export class RouteDriver {
     return cheapest;
   }
 
-  /** Returns a function that sends the request. A request of another server is signed before. */
+  /** Returns a function that sends the request. A request of another server is signed at once. */
   async #prepare(
     { contract }: Route,
     { query, body: given, type = 'application/json', times = 1 }: DrivenRequest,
@@ -212,7 +212,7 @@ export class RouteDriver {
   }
 }
 
-/** Returns a body as the signature of another server covers it. */
+/** Returns a body as canonical JSON, which the signature of another server covers. */
 const canonical = (body: Buffer) => Buffer.from(canonicalJson(JSON.parse(body.toString()) as JsonObject));
 
 /** Returns the id of a media item whose content is yet to be uploaded. */

@@ -125,5 +125,5 @@ describe('the limits of 200 ms of CPU in all and 50 ms without a pause, for one 
 
 const tooLarge = '413 M_TOO_LARGE';
 
-/** Operations whose largest bodies test/cost/large-transactions.test.ts sends, for the same limit. */
+/** Operations whose largest bodies test/cost/large-transactions.test.ts sends, with the same limits. */
 const measuredElsewhere: ReadonlySet<string> = new Set(['sendTransaction']);

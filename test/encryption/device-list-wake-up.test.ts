@@ -15,7 +15,7 @@ const maxPoll = 220_000;
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`a device list change, on ${database}`, () => {
-    it('wakes the long poll of a user who shares a room with the changed user, even by the first request of the changed user after a restart', async (context) => {
+    it('wakes the long poll of a user who shares a room with the changed user, even when the change is the first request of the changed user after a restart', async (context) => {
       const clock = skippableClock();
       const server = await startTestServer({
         database,

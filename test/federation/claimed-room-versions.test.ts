@@ -184,7 +184,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await until(async () => (await membershipAtB(anna)) === 'leave');
     });
 
-    it('rejects a false invite by a leave event in the room version that make_leave claims', async () => {
+    it('a user rejects a false invite by a leave event in the room version that make_leave claims', async () => {
       await acceptsFalseInvite('1', alan);
       const room = falseRoom('11');
       evil.on(`GET ${v1}/make_leave/`, () => room.membershipTemplate(alan.id, 'leave'));

@@ -30,11 +30,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const inviteState = invited.rooms?.invite?.[roomId]?.invite_state.events ?? [];
       const name = inviteState.find(({ type }) => type === 'm.room.name');
       assert.equal(name?.content['name'], 'Far away');
-      const ownMemberEvents = inviteState.filter(
+      const memberEventsOfBen = inviteState.filter(
         ({ type, state_key }) => type === 'm.room.member' && state_key === ben.id,
       );
       assert.deepEqual(
-        ownMemberEvents.map(({ content }) => content['membership']),
+        memberEventsOfBen.map(({ content }) => content['membership']),
         ['invite'],
       );
       const inSliding = (await sliding.sync(allRooms)).rooms[roomId];

@@ -81,7 +81,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const keysBefore = await anna.do('POST', '/keys/query', {
         device_keys: { [ben.id]: [], [anna.id]: [] },
       });
-      await visitor.edus(
+      await visitor.sendEdus(
         ...otherUserIds.flatMap((userId) => [
           typing(userId),
           receipt(userId),
@@ -96,7 +96,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const secretId = await anna.say(elsewhere, 'secret');
       const first = await syncSince(initialSync.next_batch);
       const messages: string[] = [];
-      await visitor.edus(
+      await visitor.sendEdus(
         typing('@absent:evil.test'),
         receipt('@absent:evil.test'),
         typing(mallory, elsewhere),
@@ -104,7 +104,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         receipt(mallory, roomId, secretId),
         online('@absent:evil.test'),
       );
-      await visitor.edus(toDevice(mallory, 'the last one'));
+      await visitor.sendEdus(toDevice(mallory, 'the last one'));
       for (const { answer } of [first, await syncSince(first.since)]) {
         for (const room of Object.values(answer.rooms?.join ?? {}))
           assert.deepEqual(room.ephemeral.events, []);
@@ -142,7 +142,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         { edu_type: 'm.direct_to_device', content: { sender: mallory, messages: { [anna.id]: 5 } } },
         toDevice(mallory, 'x'.repeat(5_000)),
       ];
-      await visitor.edus(...malformedEdus, typing(mallory), receipt(mallory), toDevice(mallory, 'valid'));
+      await visitor.sendEdus(...malformedEdus, typing(mallory), receipt(mallory), toDevice(mallory, 'valid'));
       const { text, answer } = await syncSince(since);
       const ephemeral = answer.rooms?.join?.[roomId]?.ephemeral.events ?? [];
       const types = ephemeral.map(({ type }) => type).sort();

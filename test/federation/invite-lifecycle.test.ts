@@ -22,7 +22,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     let third: ScriptedServer;
     let anna: TestClient;
     let room: SignedRoom;
+    /** Whether `d.test` answers requests of handshakes. */
     let isReachable: boolean;
+    /** Whether `d.test` still knows the invite, and answers make_leave with a template. */
     let hasInvite: boolean;
     before(async () => {
       several = new SeveralServers(kind);
@@ -212,7 +214,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     for (const membership of ['leave', 'ban']) {
-      it(`ends an invite after a ${membership} sent by another user of the inviter's server only once that server confirms the end`, async () => {
+      it(`ends an invite that another user of the inviter's server has ended by a ${membership} only once that server confirms the end`, async () => {
         await invite();
         const otherUserId = '@other:d.test';
         await deliver(memberEvent(membership, otherUserId).pdu);

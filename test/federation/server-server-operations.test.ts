@@ -29,7 +29,7 @@ describe('the server-server API', () => {
     return body.errcode !== 'M_UNRECOGNIZED';
   }
 
-  it('serves all operations of the specification', async () => {
+  it('serves all operations of the specification, except those of policy servers', async () => {
     const unserved: string[] = [];
     for (const operation of serverServerOperations) {
       const name = `${operation.method} ${operation.path}`;

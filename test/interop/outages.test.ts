@@ -41,14 +41,18 @@ InteropSuite.onOwnServers('outages', (suite) => {
     [
       'Hearth',
       ['stopped', 'killed'],
-      () => ({ away: suite.onHearth.first, present: suite.onReference.first, server: suite.servers.hearth }),
+      () => ({
+        downUser: suite.onHearth.first,
+        upUser: suite.onReference.first,
+        server: suite.servers.hearth,
+      }),
     ],
     [
       'the other server',
       ['killed'],
       () => ({
-        away: suite.onReference.first,
-        present: suite.onHearth.first,
+        downUser: suite.onReference.first,
+        upUser: suite.onHearth.first,
         server: suite.servers.reference,
       }),
     ],
@@ -57,7 +61,7 @@ InteropSuite.onOwnServers('outages', (suite) => {
       suite.scenario(
         `delivers missed and pending events after ${serverName} was ${termination}`,
         async () => {
-          const { away: downUser, present: upUser, server } = participants();
+          const { downUser, upUser, server } = participants();
           const rooms = await sharedRooms(upUser, downUser);
           const pending = await Promise.all(rooms.map((room) => downUser.say(room, 'before the outage')));
           await terminate[termination](server);
@@ -78,7 +82,7 @@ InteropSuite.onOwnServers('outages', (suite) => {
     }
 
     suite.scenario(`loses no acknowledged event when ${serverName} is killed during sends`, async () => {
-      const { away: downUser, present: upUser, server } = participants();
+      const { downUser, upUser, server } = participants();
       const [room] = await sharedRooms(upUser, downUser);
       const eventIds: string[] = [];
       let restarted: Promise<void> | undefined;

@@ -15,7 +15,7 @@ async function comparedState(user: InteropUser, room: string): Promise<Record<st
 }
 
 /**
- * Checks that both servers hold the same state of the room, event by event. Each user must be a member of it.
+ * Checks that both servers hold the same state of the room, event by event. Each user must be a member of the room.
  */
 export async function assertSameState(
   room: string,

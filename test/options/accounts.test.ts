@@ -136,7 +136,7 @@ describe('options of accounts', () => {
     assert.deepEqual(await codeOf(signUp('alice')), [400, 'M_USER_IN_USE']);
   });
 
-  it('records the address of an administrator who acts as a user under that user only when the option is on [option: track_puppeted_user_ips]', async () => {
+  it('when an administrator acts as a user, records the address for the administrator, and for the user only if the option is on [option: track_puppeted_user_ips]', async () => {
     for (const [tracked, expected] of [
       [false, []],
       [true, ['198.51.100.7']],

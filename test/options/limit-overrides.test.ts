@@ -68,7 +68,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         body: 'x',
       });
 
-    it('overrides replace only the rate limit of messages', async () => {
+    it('overrides with a rate above 0 replace only the rate limit of messages', async () => {
       assert.deepEqual(await request('GET'), {});
       assert.equal(await countAllowed(say(anna)), 2);
       const override = { messages_per_second: 1, burst_count: 4 };

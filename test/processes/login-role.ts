@@ -41,7 +41,7 @@ export class LoginRole {
     return { name: 'psycopg2', txn_limit: txnLimit, args };
   }
 
-  /** Returns the process ids of its connections in PostgreSQL, in their order. */
+  /** Returns the process ids of its connections in PostgreSQL, sorted. */
   async connections(): Promise<number[]> {
     const { rows } = await this.#client.query(
       'select pid from pg_stat_activity where usename = $1 and datname = $2 order by pid',

@@ -42,10 +42,10 @@ describe('largeCollections', () => {
     const chunks: Buffer[] = [];
     for await (const chunk of getHeapSnapshot()) chunks.push(chunk as Buffer);
     const collections = largeCollections(new HeapGraph(Buffer.concat(chunks).toString()), 500);
-    const ownHolders = collections
+    const holdersInService = collections
       .flatMap(({ holders }) => holders)
       .filter((holder) => holder.startsWith('Service.'));
-    assert.deepEqual(ownHolders.sort(), [
+    assert.deepEqual(holdersInService.sort(), [
       'Service.#list',
       'Service.#map',
       'Service.#members',

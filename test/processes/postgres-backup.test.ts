@@ -9,8 +9,8 @@ import type { PostgresServer } from '../support/databases/postgres-server.ts';
 import {
   administer,
   createRoom,
-  installedPostgres as installed,
   postgresOption,
+  postgresTools,
   register,
   startInstalledPostgres,
   startRestored,
@@ -79,9 +79,9 @@ describe('hearth backup and hearth restore on PostgreSQL', () => {
       /^hearth: pg_dump is not installed: install the client tools of your PostgreSQL/,
     );
     assert.deepEqual(readdirSync(join(folder, 'none')), []);
-    if (!installed) return;
+    if (!postgresTools) return;
 
-    const env = { PATH: `${installed}:${process.env['PATH']}` };
+    const env = { PATH: `${postgresTools}:${process.env['PATH']}` };
     const server = await startProcess(paths);
     running = server;
     const token = await register(server);
@@ -107,7 +107,7 @@ describe('hearth backup and hearth restore on PostgreSQL', () => {
     await administer(postgres.port, 'drop database second with (force)');
     await create('second');
     const killed = await hearth(['restore', backup, ...flags], {
-      PATH: `${killingTools(installed)}:${env.PATH}`,
+      PATH: `${killingTools(postgresTools)}:${env.PATH}`,
     });
     assert.equal(killed.code, null, 'the command is killed after the transaction of pg_restore');
     const refused = await hearth(['serve', ...flags]);

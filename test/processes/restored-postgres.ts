@@ -7,8 +7,8 @@ import { type ServerProcess, startProcess } from './server-process.ts';
 
 const clientApi = '/_matrix/client/v3';
 
-/** The folder of an installed PostgreSQL with its client tools; `undefined` if none is installed. */
-export const installedPostgres = globSync('/usr/{lib/postgresql,pgsql,local/pgsql}{,-*}{,/*}/bin/pg_dump')
+/** The folder with the server and the client tools of an installed PostgreSQL; `undefined` if none is installed. */
+export const postgresTools = globSync('/usr/{lib/postgresql,pgsql,local/pgsql}{,-*}{,/*}/bin/pg_dump')
   .map((file) => join(file, '..'))
   .toSorted()
   .findLast((folder) => ['initdb', 'postgres', 'pg_restore'].every((name) => existsSync(join(folder, name))));
@@ -19,9 +19,9 @@ export const installedPostgres = globSync('/usr/{lib/postgresql,pgsql,local/pgsq
  */
 export const startInstalledPostgres = (): Promise<PostgresServer> =>
   startPostgres(
-    installedPostgres === undefined
+    postgresTools === undefined
       ? undefined
-      : { initdb: join(installedPostgres, 'initdb'), postgres: join(installedPostgres, 'postgres') },
+      : { initdb: join(postgresTools, 'initdb'), postgres: join(postgresTools, 'postgres') },
   );
 
 /** Runs a statement. @param database by default the maintenance database `postgres` */

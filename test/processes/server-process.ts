@@ -46,7 +46,7 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
-/** Writes a configuration. @param more options that override those for tests @returns the paths of its files */
+/** Writes a configuration. @param more options that override the defaults of tests @returns the paths of its files */
 export function configure(directory: string, more: object = {}): readonly string[] {
   const file = initialize({ serverName: 'example.org', directory }, systemRandomness);
   const override = join(directory, 'override.yaml');

@@ -84,7 +84,7 @@ const hashId = fc.stringMatching(/^\$[A-Za-z0-9_-]{43}$/);
 
 /** Event drafts of the format of a room version. */
 export function draftOf(version: RoomVersion): fc.Arbitrary<EventDraft> {
-  const ownIds = version.eventId === 'origin';
+  const originChoosesIds = version.eventId === 'origin';
   return fc
     .record({
       type: fc.oneof(fc.constantFrom(...eventTypes), fc.string({ unit: 'grapheme-ascii', maxLength: 40 })),
@@ -101,8 +101,8 @@ export function draftOf(version: RoomVersion): fc.Arbitrary<EventDraft> {
       ...draft,
       redacts: draft.type === 'm.room.redaction' ? draft.redacts : undefined,
       roomId: roomIdFor(version, draft.type),
-      eventId: ownIds ? '$opaque:example.org' : undefined,
-      referenceHash: ownIds ? (id: string) => id.slice(1) : undefined,
+      eventId: originChoosesIds ? '$opaque:example.org' : undefined,
+      referenceHash: originChoosesIds ? (id: string) => id.slice(1) : undefined,
     }));
 }
 

@@ -2,7 +2,7 @@ import type { EventDraft, RoomVersion } from '../../src/protocol/index.ts';
 
 /** A draft of a message by a user of example.org, valid in the room version. */
 export function draftFor(version: RoomVersion): EventDraft {
-  const ownIds = version.eventId === 'origin';
+  const originChoosesIds = version.eventId === 'origin';
   return {
     type: 'm.room.message',
     sender: '@alice:example.org',
@@ -13,7 +13,7 @@ export function draftFor(version: RoomVersion): EventDraft {
     originServerTs: 1_000_000,
     authEventIds: ['$auth:example.org'],
     prevEventIds: ['$before:example.org'],
-    eventId: ownIds ? '$0:example.org' : undefined,
-    referenceHash: ownIds ? (id) => `hash of ${id}` : undefined,
+    eventId: originChoosesIds ? '$0:example.org' : undefined,
+    referenceHash: originChoosesIds ? (id) => `hash of ${id}` : undefined,
   };
 }

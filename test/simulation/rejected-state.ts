@@ -18,9 +18,9 @@ const singleEvent = /^\/_matrix\/federation\/v1\/event\/([^/?]+)/;
 type State = ReadonlyMap<string, StoredEvent>;
 
 /**
- * Changes answers to `/state_ids`: in place of the power levels they name an event of a user without the power to send
- * it, which the requesting server rejects. The state is the same for every server that follows the specification, because a
- * rejected event does not change it.
+ * Changes responses to `/state_ids`: replaces the power levels by an event of a user without the power to send it. The
+ * requesting server rejects that event. The state is the same for every server that follows the specification, because
+ * a rejected event does not change it.
  */
 export class RejectedState {
   readonly #servers: readonly SimulatedServer[];

@@ -78,13 +78,13 @@ export class ToDeviceTraffic {
     const arrived = messages.map((text) => (JSON.parse(text) as { content: { id: string } }).content.id);
     const fail = (what: string) => this.#world.fail(`${what} (queue of ${userId}: ${arrived.join(', ')})`);
     if (new Set(arrived).size !== arrived.length) fail('A to-device message arrived more than once');
-    const own = this.#sent.filter(({ to }) => to === userId);
-    for (const { id, acceptedAt } of own) {
+    const sentToUser = this.#sent.filter(({ to }) => to === userId);
+    for (const { id, acceptedAt } of sentToUser) {
       if (acceptedAt !== undefined && !arrived.includes(id))
         fail(`${id} was acknowledged and has not arrived`);
     }
-    for (const later of own) {
-      for (const earlier of own) {
+    for (const later of sentToUser) {
+      for (const earlier of sentToUser) {
         const isInOrder = earlier.acceptedAt === undefined || earlier.acceptedAt >= later.sentAt;
         if (earlier.server !== later.server || isInOrder || !arrived.includes(later.id)) continue;
         if (arrived.indexOf(earlier.id) > arrived.indexOf(later.id)) {

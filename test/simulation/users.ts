@@ -70,11 +70,11 @@ export class Users {
     this.#world.trace.note(servers[0]!.name, `${creator} makes ${this.roomId}: ${JSON.stringify(users)}`);
     for (const userId of others) {
       if (plan.isPublic) continue;
-      const own = servers.find(({ users: ofServer }) => ofServer.includes(userId))!;
-      if (this.#dice.chance(0.5)) await this.act(own, userId, 'knock');
-      if (this.#dice.chance(0.2)) await this.act(own, userId, 'endInviteOrKnock');
+      const homeServer = servers.find(({ users: ofServer }) => ofServer.includes(userId))!;
+      if (this.#dice.chance(0.5)) await this.act(homeServer, userId, 'knock');
+      if (this.#dice.chance(0.2)) await this.act(homeServer, userId, 'endInviteOrKnock');
       await this.act(servers[0]!, creator, 'invite', userId);
-      if (this.#dice.chance(0.2)) await this.act(own, userId, 'endInviteOrKnock');
+      if (this.#dice.chance(0.2)) await this.act(homeServer, userId, 'endInviteOrKnock');
     }
     for (const server of servers) {
       for (const userId of server.users) await this.act(server, userId, 'join');

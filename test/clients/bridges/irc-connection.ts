@@ -11,7 +11,7 @@ export interface IrcMessage {
 
 interface IrcEvents {
   message: [IrcMessage];
-  /** Numbers of replies, for instance `001`, and `PONG` with its last parameter, for instance `PONG 3`. */
+  /** Number or command of a line from the server, for instance `001`; for a PONG with its last parameter, for instance `PONG 3`. */
   reply: [string];
 }
 

@@ -1,4 +1,4 @@
-/** The part of @matrix-org/matrix-sdk-crypto-nodejs that matrix-bot-sdk uses, on @matrix-org/matrix-sdk-crypto-wasm. */
+/** The part of @matrix-org/matrix-sdk-crypto-nodejs that matrix-bot-sdk uses, made with @matrix-org/matrix-sdk-crypto-wasm. */
 import {
   DecryptionSettings,
   type DeviceId,
@@ -25,7 +25,7 @@ export {
 /** Copies user ids: WebAssembly takes over the objects that it is given, and matrix-bot-sdk uses them again. */
 const copied = (users: readonly UserId[]) => users.map((user) => user.clone());
 
-/** Returns a request with its fields named as in matrix-sdk-crypto-nodejs. */
+/** Returns a to-device request in the form that matrix-sdk-crypto-nodejs gives it. */
 const native = ({ id, type, txn_id, event_type, body }: ToDeviceRequest) => ({
   id,
   type,

@@ -1,6 +1,6 @@
 /**
  * Provides matrix-bot-sdk with its cryptography without a download: its native library is fetched by an install script, which npm does
- * not run here. WebAssembly of the same Rust code takes its place. Must be imported before the library.
+ * not run here. WebAssembly of the same Rust code takes its place. Must be imported before matrix-bot-sdk.
  */
 import { registerHooks } from 'node:module';
 

@@ -49,7 +49,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Opens a window that reports what browsers refuse: scripts that fail, and violations of the content security policy. */
+/** Opens a page and collects its errors, for instance exceptions of scripts and violations of the content security policy. */
 async function openWindow(context: BrowserContext): Promise<{ page: Page; errors: string[] }> {
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);

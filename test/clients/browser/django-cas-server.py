@@ -1,6 +1,6 @@
 """Runs Debian's CAS server with one user: grace, whose password is hopper.
 
-Arguments: the port, the URL below which services may log users in, and a folder for its database.
+Arguments: the port, the prefix of the URLs of services that users may log in to, and a folder for its database.
 """
 
 import re

@@ -78,7 +78,7 @@ async function collectAccountMails(): Promise<void> {
   mails.push({ name: 'test', html: html!, text: text! });
 }
 
-/** Collects mails about missed events: of one room, of several with an encrypted one, and of invites. */
+/** Collects mails about missed messages, of one room, of several rooms and of an encrypted room, and about invites. */
 async function collectNotifications(): Promise<void> {
   const { clients } = fixture;
   const anna = await fixture.homeserver.server.register('anna');

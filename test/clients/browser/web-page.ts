@@ -10,7 +10,7 @@ const chromiumPath = process.env['HEARTH_TEST_CHROMIUM'] ?? '/usr/bin/chromium';
 
 export interface WebPage {
   readonly page: Page;
-  /** Uncaught errors and logged errors of the page, except for the missing TURN server. */
+  /** Uncaught errors and logged errors of the page, except those about the missing TURN server. */
   readonly errors: readonly string[];
   close(): Promise<void>;
 }

@@ -129,7 +129,7 @@ export class EncryptedSession extends Session {
     let event: MatrixEvent | undefined;
     const check = async () => {
       event = this.client.getRoom(roomId)?.findEventById(eventId) ?? this.#loaded.get(eventId);
-      // By itself, the client may decrypt only events that the user has not read; applications decrypt what they show.
+      // The client possibly decrypts only unread events by itself; applications decrypt the events that they show.
       if (event?.isEncrypted() && event.decryptionFailureReason === null) {
         await this.client.decryptEventIfNeeded(event);
       }
@@ -148,9 +148,9 @@ export class EncryptedSession extends Session {
   }
 
   /**
-   * Loads an event that the client's syncs have left out, as after a gap. Requests the event, or a page of messages,
-   * because some servers backfill then. Does not add the event to a timeline: after several gaps, the client may link its
-   * timelines in a circle and follow it without end.
+   * Loads an event that the client's syncs have left out, as after a gap. Requests the event and, if that fails, a page of
+   * messages, because some servers backfill then. Does not add the event to a timeline: after several gaps, the client can
+   * link its timelines in a circle and follow it without end.
    */
   async loadEvent(roomId: string, eventId: string, timeout?: number): Promise<void> {
     const room = await this.room(roomId);

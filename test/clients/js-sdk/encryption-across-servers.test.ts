@@ -16,7 +16,7 @@ const messageCount = Number(process.env['HEARTH_TEST_ENCRYPTED_MESSAGES'] ?? 120
 const rotation = 5;
 /** Number of parts of the messages; each test sends one part. */
 const partCount = 5;
-/** Maximum time in milliseconds for federation. */
+/** Maximum time in milliseconds for data to reach the other server. */
 const timeout = 180_000;
 
 let hearths: TwoHearths;
@@ -128,7 +128,7 @@ test('has lost none of the encrypted messages of all tests', async () => {
   assert.ok(sent.length >= messageCount);
 });
 
-test('encrypts for a new device on the other server, and not for a removed one', async () => {
+test('encrypts for a new device on the other server, and sees its removal', async () => {
   const [first, second] = sessions as [EncryptedSession, EncryptedSession];
   const newDevice = await second.onAnotherDevice({ withRecoveryKey: true });
   const devices = async () => [

@@ -97,7 +97,7 @@ test('delivers all encrypted messages of five users through a restart and a kill
   await assertDecrypted(members);
 });
 
-test('encrypts for the current members only, after leaves and joins and a kill of the server', async () => {
+test('all current members decrypt messages after leaves, joins and kills of the server, and users who left cannot fetch later messages', async () => {
   for (let change = 0; change < 2; change++) {
     const [owner, leaver, ...remaining] = members as [
       EncryptedSession,
@@ -197,7 +197,7 @@ test('restores the key backup on a new device of each user, and decrypts all mes
       await newDevice.crypto.loadSessionBackupPrivateKeyFromSecretStorage();
       const { imported, total } = await newDevice.crypto.restoreKeyBackup();
       assert.equal(imported, total);
-      // The newest keys may not be in the backup yet.
+      // The newest keys are possibly not in the backup yet.
       const failures = await decryptionFailures(newDevice);
       if (failures.length === 0) break;
       assert.ok(

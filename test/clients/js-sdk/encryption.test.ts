@@ -78,7 +78,7 @@ test('encrypts between two users, and verifies them in the room', async () => {
   await assertDecryptedBy(room, alice, bob);
 });
 
-test('encrypts for new members, and not for members who have left', async () => {
+test('new members decrypt messages, and members who have left cannot fetch later ones', async () => {
   const room = await createEncryptedRoom([alice, bob]);
   const eventIdBeforeJoin = await assertDecryptedBy(room, alice, bob);
   const carol = await newSession('carol');
@@ -168,7 +168,7 @@ test('encrypts by the fallback key for an offline device without one-time keys',
   });
 });
 
-test('other users see that a device has logged out, and their messages are not encrypted for it', async () => {
+test('other users see that a device has logged out, and /keys/query returns no keys of it', async () => {
   const room = await createEncryptedRoom([bob, alice]);
   const leaving = await addDevice(alice);
   const devices = async () => [

@@ -52,7 +52,7 @@ test('counts unread messages until a read receipt, which other users see', async
   await eventually('the count to be nothing', () => roomOfBob.getUnreadNotificationCount() === 0);
 });
 
-test('sends the fully read marker to other devices', async (context) => {
+test('shows the fully read marker to a device that logs in later', async (context) => {
   const { event_id } = await alice.client.sendTextMessage(roomId, 'and this?');
   await bob.event(roomId, event_id);
   await bob.client.setRoomReadMarkers(roomId, event_id);

@@ -17,7 +17,7 @@ export function nextVerificationRequest(session: EncryptedSession): Promise<Veri
     session.client.once(CryptoEvent.VerificationRequestReceived, resolve),
   );
   const inTime = within(`a verification request to reach ${session.userId}`, received);
-  // The caller may fail before it waits for the request.
+  // The caller can fail before it waits for the request.
   inTime.catch(() => undefined);
   return inTime;
 }

@@ -6,8 +6,8 @@ import { describe } from 'node:test';
 import {
   administer as administerAt,
   createRoom,
-  installedPostgres as installed,
   postgresOption,
+  postgresTools,
   register,
   startInstalledPostgres,
   startRestored,
@@ -35,8 +35,8 @@ describe('hearth backup --store and hearth restore --store on PostgreSQL', () =>
     administerAt(postgres.port, statement, database);
 
   test('stores both databases of a server, equal pieces only once, and restores them', async () => {
-    assert.ok(installed, 'this test needs the client tools of PostgreSQL: install postgresql');
-    const env = { PATH: `${installed}:${process.env['PATH']}` };
+    assert.ok(postgresTools, 'this test needs the client tools of PostgreSQL: install postgresql');
+    const env = { PATH: `${postgresTools}:${process.env['PATH']}` };
     const names = ['two_main', 'two_state'];
     const create = async () => {
       for (const name of names) await administer(`create database ${name} template template0`);

@@ -72,7 +72,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
     });
 
-    it('accepts messages that follow an event of an earlier join, whose state was never completed', async () => {
+    it('accepts messages that follow an event that arrived after an earlier join, before the members were known', async () => {
       const { resident, roomId, path, charlie, derek, join, members, messages } = await residents.open();
       const release = resident.holdState();
       await join();

@@ -139,7 +139,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await members();
     });
 
-    it('accepts a local alias and a new display name, and is in the user directory once its members are known', async () => {
+    it('accepts a local alias and a new display name, and its members are in the user directory once they are known', async () => {
       const { resident, roomId, path, charlie, join, members } = await residents.open();
       const release = resident.holdState();
       await join();
@@ -183,7 +183,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await until(async () => (await count()) === 5, 'a count of five members');
     });
 
-    it('deletes the room with all its data, and ends the requests for its members', async () => {
+    it('an administrator deletes the room, which ends the requests for its members, and a user can join the room again', async () => {
       const { resident, roomId, path, charlie, derek, join, members } = await residents.open();
       const release = resident.holdState();
       await join();

@@ -1,7 +1,7 @@
 import type { FoundDifference } from './comparison.ts';
 import type { ExpectedDifference } from './expected/expected-difference.ts';
 
-/** Whether one of the expected differences describes this difference. */
+/** Whether the expected difference describes the found difference. */
 export function isExpected(
   { requests, at, hearth, reference }: ExpectedDifference,
   difference: FoundDifference,
@@ -39,9 +39,9 @@ function matches(patterns: readonly string[], text: string): boolean {
     if (!text.startsWith(first)) return false;
     let from = first.length;
     for (const piece of rest.slice(0, -1)) {
-      const at = text.indexOf(piece, from);
-      if (at < 0) return false;
-      from = at + piece.length;
+      const index = text.indexOf(piece, from);
+      if (index < 0) return false;
+      from = index + piece.length;
     }
     const last = rest.at(-1) ?? '';
     return text.length - last.length >= from && text.endsWith(last);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the reference homeserver (Debian's matrix-synapse) into a chroot, so that nothing else on this machine
-# changes. Needs root. Does nothing when the chroot is complete, and starts over after an interruption. Concurrent
-# calls wait for the first one.
+# Installs the reference homeserver (Debian's matrix-synapse) into a chroot. Outside of it, this machine gets only the
+# package debootstrap. Needs root. Does nothing when the chroot is complete, and starts over after an interruption.
+# Concurrent calls wait for the first one.
 #
 #   HEARTH_REFERENCE_DIR     target folder (default /var/tmp/hearth-reference)
 #   HEARTH_REFERENCE_SUITE   Debian suite to install from (default sid)

@@ -161,17 +161,17 @@ const nameOf = (migrations: readonly Migration[]): string =>
     .digest('hex')
     .slice(0, 32);
 
-let ownFolder: string | undefined;
+let folderOfProcess: string | undefined;
 
 /** The folder of the test run; without a test run, a folder that is removed when this process exits. */
 function folder(): string {
   const shared = process.env[folderVariable];
   if (shared) return shared;
-  if (!ownFolder) {
+  if (!folderOfProcess) {
     const newFolder = makeFolder();
-    ownFolder = newFolder;
+    folderOfProcess = newFolder;
     process.once('exit', () => rmSync(newFolder, { recursive: true, force: true }));
   }
-  mkdirSync(ownFolder, { recursive: true });
-  return ownFolder;
+  mkdirSync(folderOfProcess, { recursive: true });
+  return folderOfProcess;
 }

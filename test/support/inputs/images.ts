@@ -92,17 +92,17 @@ export async function imageMetadata(bytes: Uint8Array) {
 /** Returns whether the middle of each edge is more red than blue. */
 export async function redEdges(bytes: Uint8Array) {
   const { data, info } = await sharp(bytes).removeAlpha().raw().toBuffer({ resolveWithObject: true });
-  const pixelAt = (x: number, y: number) => {
+  const isRedAt = (x: number, y: number) => {
     const offset = (y * info.width + x) * info.channels;
     return data[offset]! > data[offset + 2]!;
   };
   const middleRow = Math.floor(info.height / 2);
   const middleColumn = Math.floor(info.width / 2);
   return {
-    left: pixelAt(0, middleRow),
-    right: pixelAt(info.width - 1, middleRow),
-    top: pixelAt(middleColumn, 0),
-    bottom: pixelAt(middleColumn, info.height - 1),
+    left: isRedAt(0, middleRow),
+    right: isRedAt(info.width - 1, middleRow),
+    top: isRedAt(middleColumn, 0),
+    bottom: isRedAt(middleColumn, info.height - 1),
   };
 }
 

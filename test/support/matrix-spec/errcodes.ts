@@ -1,5 +1,5 @@
 /**
- * Errcodes of the client-server API that the admin API may also use: without the errcodes of a few endpoints for users.
+ * Errcodes of the client-server API that the admin API may also use: all but those that only a few endpoints for users have.
  * Source: client-server API, "Standard error response".
  */
 export const generalErrcodes: ReadonlySet<string> = new Set([

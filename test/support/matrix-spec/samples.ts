@@ -31,8 +31,8 @@ export function sampleOf(schema: Schema, fields: 'all' | 'required'): unknown {
   const parts = listOf(schema['allOf']);
   const [choice] = listOf(schema['oneOf'] ?? schema['anyOf']);
   if (parts.length > 0 || choice !== undefined) {
-    const { allOf, oneOf, anyOf, ...own } = schema;
-    const samples = [...parts, ...(choice ? [choice] : []), own].map((part) => sampleOf(part, fields));
+    const { allOf, oneOf, anyOf, ...rest } = schema;
+    const samples = [...parts, ...(choice ? [choice] : []), rest].map((part) => sampleOf(part, fields));
     return samples.reduce(mergeSamples);
   }
   const isObject = schema['properties'] !== undefined || schema['required'] !== undefined;

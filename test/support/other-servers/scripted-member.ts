@@ -82,7 +82,7 @@ export class ScriptedMember {
     return new ScriptedMember({ server, host, roomId, userId, join: answer.join, state });
   }
 
-  /** Joins by make_join and send_join. @returns the response to send_join, and the join event */
+  /** Sends make_join, which must succeed, and send_join. @returns the response to send_join, and the join event */
   static async tryToJoin(server: ScriptedServer, host: string, roomId: string, userId: string) {
     const template = await server.request(
       host,
@@ -152,7 +152,7 @@ export class ScriptedMember {
   }
 
   /** Sends EDUs in one transaction. */
-  async edus(...edus: readonly unknown[]): Promise<void> {
+  async sendEdus(...edus: readonly unknown[]): Promise<void> {
     const { status, body } = await this.transaction({ edus: edus as JsonObject[] });
     assert.equal(status, 200, JSON.stringify(body));
   }

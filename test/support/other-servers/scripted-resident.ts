@@ -24,7 +24,7 @@ export class ScriptedResident {
   readonly joins: RoomEvent[] = [];
   /** Events that `get_missing_events` returns; by default none. */
   missing: readonly BuiltEvent[] = [];
-  /** `state_ids` and `state` wait until this resolves. */
+  /** The responses to `state_ids` and `state` wait until this resolves. */
   stateGate: Promise<void> = Promise.resolve();
   /** Members whose memberships the response to a join contains; by default none. */
   heroes: readonly string[] = [];
@@ -46,7 +46,7 @@ export class ScriptedResident {
     let state = new Map<string, RoomEvent>();
     for (const { event } of room.events.values()) {
       this.#stateBefore.set(event.eventId, state);
-      state = after(state, event);
+      state = stateAfter(state, event);
     }
     this.#currentState = state;
     this.#setHandlers();
@@ -82,7 +82,7 @@ export class ScriptedResident {
 
   #append(event: RoomEvent): void {
     this.#accepted.set(event.eventId, event);
-    this.#currentState = after(this.#currentState, event);
+    this.#currentState = stateAfter(this.#currentState, event);
     this.room.accept(event);
   }
 
@@ -111,7 +111,7 @@ export class ScriptedResident {
 
   #recordState(built: BuiltEvent): BuiltEvent {
     this.#stateBefore.set(built.event.eventId, this.#currentState);
-    this.#currentState = after(this.#currentState, built.event);
+    this.#currentState = stateAfter(this.#currentState, built.event);
     return built;
   }
 
@@ -192,7 +192,7 @@ export class ScriptedResident {
   }
 }
 
-function after(state: State, event: RoomEvent): Map<string, RoomEvent> {
+function stateAfter(state: State, event: RoomEvent): Map<string, RoomEvent> {
   const changed = new Map(state);
   if (event.stateKey !== undefined) changed.set(stateMapKey(event.type, event.stateKey), event);
   return changed;

@@ -84,7 +84,7 @@ export async function startScriptedServer({
   const server = await serveOnLoopback(async (raw, response) => {
     const url = new URL(raw.url!, 'https://x');
     const path = decodeURIComponent(url.pathname);
-    if (path.startsWith('/_matrix/key/v2/server')) return void send(response, 200, ownKeys(name, key));
+    if (path.startsWith('/_matrix/key/v2/server')) return void send(response, 200, publishedKeys(name, key));
     const body = (await text(raw)) || '{}';
     const request = {
       method: raw.method!,
@@ -120,7 +120,7 @@ export async function startScriptedServer({
   };
 }
 
-function ownKeys(name: string, key: SigningKey): JsonObject {
+function publishedKeys(name: string, key: SigningKey): JsonObject {
   const content = {
     server_name: name,
     verify_keys: { [key.keyId]: { key: key.publicKey.base64 } },

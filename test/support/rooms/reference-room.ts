@@ -68,8 +68,7 @@ export class ReferenceRoom {
     const version = getRoomVersion(versionId);
     if (!version) throw new Error(`there is no room version ${versionId}`);
     this.version = version;
-    const ownId = version.roomId === 'origin' ? `!reference${this.#number}:a.example` : '';
-    this.roomId = ownId;
+    this.roomId = version.roomId === 'origin' ? `!reference${this.#number}:a.example` : '';
     const creator = version.creator === 'content' ? { creator: ann } : {};
     const create = this.#build(
       { type: 'm.room.create', sender: ann, stateKey: '', content: { room_version: versionId, ...creator } },

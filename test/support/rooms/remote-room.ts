@@ -59,13 +59,13 @@ export class RemoteRoom {
     if (!roomVersion) throw new Error(`there is no room version ${version}`);
     this.version = roomVersion;
     this.#now = now;
-    const makesId = roomVersion.roomId === 'create event';
-    this.roomId = makesId ? '' : `!remote${Math.abs(hashOf(creator))}:${serverOfUser(creator)}`;
+    const usesCreateEventId = roomVersion.roomId === 'create event';
+    this.roomId = usesCreateEventId ? '' : `!remote${Math.abs(hashOf(creator))}:${serverOfUser(creator)}`;
     const content = { room_version: version, ...(roomVersion.creator === 'content' && { creator }) };
     const create = this.add({ type: 'm.room.create', sender: creator, stateKey: '', content, prev: [] });
-    if (makesId) this.roomId = `!${create.slice(1)}`;
+    if (usesCreateEventId) this.roomId = `!${create.slice(1)}`;
     this.join(creator);
-    const users = makesId ? {} : { [creator]: 100 };
+    const users = usesCreateEventId ? {} : { [creator]: 100 };
     this.add({ type: 'm.room.power_levels', sender: creator, stateKey: '', content: { users } });
     const joinRules = { join_rule: 'public' };
     this.add({ type: 'm.room.join_rules', sender: creator, stateKey: '', content: joinRules });

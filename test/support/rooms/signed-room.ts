@@ -35,9 +35,8 @@ export class SignedRoom {
     this.signer = signer;
     this.creator = `@creator:${signer.serverName}`;
     this.#now = now;
-    const ownId = this.version.roomId === 'origin' ? `!made${madeIds++}:${signer.serverName}` : undefined;
     const creatorField = this.version.creator === 'content' ? { creator: this.creator } : {};
-    this.roomId = ownId ?? '';
+    this.roomId = this.version.roomId === 'origin' ? `!made${madeIds++}:${signer.serverName}` : '';
     const create = this.setState('m.room.create', { room_version: version, ...creatorField });
     this.roomId = create.event.roomId;
     this.setState('m.room.member', { membership: 'join' }, this.creator);

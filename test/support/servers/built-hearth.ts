@@ -36,7 +36,7 @@ export async function installHearth(folder: string): Promise<string> {
 async function sharedInstallation(folder: string): Promise<string> {
   const claim = `${folder}.unfinished`;
   while (!existsSync(folder)) {
-    if (!claimed(claim)) {
+    if (!makeFolder(claim)) {
       await delay(50);
       continue;
     }
@@ -53,7 +53,7 @@ async function sharedInstallation(folder: string): Promise<string> {
 }
 
 /** Makes a folder. @returns false when it existed already */
-function claimed(folder: string): boolean {
+function makeFolder(folder: string): boolean {
   try {
     mkdirSync(folder);
     return true;

@@ -32,8 +32,8 @@ interface Started {
 }
 
 /**
- * The console in Chromium, on a server with the users Anna and Bela and Anna's rooms Meadow and Attic. Its functions
- * need no `this`, so that tests can take them before it is started.
+ * The console in Chromium, on a server with the users Anna and Bela and Anna's rooms Meadow and Attic. Functions such
+ * as `button` are bound to it, so that tests can destructure it before it is started.
  */
 export class ConsolePage {
   /** Paths of all requests that scripts of the console have sent. */
@@ -155,7 +155,7 @@ export class ConsolePage {
     await this.page.setViewportSize(desk);
   };
 
-  /** Checks all rules that axe has for web pages. */
+  /** Returns the violations of the rules that axe has for web pages. */
   async #violations(): Promise<readonly string[]> {
     if (!(await this.page.evaluate('Boolean(globalThis.axe)'))) await this.page.evaluate(axe);
     // Style sheets are not loaded again: no rule that is checked needs them.
@@ -171,10 +171,10 @@ export class ConsolePage {
       if (message.type() === 'error' && !isExpected) this.errors.push(message.text());
     });
     page.on('request', (request) => {
-      const isOwn =
+      const isAllowed =
         [this.server.baseUrl, this.cas.url].some((url) => request.url().startsWith(url)) ||
         /^(data|blob):/.test(request.url());
-      if (!isOwn) this.errors.push(`request to ${request.url()}`);
+      if (!isAllowed) this.errors.push(`request to ${request.url()}`);
       if (request.resourceType() === 'fetch') this.requestedPaths.add(new URL(request.url()).pathname);
     });
   }

@@ -92,7 +92,7 @@ test('an administrator sees jobs, statistics, options, the audit log and live fi
   await link('Configuration').click();
   await ui.page.getByLabel('Search').fill('registration_shared');
   await ui.page.getByRole('cell', { name: '<secret>', exact: true }).waitFor();
-  /** Searches an option. @returns the text of its column From */
+  /** Searches for an option. @returns the text of its column From */
   const sourceOf = async (name: string) => {
     await ui.page.getByLabel('Search').fill(name);
     const row = ui.page.getByRole('row').filter({ has: ui.page.getByText(name, { exact: true }) });
