@@ -22,7 +22,7 @@ const rows = 10_000;
 const nameOf = (id: number) => `${id} ${'name '.repeat(95)}`;
 const text = 'text '.repeat(160);
 
-/** Inserts rows of about 1,300 bytes, and deletes nine of ten again. */
+/** Inserts rows of about 1,300 bytes, then deletes nine of ten. */
 async function fillAndDelete(database: Database): Promise<void> {
   const numbers = `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${rows})`;
   const fill = `${numbers} insert into notes (id, name, text) select i, i || ?, ? from n`;
@@ -110,13 +110,13 @@ forPostgres((open) => {
     };
     const updated = updating();
     await database.releaseSpace(stopping.signal);
-    const interrupted = database.statistics.movedRows;
-    assert.ok(stopping.signal.aborted && interrupted < rows / 10);
+    const movedUntilStop = database.statistics.movedRows;
+    assert.ok(stopping.signal.aborted && movedUntilStop < rows / 10);
     await database.releaseSpace(signal);
     isDone = true;
     await updated;
     await database.releaseSpace(signal);
-    assert.ok(database.statistics.movedRows > interrupted);
+    assert.ok(database.statistics.movedRows > movedUntilStop);
     const all = await read(database);
     assert.deepEqual(
       all.map(({ id, name }) => ({ id, name })),

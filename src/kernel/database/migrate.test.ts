@@ -71,7 +71,7 @@ forEachDatabase((open) => {
     await assert.rejects(migrate(database, [things, things]), /two migrations have the name/);
   });
 
-  test('migrate can run in several processes at the same time', async () => {
+  test('migrate applies each migration once when it runs on several connections at the same time', async () => {
     const database = await open();
     const others = [database, await open.openAgain(database), await open.openAgain(database)];
     await Promise.all(others.map((each) => migrate(each, [things, index])));

@@ -31,9 +31,9 @@ export function openDatabase(options: DatabaseOptions, environment: DatabaseEnvi
 
 /**
  * Opens the database exclusively for a process that writes: two servers would assign the same positions and run each
- * other's jobs. Another process that opens it exclusively waits some seconds for this one to close it, and is then
- * refused. SQLite: a lock on a file. PostgreSQL: a lease (decision 0131), which another process can take when this one was
- * paused or disconnected for longer than the lease; all writes of this one then fail.
+ * other's jobs. Another process that opens it exclusively waits some seconds for this one to close it; if this one
+ * does not, the other is refused. SQLite: a lock on a file. PostgreSQL: a lease (decision 0131), which another process
+ * can take when this one was paused or disconnected for longer than the lease; all writes of this one then fail.
  * @param onLost called once when another process has taken the lease; the process should exit
  * @throws DatabaseInUse when another process has the database
  * @throws StartFailure when it was moved to another database, or a move or a restore that fills it is incomplete

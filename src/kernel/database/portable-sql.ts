@@ -1,4 +1,4 @@
-/** Matches a literal, a quoted identifier, a comment, or a placeholder of one of the two kinds. */
+/** Matches a literal, a quoted identifier, a comment, or a placeholder (`$1` or `?`). */
 const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|\$\d+|\?/g;
 
 /**

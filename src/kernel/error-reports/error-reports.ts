@@ -88,7 +88,7 @@ export class ErrorReports {
     }
   }
 
-  /** Whether an error from the same place in the code was reported within `reportLimits.repeated`. */
+  /** Whether an error with this log message from the same place in the code was reported within `reportLimits.repeated`. */
   #isRepeated({ error, message }: LoggedError): boolean {
     const key = `${message} ${error.stack?.split('\n').find((line) => line.startsWith('    at ')) ?? error.name}`;
     const now = this.#deps.clock.monotonic();

@@ -60,11 +60,11 @@ export function eventOf(logged: LoggedError, origin: ReportOrigin, id: string, n
 /** Returns an error and its causes in reverse order: the original cause first, the error last. */
 export function exceptionsOf(error: Error): ExceptionValue[] {
   const values: ExceptionValue[] = [];
-  for (let at: unknown = error; at instanceof Error && values.length < maxErrors; at = at.cause) {
+  for (let next: unknown = error; next instanceof Error && values.length < maxErrors; next = next.cause) {
     values.unshift({
-      type: /^[\w.]{1,60}$/.test(at.name) ? at.name : 'Error',
-      value: scrub(at.message),
-      stacktrace: { frames: framesOf(at) },
+      type: /^[\w.]{1,60}$/.test(next.name) ? next.name : 'Error',
+      value: scrub(next.message),
+      stacktrace: { frames: framesOf(next) },
     });
   }
   return values;

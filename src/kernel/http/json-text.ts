@@ -8,8 +8,8 @@ const minEntries = 32;
 const maxDepth = 6;
 
 /**
- * Number of levels of an entry of a long value that are searched for long lists. They include the state of a room, but
- * not the content of an event.
+ * Number of levels that are searched for long lists inside each entry of a long value: enough to find the state of a
+ * room, but not the content of an event.
  */
 const maxDepthOfEntries = 2;
 

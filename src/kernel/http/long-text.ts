@@ -32,7 +32,7 @@ export class TextBuilder {
     return this.#end === '' && this.#chunks === undefined;
   }
 
-  /** Number of bytes of the chunks: of all text but the last few characters. */
+  /** Number of bytes of the chunks: of all text but the end that has not become a chunk. */
   get bytes(): number {
     return this.#bytes;
   }

@@ -15,7 +15,7 @@ export interface Requester {
   readonly isUnlimited?: boolean;
   /** The administrator who makes the request as the user; absent for the user's own requests. */
   readonly administrator?: string | undefined;
-  /** Identifies the access token (it is not the token itself); scopes transaction ids and refresh. */
+  /** Identifies the access token (it is not the token itself). Transaction ids and refreshes belong to one such id. */
   readonly tokenId: number | undefined;
 }
 

@@ -60,15 +60,15 @@ export class FirstAttempts {
    * are scheduled again
    */
   async attempted(kind: string, key: string | undefined, timeout: number): Promise<void> {
-    const all = [...(this.#kinds.get(kind) ?? [])].filter(
+    const waitedFor = [...(this.#kinds.get(kind) ?? [])].filter(
       ([name, { isSlow }]) => !isSlow && (key === undefined || name === key),
     );
-    if (all.length === 0) return;
+    if (waitedFor.length === 0) return;
     const waiting = new AbortController();
     const timedOut = sleep(this.#clock, timeout, waiting.signal).then(() => {
-      if (!waiting.signal.aborted) for (const [, pending] of all) pending.isSlow = true;
+      if (!waiting.signal.aborted) for (const [, pending] of waitedFor) pending.isSlow = true;
     });
-    await Promise.race([Promise.all(all.map(([, { attempted }]) => attempted.promise)), timedOut]);
+    await Promise.race([Promise.all(waitedFor.map(([, { attempted }]) => attempted.promise)), timedOut]);
     waiting.abort();
   }
 

@@ -25,10 +25,10 @@ async function assertSame(text: string | Buffer, pieceBytes?: number): Promise<v
   const bytes = Buffer.from(text as string);
   const slices = new TimeSlices(systemClock, 0);
   const parse = (piece: Buffer) => parseJson(piece, options);
-  const large = await outcome(() =>
+  const inSlices = await outcome(() =>
     parseInSlices(bytes, { parse, maxDepth: options.maxDepth, slices, pieceBytes }),
   );
-  assert.deepEqual(large, await outcome(() => parseJson(bytes, options)), bytes.toString().slice(0, 200));
+  assert.deepEqual(inSlices, await outcome(() => parseJson(bytes, options)), bytes.toString().slice(0, 200));
 }
 
 describe('parseInSlices', () => {

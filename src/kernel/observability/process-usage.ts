@@ -13,8 +13,8 @@ export interface ProcessUsage {
   /** Time for which the event loop was busy since the start. */
   readonly busy: number;
   /**
-   * Event loop lag of the last seconds; `undefined` at the first reading and after a pause. Readings in quick succession,
-   * as of several readers, have the same lag.
+   * Event loop lag of the last seconds; `undefined` at the first reading, and at the first one after a minute without a
+   * reading. Readings within four seconds have the same lag.
    */
   readonly lag: { readonly mean: number; readonly max: number } | undefined;
 }

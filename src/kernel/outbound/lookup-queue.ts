@@ -16,7 +16,7 @@ const maxRunning = 4;
 /** Maximum number of hosts that wait. */
 const maxWaiting = 1_000;
 
-/** Milliseconds after which a waiting host is no longer looked up: the connection that needs it has failed by then. */
+/** Milliseconds after which a waiting host is not looked up: the connection that needs its address is about to time out. */
 const maxWait = 8_000;
 
 interface WaitingHost {
@@ -52,7 +52,7 @@ export class LookupQueue {
   }
 
   async #run(host: string): Promise<readonly HostAddress[]> {
-    if (this.#running >= maxRunning) await this.#turn(host);
+    if (this.#running >= maxRunning) await this.#waitForTurn(host);
     else this.#running++;
     try {
       return await this.#lookup(host);
@@ -62,7 +62,7 @@ export class LookupQueue {
     }
   }
 
-  #turn(host: string): Promise<void> {
+  #waitForTurn(host: string): Promise<void> {
     this.#refuseLateHosts();
     if (this.#waiting.length >= maxWaiting) return Promise.reject(tooManyLookups(host));
     return new Promise((start, reject) => {

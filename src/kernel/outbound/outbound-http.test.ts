@@ -165,7 +165,7 @@ describe('OutboundHttp', () => {
     assert.equal(posted.status, 302);
   });
 
-  it('rejects a response above maxBody, compressed or not', async () => {
+  it('rejects a response above maxBody, compressed or not, and a response that is compressed twice or wrongly', async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000));
     const server = await serve((request, response) => {
       if (request.url === '/bomb') response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb);

@@ -112,20 +112,20 @@ export class OutboundHttp {
     return this.#withDeadline(request, async (deadline) => {
       const { method = 'GET', redirects = 0 } = request;
       const follows = method === 'GET' && redirects > 0;
-      let at = url;
+      let current = url;
       let headers = request.headers ?? {};
       for (let left = redirects; ; left--) {
-        const target = targetOf(at, request.tls ?? this.#tls);
+        const target = targetOf(current, request.tls ?? this.#tls);
         const response = await this.#exchange(target, { ...request, headers }, deadline);
         const location = textOf(response.headers['location']);
-        const to = follows ? redirectOf(response.status, location, at) : undefined;
-        if (to === undefined) return { ...response, url: at };
+        const to = follows ? redirectOf(response.status, location, current) : undefined;
+        if (to === undefined) return { ...response, url: current };
         response.body.destroy();
         if (left <= 0) throw new OutboundError('redirect', 'Too many redirects');
         if (request.mayFollow?.(to) === false)
           throw new OutboundError('refused-address', 'Redirected to a refused URL');
-        headers = redirectedHeaders(headers, at, to);
-        at = to;
+        headers = redirectedHeaders(headers, current, to);
+        current = to;
       }
     });
   }

@@ -91,7 +91,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await find('世界'), ['こんにちは世界']);
   });
 
-  test('full text adds, replaces and removes documents in a batch', async () => {
+  test('full text replaces and removes documents in a batch', async () => {
     const { database, index, find } = await opened();
     await database.batch(index.statements([{ id: 1, scope: 1, text: 'in a batch' }], [4]));
     assert.deepEqual(await find('hello'), []);
@@ -139,7 +139,8 @@ test('gramsOf returns the same grams of ASCII text when non-ASCII text follows i
   );
 });
 
-test('gramsOf and TextQuery bound the work for long texts and long queries', () => {
-  assert.ok(gramsOf('abcdefg '.repeat(1_000_000)).size < 20);
+test('gramsOf and TextQuery bound the number of grams of long texts and long queries', () => {
+  const words = Array.from({ length: 100_000 }, (_, n) => n.toString(36));
+  assert.ok(gramsOf(words.join(' ')).size < 20_000);
   assert.ok(new TextQuery(Array.from({ length: 500 }, (_, n) => `word${n}`).join(' ')).grams.size < 200);
 });

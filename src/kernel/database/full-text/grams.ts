@@ -93,7 +93,8 @@ export class TextQuery {
   }
 
   /**
-   * Whether a text contains all runs. Very short runs must be at the beginning of a word, other runs may be anywhere.
+   * Whether a text contains all runs. A run of one or two characters that is not compact must be at the beginning of a
+   * word; other runs may be anywhere.
    */
   matches(text: string): boolean {
     return this.matchesFolded(foldText(text));

@@ -1,4 +1,4 @@
-/** Facts about a database that are read without opening it as the server does: nothing is created, locked or changed. */
+/** Facts about a database that are read without opening it as the server does: nothing is created, changed or kept locked. */
 export interface DatabaseFacts {
   /** Version of SQLite or PostgreSQL. */
   readonly version: string;

@@ -56,8 +56,8 @@ async function holder(session: Session): Promise<string | undefined> {
 }
 
 /**
- * Returns the recorded and the actual version of the collation when they differ. Returns `undefined` before PostgreSQL
- * 15, which records no version.
+ * Returns the recorded and the actual version of the collation when they differ. Returns `undefined` on versions of
+ * PostgreSQL before 15, because they do not record the version of the collation.
  */
 async function collationOf(session: Session): Promise<DatabaseFacts['collation']> {
   const [version] = await rows(session, "select current_setting('server_version_num')::bigint as number");

@@ -15,7 +15,7 @@ import {
 import { FailedWithoutEffect } from './retry.ts';
 import type { Session } from './session.ts';
 
-/** Milliseconds after which a lease expires unless it is renewed. A server that starts after a crash waits as long. */
+/** Milliseconds after which a lease expires unless it is renewed. A server that starts after a crash waits up to that long. */
 const defaultLeaseTime = 6_000;
 
 /** Milliseconds to wait for a running server to stop, for instance during a restart. */
@@ -49,24 +49,24 @@ export class WriterLease {
   #lost: LeaseLost | undefined;
   #timer: Timer | undefined;
   #renewing: Promise<void> = Promise.resolve();
-  readonly #isOwn: boolean;
+  readonly #isHolder: boolean;
   #isClosed = false;
 
-  /** @param isOwn whether this process has taken the lease: it renews the lease, and releases it at the end */
+  /** @param isHolder whether this process has taken the lease: it renews the lease, and releases it at the end */
   private constructor(
     pool: ConnectionPool,
     epoch: number,
     options: LeaseOptions,
     log: Logger,
-    isOwn: boolean,
+    isHolder: boolean,
   ) {
     this.#pool = pool;
     this.#epoch = epoch;
     this.#time = options.leaseTime ?? defaultLeaseTime;
     this.#log = log;
     this.#onLost = options.onLost;
-    this.#isOwn = isOwn;
-    if (isOwn) this.#renewLater();
+    this.#isHolder = isHolder;
+    if (isHolder) this.#renewLater();
   }
 
   /**
@@ -127,7 +127,7 @@ export class WriterLease {
     this.#isClosed = true;
     this.#timer?.cancel();
     await this.#renewing;
-    if (this.#lost || !this.#isOwn) return;
+    if (this.#lost || !this.#isHolder) return;
     await this.#pool
       .use((session) => releaseLease(session, this.#epoch))
       .catch((error: unknown) =>

@@ -91,7 +91,7 @@ async function replaceRange(
   }
 }
 
-/** Returns statements that insert rows. They have few different texts, so that the database prepares each text once. */
+/** Returns statements that insert rows. Their SQL has at most two texts, each of which the database prepares once. */
 function insertsOf({ name, columns }: TableShape, rows: readonly Row[]): Statement[] {
   const values = rows.map((row) => columns.map((column) => row[column.name] as SqlValue));
   const names = columns.map((column) => quoted(column.name)).join(', ');

@@ -63,10 +63,10 @@ const bytesTypes = new Set(['blob', 'bytea']);
 
 function tablesOf(columns: SchemaRows['columns'], unique: SchemaRows['unique']): TableShape[] {
   const indexes = Map.groupBy(unique, ({ table }) => table);
-  return [...Map.groupBy(columns, ({ table }) => table)].map(([name, own]) => ({
+  return [...Map.groupBy(columns, ({ table }) => table)].map(([name, tableColumns]) => ({
     name,
-    columns: own.map(({ column, type }) => ({ name: column, isBytes: isBytes(name, column, type) })),
-    key: own
+    columns: tableColumns.map(({ column, type }) => ({ name: column, isBytes: isBytes(name, column, type) })),
+    key: tableColumns
       .filter(({ keyPlace }) => keyPlace > 0)
       .sort((a, b) => a.keyPlace - b.keyPlace)
       .map(({ column }) => column),

@@ -65,7 +65,8 @@ const excess = (max: number, unit: string): Excess => ({
 function itemCheck({ items }: SizedSchema): FindExcess | undefined {
   const check = sizeCheck(items);
   return (
-    check && ((value) => (Array.isArray(value) ? firstExcess(value.keys(), at(value, check)) : undefined))
+    check &&
+    ((value) => (Array.isArray(value) ? firstExcess(value.keys(), excessAt(value, check)) : undefined))
   );
 }
 
@@ -78,7 +79,7 @@ function memberCheck({ properties = {} }: SizedSchema): FindExcess | undefined {
   return (value) =>
     isObject(value)
       ? firstExcess(checks, ([name, check]) =>
-          Object.hasOwn(value, name) ? at(value, check)(name) : undefined,
+          Object.hasOwn(value, name) ? excessAt(value, check)(name) : undefined,
         )
       : undefined;
 }
@@ -93,7 +94,9 @@ function entryCheck({
   const check = schemas.map(sizeCheck).find((sizes) => sizes !== undefined);
   if (check === undefined || properties !== undefined) return undefined;
   return (value) =>
-    isObject(value) && !Array.isArray(value) ? firstExcess(Object.keys(value), at(value, check)) : undefined;
+    isObject(value) && !Array.isArray(value)
+      ? firstExcess(Object.keys(value), excessAt(value, check))
+      : undefined;
 }
 
 /**
@@ -110,8 +113,8 @@ function unionCheck(schemas: readonly unknown[]): FindExcess | undefined {
   };
 }
 
-/** Returns a check of one member or item. */
-const at =
+/** Returns a function that finds an excess in the member or item of `value` with a given name or index. */
+const excessAt =
   (value: object, check: FindExcess) =>
   (key: string | number): Excess | undefined => {
     const found = check((value as Record<string, unknown>)[key]);

@@ -68,8 +68,8 @@ const maxPathLength = 300;
 const subjectOf = (path: string): string => (path ? `'${path.slice(0, maxPathLength)}'` : 'it');
 
 /**
- * Minimum number of entries of a value, at all levels together, that is narrowed to the faulty part before its errors are
- * collected.
+ * Minimum number of entries, at all levels together, of a large value. A large value is narrowed to the faulty part
+ * before its errors are collected.
  */
 const manyEntries = 200;
 

@@ -3,7 +3,7 @@ import { it } from 'node:test';
 import { manualClock } from '../../../../../test/support/clocks/manual-clock.ts';
 import { WalBudget } from './wal-budget.ts';
 
-it('WalBudget lets work write the share of one minute to the write-ahead log at once, and then at most that much per minute', async () => {
+it('WalBudget lets work write the bytes of one minute to the write-ahead log at once, and then at most that much per minute', async () => {
   const clock = manualClock();
   const { signal } = new AbortController();
   const budget = new WalBudget(clock, 600);

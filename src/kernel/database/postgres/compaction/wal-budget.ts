@@ -3,7 +3,8 @@ import { type Clock, sleep } from '../../../clock.ts';
 const minute = 60_000;
 
 /**
- * Bounds the write-ahead log that background work causes: work that has used more than the share of one minute waits.
+ * Bounds the write-ahead log that background work causes: work that has written more than the bytes of one minute
+ * waits.
  */
 export class WalBudget {
   readonly #clock: Clock;
@@ -19,8 +20,8 @@ export class WalBudget {
   }
 
   /**
-   * Adds bytes of the log to the budget's use; waits until at most one minute's share is in use, or the
-   * signal aborts.
+   * Counts bytes of the log that were written. Waits while more than the bytes of one minute are counted, unless the
+   * signal aborts: bytes stop being counted as time passes.
    */
   async spend(bytes: number, signal: AbortSignal): Promise<void> {
     const now = this.#clock.monotonic();
