@@ -124,8 +124,8 @@ export class Mails {
   async render({ html, text, values }: Pick<Mail, 'html' | 'text' | 'values'>) {
     const { templates, serverName } = this.#deps;
     const { app_name, client_base_url } = this.options;
-    const all = { app_name, client_base_url, server_name: serverName, ...values };
-    return { html: await templates.render(html, all), text: await templates.render(text, all) };
+    const allValues = { app_name, client_base_url, server_name: serverName, ...values };
+    return { html: await templates.render(html, allValues), text: await templates.render(text, allValues) };
   }
 
   async #run({ payload, signal }: JobAttempt<Payload>): Promise<void> {

@@ -13,8 +13,8 @@ export interface FollowerOptions {
   /** Position at which the follower starts when it has never run; by default the current one. */
   readonly startAt?: number;
   /**
-   * Minimum milliseconds between two runs, so that a busy server does the work in larger pieces; `caughtUp` does not
-   * wait for them. By default 0.
+   * Minimum milliseconds between two runs, so that a busy server does the work in larger pieces; by default 0. `caughtUp`
+   * makes a run begin before the interval has passed.
    */
   readonly interval?: number;
   /**

@@ -64,7 +64,8 @@ export class LocalStreams implements StreamWriter {
   }
 
   /**
-   * Calls `listener` with all facts from here on as JSON, for other processes; before the first call none is encoded.
+   * Calls `listener` with all later facts as JSON, for other processes. Until `onPublish` is called for the first time,
+   * no fact is encoded.
    * @returns a function that ends the subscription
    */
   onPublish(listener: PublishListener): () => void {

@@ -20,7 +20,7 @@ export interface RemoteStreamsDeps {
   readonly log: Logger;
 }
 
-/** A stream of facts of some kind: they are decoded by its own codec. */
+/** A stream with any kind of facts, which the codec of the stream decodes. */
 // biome-ignore lint/suspicious/noExplicitAny: the kinds of facts differ from stream to stream
 export type AnyStream = Stream<any>;
 

@@ -22,11 +22,11 @@ export function samplerOf(settings: SamplerSettings, clock: Clock, randomness: R
 function rateLimited(perSecond: number, clock: Clock): Sampler {
   const maximum = Math.max(1, perSecond);
   let credit = perSecond > 0 ? maximum : 0;
-  let at = clock.monotonic();
+  let creditedAt = clock.monotonic();
   return () => {
     const now = clock.monotonic();
-    credit = Math.min(maximum, credit + ((now - at) / 1000) * perSecond);
-    at = now;
+    credit = Math.min(maximum, credit + ((now - creditedAt) / 1000) * perSecond);
+    creditedAt = now;
     if (credit < 1) return false;
     credit -= 1;
     return true;

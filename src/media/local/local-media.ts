@@ -8,7 +8,7 @@ import { mediaNotFound } from '../media-address.ts';
 import type { MediaDescription, MediaFile } from '../media-file.ts';
 import type { MediaRepositoryRules, UploadLimit } from '../media-rules.ts';
 import type { MediaAccess, MediaReading } from '../moderation/media-access.ts';
-import { quarantinedHash } from '../moderation/quarantined-hash.ts';
+import { administratorWhoQuarantined } from '../moderation/quarantined-hash.ts';
 import type { ProviderStorage } from '../providers/provider-storage.ts';
 import * as store from '../store.ts';
 import type { MediaTables } from '../tables.ts';
@@ -195,7 +195,7 @@ export class LocalMedia {
         const insert = () =>
           database.transaction<MediaTables, store.NewMediaFile>(async (writer) => {
             await this.#quota.check(writer, limits, userId, stored.size);
-            const quarantinedBy = await quarantinedHash(writer, stored.sha256);
+            const quarantinedBy = await administratorWhoQuarantined(writer, stored.sha256);
             const uploadedFile = { ...stored, ...description, isAuthenticated, quarantinedBy };
             await record(writer, uploadedFile);
             await providerStorage.schedule(writer, 'local', stored);

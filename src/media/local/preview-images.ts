@@ -6,7 +6,7 @@ import type { RateLimit, RateLimiter } from '../../kernel/rate-limits/index.ts';
 import type { MediaStore } from '../disk/media-store.ts';
 import type { MediaFile } from '../media-file.ts';
 import type { MediaModeration } from '../moderation/media-moderation.ts';
-import { quarantinedHash } from '../moderation/quarantined-hash.ts';
+import { administratorWhoQuarantined } from '../moderation/quarantined-hash.ts';
 import * as store from '../store.ts';
 import type { MediaTables } from '../tables.ts';
 import type { Thumbnails } from '../thumbnails/thumbnails.ts';
@@ -104,7 +104,7 @@ export class PreviewImages {
     const description = { contentType: 'application/octet-stream', fileName };
     const file = await disk.store('local', content, (stored) =>
       database.transaction<MediaTables, store.NewMediaFile>(async (writer) => {
-        const quarantinedBy = await quarantinedHash(writer, stored.sha256);
+        const quarantinedBy = await administratorWhoQuarantined(writer, stored.sha256);
         const isAuthenticated = options.enable_authenticated_media;
         const previewImage = { ...stored, ...description, isAuthenticated, quarantinedBy };
         const at = clock.now();

@@ -350,7 +350,7 @@ async function quarantineHash(
   writer: Writer<MediaTables>,
   hash: string,
   administrator: string,
-  ownName: string,
+  localServerName: string,
 ): Promise<MediaAddress[]> {
   const change = { quarantined_by: administrator };
   const local = await writer
@@ -369,7 +369,7 @@ async function quarantineHash(
     .returning(['server_name', 'media_id'])
     .execute();
   return [
-    ...local.map((row) => ({ serverName: ownName, mediaId: row.media_id })),
+    ...local.map((row) => ({ serverName: localServerName, mediaId: row.media_id })),
     ...remote.map((row) => ({ serverName: row.server_name, mediaId: row.media_id })),
   ];
 }

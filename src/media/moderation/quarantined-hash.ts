@@ -1,8 +1,11 @@
 import type { Reader } from '../../kernel/database/index.ts';
 import type { MediaTables } from '../tables.ts';
 
-/** Returns the administrator who quarantined a file with this hash; new files with the hash are quarantined as well. */
-export async function quarantinedHash(
+/**
+ * Returns the administrator who quarantined a file with this hash; `undefined` if no such file is quarantined. New files
+ * with a quarantined hash are quarantined as well.
+ */
+export async function administratorWhoQuarantined(
   reader: Reader<MediaTables>,
   sha256: string,
 ): Promise<string | undefined> {

@@ -170,8 +170,8 @@ export class ProviderStorage {
     const isKept = () => isFileStored(database.reader(), area, fileId);
     if ((await isKept()) && (await disk.sizeOf(area, fileId)) === size)
       await target.provider.store(path, { source: disk.pathOf(area, fileId), size, sha256 });
-    // A file may have been deleted while this attempt sent it, or while an earlier attempt sent it that a crash ended.
-    // It may then arrive at the provider after the deletion.
+    // The file may have been deleted while this attempt sent it, or while an earlier attempt, which a crash ended, sent
+    // it. It may then arrive at the provider after the deletion.
     if (!(await isKept())) await target.provider.delete(path);
   }
 

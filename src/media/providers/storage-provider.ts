@@ -16,7 +16,7 @@ export interface FileToStore {
  * `local/aB/cD/eFgH`.
  */
 export interface StorageProvider {
-  /** Stores a file durably; replaces a file with the same path. @throws Error when the file may not be stored */
+  /** Stores a file durably; replaces a file with the same path. @throws Error unless the file is certainly stored */
   store(path: string, file: FileToStore): Promise<void>;
   /** Opens a file; `undefined` when it does not exist. @throws Error when the storage does not answer */
   open(path: string): Promise<Readable | undefined>;

@@ -9,7 +9,7 @@ import { type MediaAddress, mediaNotFound } from '../media-address.ts';
 import type { MediaFile } from '../media-file.ts';
 import type { MediaRepositoryRules } from '../media-rules.ts';
 import type { MediaAccess, MediaReading } from '../moderation/media-access.ts';
-import { quarantinedHash } from '../moderation/quarantined-hash.ts';
+import { administratorWhoQuarantined } from '../moderation/quarantined-hash.ts';
 import type { MediaFiles } from '../providers/media-files.ts';
 import type { ProviderStorage } from '../providers/provider-storage.ts';
 import * as store from '../store.ts';
@@ -198,7 +198,7 @@ export class RemoteMedia {
           ...properties,
           read: () => files.disk.read('remote', stored.fileId),
         });
-        const quarantinedBy = await quarantinedHash(database.reader(), stored.sha256);
+        const quarantinedBy = await administratorWhoQuarantined(database.reader(), stored.sha256);
         const isNew = await database.transaction<MediaTables, boolean>(async (writer) => {
           await providerStorage.schedule(writer, 'remote', stored);
           return store.insertRemote(writer, address, clock.now(), { ...properties, quarantinedBy });

@@ -373,7 +373,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         }
       });
 
-      it('serves no thumbnails when another process runs the media repository [option: enable_media_repo]', async () => {
+      it('serves no thumbnails when enable_media_repo is false [option: enable_media_repo]', async () => {
         await start({ enable_media_repo: false });
         assert.equal(await refusal('test/x', 'width=1&height=1'), '404 M_UNRECOGNIZED');
       });
