@@ -163,7 +163,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await client.exchange(code)).status, 200);
     });
 
-    it('shows errors about unknown clients and redirect URIs to the user, and never redirects to them', async () => {
+    it('shows the user errors about unknown clients and redirect URIs, and never redirects to such a URI', async () => {
       const browser = new TestBrowser(server);
       for (const more of [
         { client_id: 'unknown' },
@@ -209,7 +209,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await client.exchange(expiredCode)).json['error'], 'invalid_grant');
     });
 
-    it('ends the session when a refresh token is used again after the tokens that it was exchanged for', async () => {
+    it('ends the session when a refresh token is sent again after the tokens that it was exchanged for have been used', async () => {
       const tokens = await client.logIn(new TestBrowser(server), { deviceId: 'STOLEN' });
       const other = await OAuthClient.register(server, { ...elementX, client_name: 'Other' });
       assert.equal((await other.refresh(tokens['refresh_token'])).json['error'], 'invalid_grant');
@@ -379,7 +379,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('accepts password logins beside OAuth 2.0, whose sessions use interactive authentication', async () => {
+    it('accepts password logins beside OAuth 2.0; the sessions of password logins use interactive authentication', async () => {
       const { token, deviceId } = await logInWithPassword('alice');
       const answer = await server.api('DELETE', `/_matrix/client/v3/devices/${deviceId}`, {
         token,

@@ -64,7 +64,7 @@ export interface OAuthTables {
     /** SHA-256 of the value of the cookie, base64url. */
     hash: string;
     user_id: string;
-    /** When the user last entered a password, here or at an identity provider that had to ask for it; else 0. */
+    /** When the user last entered a password, at this server or at an identity provider that had to ask for it; else 0. */
     authenticated_at: number;
     expires_at: number;
     /** JSON of the session at the identity provider that has authenticated the user; null for a password. */

@@ -85,10 +85,10 @@ async function deleteSurplus(writer: Writer<OpenIdTables>, userId: string): Prom
     .limit(1);
   const isOver = await newest.offset(maxTokens + maxSurplus).executeTakeFirst();
   if (!isOver) return;
-  const firstSurplus = await newest.offset(maxTokens).executeTakeFirstOrThrow();
+  const lastKept = await newest.offset(maxTokens - 1).executeTakeFirstOrThrow();
   await writer
     .deleteFrom('openid_tokens')
     .where('user_id', '=', userId)
-    .where('expires_ts', '<', firstSurplus.expires_ts)
+    .where('expires_ts', '<', lastKept.expires_ts)
     .execute();
 }

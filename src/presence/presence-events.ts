@@ -29,8 +29,8 @@ export interface PresenceRequest {
 const maxUsers = 5_000;
 
 /**
- * Maximum number of changes of presence in memory. A client with an older token receives the presence of all users,
- * except users who were never present.
+ * Maximum number of changes of presence in memory, and of joins. A client with an older token receives the presence of
+ * all users in its rooms, except users who were never present.
  */
 const maxRecentChanges = 50_000;
 

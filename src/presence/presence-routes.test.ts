@@ -60,7 +60,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(third.presence, undefined);
     });
 
-    it('sets the presence of a user by a sync, and sends it, in their next sync, to users who share a room', async () => {
+    it('sets the presence of a user by a sync; the syncs of users who share a room then contain the presence', async () => {
       const first = await sync(bob, { set_presence: 'offline' });
       assert.deepEqual(senders(first), []);
       const waiting = sync(bob, { set_presence: 'offline', since: first.next_batch, timeout: 100_000 });

@@ -185,7 +185,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([...(await fixture.presence.lastKnown([dora, eve])).keys()], [eve]);
     });
 
-    it('keeps the presence of at most 10,000 remote users of a server who share no room', async () => {
+    it('keeps the presence of at most 10,000 users of one remote server who share no room with a local user', async () => {
       const status = {
         presence: 'online',
         statusMsg: undefined,
@@ -254,7 +254,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.presence.stop();
     });
 
-    it('after a restart, sends the presence that was stored before it to syncs with older tokens', async () => {
+    it('after a restart, syncs with older tokens contain the presence that was stored before the restart', async () => {
       const fixture = await PresenceUnderTest.open(open);
       await fixture.rooms.room(alice, bob);
       const before = fixture.now;
@@ -265,7 +265,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await restarted.presence.stop();
     });
 
-    it('after a restart, sends to syncs with older tokens that a user went offline before the restart', async () => {
+    it('after a restart, syncs with older tokens show that a user went offline before the restart', async () => {
       const fixture = await PresenceUnderTest.open(open);
       const roomId = await fixture.rooms.room(alice, bob);
       await fixture.rooms.join('@never-present:test', roomId);

@@ -88,7 +88,7 @@ export class Presence {
     return this.announcements.stream;
   }
 
-  /** Whether presence exists: from clients and servers, or, with `untracked`, from modules only. */
+  /** Whether presence exists: from clients, other servers and modules, or, with `untracked`, from modules only. */
   get isEnabled(): boolean {
     return this.#enabled !== false;
   }
@@ -185,7 +185,7 @@ export class Presence {
     this.#report(userId, status, this.#deps.clock.now() + reportLifetime);
   }
 
-  /** Sets the presence of a user as a module reports it; it holds until the module reports another presence. */
+  /** Sets the presence of a user as a module reports it; it holds until another presence of the user is reported. */
   reportByModule(userId: string, status: PresenceStatus): void {
     if (this.isEnabled) this.#report(userId, status, Number.POSITIVE_INFINITY);
   }

@@ -18,7 +18,7 @@ export const presenceSyncSource = (
       routed ? [...changes.keys(), ...routed.keys()] : changes.keys(),
     );
     if (!isEnabled) return;
-    // A user who joins a room and its members receive each other's presence.
+    // A user who joins a room, and the members of the room, receive each other's presence.
     feeds.followMembers(engine.stream, ({ roomId, membershipChanges }) =>
       hasJoin(membershipChanges) ? [roomId] : noRooms,
     );

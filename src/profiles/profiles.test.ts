@@ -136,6 +136,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { token } = await server.register('alice');
       await set(token, '@alice:test/org.example.x', { 'org.example.x': 1 });
       await set(token, '@alice:test/displayname', { displayname: '' });
+      for (const avatar_url of ['mxc://test/abc', ''])
+        assert.equal((await set(token, '@alice:test/avatar_url', { avatar_url })).status, 200);
       for (let i = 0; i < 2; i++) {
         const answer = await server.call('DELETE', '/profile/@alice:test/org.example.x', { token });
         assert.deepEqual([answer.status, answer.body], [200, {}]);

@@ -60,7 +60,7 @@ export interface ProfilesDeps {
    * @returns whether an application service has created the user
    */
   readonly provideUser?: ((userId: string) => Promise<boolean>) | undefined;
-  /** Runs in every transaction that changes a profile, to update copies of it. */
+  /** Runs in the transaction that sets or removes a field of an existing user, to update copies of the profile. */
   readonly onChange?: (writer: AnyWriter, userId: string) => Promise<void>;
   /** Waits, at most some seconds, for the jobs that `onChange` has scheduled. */
   readonly settled?: (userId: string) => Promise<void>;
@@ -102,7 +102,7 @@ export class Profiles implements AccountLifecycle {
     return fieldOf(profile, field);
   }
 
-  /** Checks the value of a field before it is set. @throws MatrixError M_INVALID_PARAM, M_KEY_TOO_LARGE */
+  /** Checks the name and the value of a field before it is set. @throws MatrixError M_INVALID_PARAM, M_KEY_TOO_LARGE */
   check(field: string, value: JsonValue): void {
     checkField(field);
     checkValue(field, value);
@@ -122,7 +122,8 @@ export class Profiles implements AccountLifecycle {
 
   /**
    * Sets a field.
-   * @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM, M_KEY_TOO_LARGE, M_PROFILE_TOO_LARGE
+   * @throws MatrixError M_FORBIDDEN, M_GUEST_ACCESS_FORBIDDEN, M_NOT_FOUND, M_INVALID_PARAM, M_KEY_TOO_LARGE,
+   * M_PROFILE_TOO_LARGE
    */
   async set(requester: Requester, userId: string, field: string, value: JsonValue): Promise<void> {
     this.check(field, value);
@@ -149,7 +150,7 @@ export class Profiles implements AccountLifecycle {
 
   /**
    * Removes a field if it exists.
-   * @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM, M_KEY_TOO_LARGE
+   * @throws MatrixError M_FORBIDDEN, M_GUEST_ACCESS_FORBIDDEN, M_NOT_FOUND, M_INVALID_PARAM, M_KEY_TOO_LARGE
    */
   async delete(requester: Requester, userId: string, field: string): Promise<void> {
     checkField(field);

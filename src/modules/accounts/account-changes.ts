@@ -13,7 +13,7 @@ export interface ObservedServices {
   readonly accountData: Pick<AccountData, 'accountDataStream' | 'find'>;
 }
 
-/** Passes changes of accounts to the modules that receive them. Follows no stream whose changes no module receives. */
+/** Passes changes of accounts to the modules that receive them. Follows a stream only if a module receives its changes. */
 export class AccountChanges {
   readonly #callbacks: RegisteredCallbacks;
   readonly #calls: ModuleCalls;

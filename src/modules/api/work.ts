@@ -24,8 +24,8 @@ export interface JobOptions {
 
 /**
  * Work in the background, stored in the database: it runs at least once, also after a crash, so it must be idempotent. One
- * job of a name runs at a time, at most 60 seconds. A failure is retried after a backoff that doubles up to one hour, up to
- * 20 times.
+ * job of a name runs at a time, at most 60 seconds. A failure is retried after a backoff that doubles up to one hour, until
+ * the job has been attempted 20 times.
  */
 export interface JobAccess {
   /** Registers the function that runs the jobs of a name. Only while the module is loaded. */

@@ -16,9 +16,9 @@ describe('Rendezvous', () => {
 
   it('deletes the oldest session of the IPv6 network with the most sessions, and keeps an older session of another address', () => {
     const sessions = new Rendezvous({ clock: manualClock(), randomness: systemRandomness }, 1_000, 3);
-    const own = sessions.create('own', '192.0.2.1').id;
+    const older = sessions.create('older', '192.0.2.1').id;
     const ids = ['2001:db8::1', '2001:db8::2', '2001:db8::3'].map((ip) => sessions.create(ip, ip).id);
-    assert.equal(sessions.read(own)?.data, 'own');
+    assert.equal(sessions.read(older)?.data, 'older');
     assert.deepEqual(
       ids.map((id) => sessions.read(id)?.data),
       [undefined, '2001:db8::2', '2001:db8::3'],

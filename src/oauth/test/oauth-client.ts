@@ -43,7 +43,7 @@ export class TestBrowser {
     return answer;
   }
 
-  /** Signs in on the page that the answer shows. @returns the response, which redirects */
+  /** Sends the sign-in form of a page. @returns the response, which redirects when the user is signed in */
   async signIn(page: WebAnswer, username: string, password = 'correct horse'): Promise<WebAnswer> {
     const fields = { ...fieldsOf(page.text), username, password };
     return this.post('/_synapse/client/oauth2/sign_in', fields);
@@ -84,7 +84,7 @@ export function locationOf({ headers, status, text }: WebAnswer): string {
   return location.startsWith('sign_in') ? `/_synapse/client/oauth2/${location}` : location;
 }
 
-/** Returns the fields of the first form with hidden fields, with their values. */
+/** Returns the hidden fields of the first form with the method POST, with their values. */
 export function fieldsOf(html: string): Record<string, string> {
   const form = /<form method="post".*?<\/form>/s.exec(html)?.[0] ?? '';
   const inputs = form.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g);
