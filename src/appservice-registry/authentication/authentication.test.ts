@@ -185,6 +185,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await login('anna', irc.token), [400, 'M_EXCLUSIVE']);
       assert.deepEqual(await login('irc_nobody', irc.token), [403, 'M_FORBIDDEN']);
       assert.deepEqual(await login('irc_hugo'), [401, 'M_MISSING_TOKEN']);
+      const { access_token: token } = (await login('irc_hugo', irc.token)) as Record<string, string>;
+      assert.deepEqual(await login('irc_hugo', token), [401, 'M_UNKNOWN_TOKEN'], 'the token of a user');
       assert.deepEqual(await login('limited_x', limited.token), [400, 'M_APPSERVICE_LOGIN_UNSUPPORTED']);
     });
 

@@ -50,7 +50,13 @@ export class ServiceLogin implements LoginType {
     const requester = await authenticate();
     if (!requester) throw new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');
     const service = requester.appservice === undefined ? undefined : registry.byId(requester.appservice);
-    if (!service) throw forbidden('Only application services may log in this way');
+    if (!service) {
+      throw new MatrixError(
+        401,
+        'M_UNKNOWN_TOKEN',
+        'The access token does not belong to an application service',
+      );
+    }
     if (service.registration.managesDevices) {
       throw appserviceLoginUnsupported('Create devices by PUT /devices/{deviceId}');
     }
