@@ -116,6 +116,7 @@ function openSending(deps: AppservicesDeps): { sender: AppserviceSender; rooms: 
     ...followed,
     services,
     rooms,
+    users,
     caughtUp: () => sender.caughtUpSoon(),
     onData: (servicesToWake) => sender.wake(servicesToWake),
   });

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
 import { EphemeralData, type EphemeralDataDeps } from './ephemeral-data.ts';
 
 describe('EphemeralData', () => {
   const open = (
     servicesOf: (roomId: string) => Promise<unknown[]>,
-    { isChanging = (): boolean => false, caughtUp = async () => {} } = {},
+    { isChanging = (): boolean => false, caughtUp = async () => {}, namespace = [] as string[] } = {},
   ) => {
     const listeners: Record<string, (fact: never) => void> = {};
     const stream = (name: string) => ({
@@ -19,6 +20,7 @@ describe('EphemeralData', () => {
     const data = new EphemeralData({
       services: [service],
       rooms: { servicesOf, isChanging },
+      users: { servicesInterestedIn: (userId: string) => (namespace.includes(userId) ? [service] : []) },
       caughtUp,
       typing: { typingStream: stream('typing'), inRoom: () => [] },
       receipts: { receiptStream: stream('receipts') },
@@ -59,6 +61,44 @@ describe('EphemeralData', () => {
     membershipsHandled.resolve();
     await data.idle();
     assert.equal(data.take('bridge').length, 1);
+  });
+
+  it('keeps private receipts only of users in a namespace of a service, beside their public receipts', async () => {
+    const { data, service, publish } = open(async () => [service], { namespace: ['@irc_ann:test'] });
+    for (const userId of ['@irc_ann:test', '@ben:test']) {
+      for (const type of ['m.read', 'm.read.private']) {
+        publish('receipts', { roomId: '!room', userId, type, eventId: '$event', ts: 1 });
+      }
+    }
+    await data.idle();
+    const contents = data.take('bridge').map(({ content }) => (content as JsonObject)['$event']);
+    assert.deepEqual(contents, [
+      { 'm.read': { '@irc_ann:test': { ts: 1 } } },
+      { 'm.read.private': { '@irc_ann:test': { ts: 1 } } },
+      { 'm.read': { '@ben:test': { ts: 1 } } },
+    ]);
+  });
+
+  it('keeps no private receipt of a user in a namespace of a service that does not receive the events of the room', async () => {
+    const { data, publish } = open(async () => [], { namespace: ['@irc_ann:test'] });
+    const receipt = { roomId: '!room', userId: '@irc_ann:test', eventId: '$event', ts: 1 };
+    publish('receipts', { ...receipt, type: 'm.read.private' });
+    await data.idle();
+    assert.deepEqual(data.take('bridge'), []);
+  });
+
+  it('keeps the presence of users in a namespace of a service, also of those without a common room', async () => {
+    const { data, publish } = open(async () => [], { namespace: ['@irc_ann:test'] });
+    const status = { presence: 'online', lastActiveAt: 0, currentlyActive: true };
+    publish('presence', {
+      changes: new Map(['@irc_ann:test', '@ben:test'].map((userId) => [userId, status])),
+      rooms: new Map([['!room', ['@ben:test']]]),
+    });
+    await data.idle();
+    assert.deepEqual(
+      data.take('bridge').map(({ type, sender }) => [type, sender]),
+      [['m.presence', '@irc_ann:test']],
+    );
   });
 
   it('looks up only one room when the presence of a user with many rooms of a service changes', async () => {

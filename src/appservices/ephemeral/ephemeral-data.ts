@@ -6,10 +6,12 @@ import type { JsonObject } from '../../protocol/index.ts';
 import type { Receipt, Receipts } from '../../receipts/index.ts';
 import type { Typing } from '../../typing/index.ts';
 import type { RoomInterest } from '../interest/room-interest.ts';
+import type { UserInterest } from '../interest/user-interest.ts';
 
 export interface EphemeralDataDeps {
   readonly services: readonly Appservice[];
   readonly rooms: RoomInterest;
+  readonly users: Pick<UserInterest, 'servicesInterestedIn'>;
   readonly typing: Pick<Typing, 'typingStream' | 'inRoom'>;
   readonly receipts: Pick<Receipts, 'receiptStream'>;
   readonly presence: Pick<Presence, 'presenceStream'>;
@@ -56,7 +58,7 @@ export class EphemeralData {
 
   constructor(deps: EphemeralDataDeps) {
     this.#deps = deps;
-    this.#receiverCount = deps.services.filter(({ registration }) => registration.receivesEphemeral).length;
+    this.#receiverCount = deps.services.filter(receivesEphemeral).length;
     if (this.#receiverCount === 0) return;
     deps.typing.typingStream.subscribe(({ roomId }) => this.#queue(() => this.#typing(roomId)));
     deps.receipts.receiptStream.subscribe((receipt) => this.#queue(() => this.#receipt(receipt)));
@@ -92,43 +94,59 @@ export class EphemeralData {
 
   async #typing(roomId: string): Promise<void> {
     const content = { user_ids: this.#deps.typing.inRoom(roomId) };
-    await this.#add(roomId, `typing ${roomId}`, { type: 'm.typing', room_id: roomId, content });
+    const data = { type: 'm.typing', room_id: roomId, content };
+    this.#add(await this.#receiversIn(roomId), `typing ${roomId}`, data);
   }
 
+  /** Sends a receipt to the services of the room; a private one only to those with the user in a namespace. */
   async #receipt({ roomId, userId, type, threadId, eventId, ts }: Receipt): Promise<void> {
-    if (type !== 'm.read') return;
+    const isPublic = type === 'm.read';
+    const ofUser = this.#receiversOf(userId);
+    if (!isPublic && ofUser.length === 0) return;
+    const ofRoom = await this.#receiversIn(roomId);
+    const receivers = isPublic ? ofRoom : ofRoom.filter((service) => ofUser.includes(service));
     const receipt = { ts, ...(threadId !== undefined && { thread_id: threadId }) };
     const content = { [eventId]: { [type]: { [userId]: receipt } } };
-    const subject = `receipt ${roomId} ${userId} ${threadId ?? ''}`;
-    await this.#add(roomId, subject, { type: 'm.receipt', room_id: roomId, content });
+    const subject = `receipt ${roomId} ${userId} ${type} ${threadId ?? ''}`;
+    this.#add(receivers, subject, { type: 'm.receipt', room_id: roomId, content });
   }
 
+  /** Sends the presence of a user to the services of the user's rooms, and to those with the user in a namespace. */
   async #presence({ changes, rooms }: PresenceFact): Promise<void> {
-    // The services that have received the presence of a user, by user: one common room suffices.
-    const receivers = new Map<string, Set<string>>();
+    // The services that receive the presence of a user, by user: one common room suffices.
+    const receivers = new Map<string, Set<Appservice>>();
+    for (const userId of changes.keys()) receivers.set(userId, new Set(this.#receiversOf(userId)));
     for (const [roomId, users] of rooms) {
       for (const userId of users) {
-        const status = changes.get(userId);
-        const received = receivers.get(userId) ?? new Set<string>();
-        if (!status || received.size === this.#receiverCount) continue;
-        receivers.set(userId, received);
-        const content = statusContent(status, this.#deps.clock.now());
-        const data = { type: 'm.presence', sender: userId, content };
-        for (const id of await this.#add(roomId, `presence ${userId}`, data)) received.add(id);
+        const found = receivers.get(userId);
+        if (!found || found.size === this.#receiverCount) continue;
+        for (const service of await this.#receiversIn(roomId)) found.add(service);
       }
+    }
+    for (const [userId, status] of changes) {
+      const content = statusContent(status, this.#deps.clock.now());
+      const data = { type: 'm.presence', sender: userId, content };
+      this.#add([...(receivers.get(userId) ?? [])], `presence ${userId}`, data);
     }
   }
 
-  /** Adds an item for the services of a room. @returns the ids of the services that receive it */
-  async #add(roomId: string, subject: string, data: JsonObject): Promise<readonly string[]> {
+  /** Returns the services of a room that receive ephemeral data. */
+  async #receiversIn(roomId: string): Promise<readonly Appservice[]> {
     const { rooms, caughtUp } = this.#deps;
     // Waits for changes of memberships, so that a service receives ephemeral data from just after the join of its user.
     if (rooms.isChanging(roomId)) await caughtUp();
-    const receivingServices = (await rooms.servicesOf(roomId)).filter(
-      ({ registration }) => registration.receivesEphemeral,
-    );
-    if (receivingServices.length === 0) return [];
-    for (const { id } of receivingServices) {
+    return (await rooms.servicesOf(roomId)).filter(receivesEphemeral);
+  }
+
+  /** Returns the services with a user in their namespaces that receive ephemeral data. */
+  #receiversOf(userId: string): readonly Appservice[] {
+    return this.#deps.users.servicesInterestedIn(userId).filter(receivesEphemeral);
+  }
+
+  /** Adds an item for services. */
+  #add(receivers: readonly Appservice[], subject: string, data: JsonObject): void {
+    if (receivers.length === 0) return;
+    for (const { id } of receivers) {
       const items = this.#items.get(id) ?? new Map<string, Item>();
       this.#items.set(id, items);
       items.delete(subject);
@@ -136,7 +154,8 @@ export class EphemeralData {
       const [oldest] = items.keys();
       if (items.size > maxItems && oldest !== undefined) items.delete(oldest);
     }
-    this.#deps.onData(receivingServices);
-    return receivingServices.map(({ id }) => id);
+    this.#deps.onData(receivers);
   }
 }
+
+const receivesEphemeral = ({ registration }: Appservice): boolean => registration.receivesEphemeral;
