@@ -49,7 +49,7 @@ export class Invites {
     const isInRoom = await this.#checkRoom(origin, event, userId);
     await memberships.checkInvitee(event.sender, userId, roomId);
     const [verified] = await incoming.verify(version, [event.pdu]);
-    if (!verified || 'error' in verified) throw forbidden('The signature of the event is invalid');
+    if (!verified || 'error' in verified) throw invalidParam('The signature of the event is invalid');
     throttle.remoteInvite(roomId, userId);
     await checkInvite?.(verified.event, invite.inviteRoomState);
     const { state, problem } = await readPrejoinState(incoming, { roomId, version }, invite.inviteRoomState);
@@ -72,7 +72,7 @@ export class Invites {
     if (event.type !== 'm.room.member' || event.content['membership'] !== 'invite') {
       throw invalidParam('The event is not an invite');
     }
-    if (serverOfUser(event.sender) !== origin) throw forbidden(`The sender is not a user of ${origin}`);
+    if (serverOfUser(event.sender) !== origin) throw invalidParam(`The sender is not a user of ${origin}`);
     const { stateKey } = event;
     if (!isUserId(stateKey) || serverOfUser(stateKey) !== serverName) {
       throw invalidParam('The invited user is not a user of this server');

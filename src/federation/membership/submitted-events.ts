@@ -114,7 +114,7 @@ export class SubmittedEvents {
     if (event.type !== 'm.room.member' || event.content['membership'] !== membership) {
       throw invalidParam(`The event is not a ${membership}`);
     }
-    if (serverOfUser(event.sender) !== origin) throw forbidden(`The sender is not a user of ${origin}`);
+    if (serverOfUser(event.sender) !== origin) throw invalidParam(`The sender is not a user of ${origin}`);
     if (event.stateKey !== event.sender) throw invalidParam('The event is about another user');
     if (!hashMatches) throw invalidParam('The content hash of the event is wrong');
     return received;
@@ -133,11 +133,11 @@ export class SubmittedEvents {
     return true;
   }
 
-  /** @throws MatrixError M_FORBIDDEN when a signature is missing or wrong */
+  /** @throws MatrixError M_INVALID_PARAM when a signature is missing or wrong */
   async #verified(head: RoomHead, event: RoomEvent): Promise<VerifiedEvent> {
     const [verified] = await this.#deps.incoming.verify(head.version, [event.pdu]);
     if (verified && !('error' in verified)) return verified;
-    throw forbidden(verified ? `The event is invalid: ${verified.error}` : 'The event is missing');
+    throw invalidParam(verified ? `The event is invalid: ${verified.error}` : 'The event is missing');
   }
 
   async #place(head: RoomHead, verified: VerifiedEvent): Promise<AcceptedEvent> {
