@@ -83,7 +83,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('lets application services register users without a session, and use them and their devices, without a request to the authentication service', async () => {
+    it('lets application services register users without a session, and use them and their devices, without a request to the authentication service; they cannot log in', async () => {
       const v3 = '/_matrix/client/v3';
       const register = (more: object, token = hearth.bridge.token) => {
         const body = { type: 'm.login.application_service', username: 'irc_anna', ...more };
@@ -106,6 +106,22 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
       const deleted = await server.api('DELETE', `${v3}/devices/BRIDGE`, { ...asAnna, body: {} });
       assert.equal(deleted.status, 200, deleted.raw);
+      await server.api('PUT', `${v3}/devices/BRIDGE2`, { ...asAnna, body: {} });
+      const deletedTogether = await server.api('POST', `${v3}/delete_devices`, {
+        ...asAnna,
+        body: { devices: ['BRIDGE2'] },
+      });
+      assert.equal(deletedTogether.status, 200, deletedTogether.raw);
+      const { devices } = (await server.api('GET', `${v3}/devices`, asAnna)).body;
+      assert.deepEqual(devices, []);
+      const login = await server.api('POST', `${v3}/login`, {
+        token: hearth.bridge.token,
+        body: {
+          type: 'm.login.application_service',
+          identifier: { type: 'm.id.user', user: 'irc_anna' },
+        },
+      });
+      assert.deepEqual([login.status, login.body['errcode']], [400, 'M_APPSERVICE_LOGIN_UNSUPPORTED']);
       assert.equal(service.introspections.length, 0);
       const taken = await provision('GET', 'is_localpart_available?localpart=irc_ben');
       assert.deepEqual([taken.status, taken.body['errcode']], [400, 'M_EXCLUSIVE']);

@@ -1,6 +1,7 @@
+import { Type } from 'typebox';
 import { appserviceLoginUnsupported } from '../../accounts/index.ts';
 import type { Route } from '../../kernel/http/index.ts';
-import { isJsonObject, unrecognized } from '../../protocol/index.ts';
+import { isJsonObject, type JsonObject, unrecognized } from '../../protocol/index.ts';
 
 /**
  * Routes with which users log in, register and change how they authenticate, and with which administrators do this for
@@ -11,7 +12,6 @@ const localLogins: readonly RegExp[] = [
   /^\/_proto\/client\/\w+\/register\//,
   /^\/_proto\/client\/\w+\/account\/(password|deactivate)(\/|$)/,
   /^\/_proto\/client\/\w+\/account\/3pid\/(add|delete|email|msisdn)(\/|$)/,
-  /^\/_proto\/client\/\w+\/delete_devices$/,
   /^\/_proto\/client\/\w+\/auth\/:stage\//,
   /^\/_proto\/static\/client\/login/,
   /^\/_server\/client\/(register|password_reset|pick_username|new_user_consent|pick_idp|sso_register|oidc|saml2|sso)(\/|$)/,
@@ -19,31 +19,37 @@ const localLogins: readonly RegExp[] = [
   /^\/_server\/admin\/v1\/users\/:userId\/login$/,
 ];
 
+/** The routes that stay with another handler, by their `operationId`. */
+const replacements: ReadonlyMap<string | undefined, (original: Route) => Route> = new Map([
+  ['register', registrationForServices],
+  ['login', refusedLogin],
+  ['getLoginFlows', withoutLoginFlows],
+]);
+
 /**
  * Returns the routes without those that an authentication service replaces. `POST /register` remains for application
- * services.
+ * services, and `POST /login` tells them that they receive no sessions.
  */
 export function withoutLocalLogins(routes: readonly Route[]): Route[] {
-  return routes
-    .filter(({ contract: { path } }) => {
-      const paths = typeof path === 'string' ? [path] : path;
-      return !paths.some((one) => localLogins.some((pattern) => pattern.test(one)));
-    })
-    .map((found) => (found.contract.operationId === 'register' ? forServicesOnly(found) : found));
+  return routes.flatMap((found) => {
+    const { operationId, path } = found.contract;
+    const replace = replacements.get(operationId);
+    if (replace) return replace(found);
+    const paths = typeof path === 'string' ? [path] : path;
+    return paths.some((one) => localLogins.some((pattern) => pattern.test(one))) ? [] : found;
+  });
 }
 
 /**
  * Returns the route of `POST /register` for application services only: they register their users here as they do on
  * other servers. They receive no access tokens for these users, because only the authentication service issues tokens.
  */
-function forServicesOnly({ contract, handler }: Route): Route {
+function registrationForServices({ contract, handler }: Route): Route {
   return {
     contract,
     handler(request) {
-      const body: unknown = request.body;
-      if (!isJsonObject(body) || body['type'] !== 'm.login.application_service') {
-        throw unrecognized('Users register at the authentication service');
-      }
+      const body = bodyOfService(request.body);
+      if (!body) throw unrecognized('Users register at the authentication service');
       if (body['inhibit_login'] !== true) {
         throw appserviceLoginUnsupported('inhibit_login must be true beside an authentication service');
       }
@@ -51,3 +57,34 @@ function forServicesOnly({ contract, handler }: Route): Route {
     },
   };
 }
+
+/**
+ * Returns the route of `POST /login`, which refuses all logins. Source: application service API, "Server admin style
+ * permissions".
+ */
+function refusedLogin({ contract }: Route): Route {
+  return {
+    contract: { ...contract, body: Type.Object({}) },
+    handler({ body }) {
+      throw bodyOfService(body)
+        ? appserviceLoginUnsupported('Act as users by user_id, without a login')
+        : atAuthenticationService();
+    },
+  };
+}
+
+/** Returns the route of `GET /login`, which is unrecognized. Without it, its path would have no GET method (405). */
+function withoutLoginFlows({ contract }: Route): Route {
+  return {
+    contract,
+    handler() {
+      throw atAuthenticationService();
+    },
+  };
+}
+
+const atAuthenticationService = () => unrecognized('Users log in at the authentication service');
+
+/** Returns the body of a request of the login type of application services; `undefined` for other bodies. */
+const bodyOfService = (body: unknown): JsonObject | undefined =>
+  isJsonObject(body) && body['type'] === 'm.login.application_service' ? body : undefined;
