@@ -245,5 +245,15 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await waitForEvent(roomId, second);
       assert.ok(await canRead(roomId, first));
     });
+
+    it('shows a remote redaction that names itself to clients, unredacted, in room version 1', async () => {
+      const { roomId, remote, path } = await openRoom('1');
+      const eventId = '$names-itself:evil.test';
+      const draft = { type: 'm.room.redaction', content: { reason: 'none' } };
+      await send(remote, remote.build(draft, { eventId, redacts: eventId }));
+      await waitForEvent(roomId, eventId);
+      const shown = await anna.do('GET', `${path}/event/${enc(eventId)}`);
+      assert.deepEqual(shown['content'], { reason: 'none', redacts: eventId });
+    });
   });
 });

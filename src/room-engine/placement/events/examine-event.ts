@@ -210,6 +210,8 @@ export class EventExaminer {
   ): Promise<Pick<EventExamination, 'redacts' | 'pendingTarget' | 'withheld'>> {
     if (event.type !== 'm.room.redaction') return nothingRedacted;
     if (event.redacts === undefined) return { ...nothingRedacted, withheld: true };
+    // In room versions 1 and 2, whose servers choose the ids of their events, an event can name itself.
+    if (event.redacts === event.eventId) return nothingRedacted;
     const target = await this.#deps.events.getById(event.redacts);
     if (!target) return { redacts: undefined, pendingTarget: event.redacts, withheld: true };
     const takesEffect = !target.rejected && redactionTakesEffect(event, target.event, stateLookup(authState));
