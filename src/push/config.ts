@@ -17,7 +17,8 @@ export const pushSection = section({
           default: true,
         }),
         group_unread_count_by_room: option(boolean(), {
-          description: 'Counts rooms with unread messages. When off, counts unread messages.',
+          description:
+            'Lets badges, the numbers on the icons of apps, count rooms with unread messages. When off, they count unread messages.',
           default: true,
         }),
         jitter_delay: option(duration(), {

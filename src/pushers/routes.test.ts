@@ -20,7 +20,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     after(() => fixture.stop());
 
     const set = (user: TestUser, body: object) => fixture.post('/pushers/set', user, body);
-    const refusal = async (user: TestUser, body: object) => {
+    const statusAndErrcode = async (user: TestUser, body: object) => {
       const answer = await set(user, body);
       return [answer.status, answer.body['errcode']];
     };
@@ -66,21 +66,27 @@ for (const database of selectedDatabases(import.meta.url)) {
       const pusher = fixture.pusher('refused');
       const withUrl = (url: unknown) => ({ ...pusher, data: { url } });
       for (const field of ['lang', 'data', 'app_display_name', 'device_display_name']) {
-        assert.deepEqual(await refusal(anna, { ...pusher, [field]: undefined }), [400, 'M_MISSING_PARAM']);
+        assert.deepEqual(await statusAndErrcode(anna, { ...pusher, [field]: undefined }), [
+          400,
+          'M_MISSING_PARAM',
+        ]);
       }
-      assert.deepEqual(await refusal(anna, { ...pusher, data: {} }), [400, 'M_MISSING_PARAM']);
+      assert.deepEqual(await statusAndErrcode(anna, { ...pusher, data: {} }), [400, 'M_MISSING_PARAM']);
       const otherPath = withUrl('https://push.example/other');
-      assert.deepEqual(await refusal(anna, otherPath), [400, 'M_MISSING_PARAM']);
+      assert.deepEqual(await statusAndErrcode(anna, otherPath), [400, 'M_MISSING_PARAM']);
       for (const url of ['push.example', 'ftp://push.example/_matrix/push/v1/notify', 5]) {
         const expected = typeof url === 'number' ? 'M_MISSING_PARAM' : 'M_INVALID_PARAM';
-        assert.deepEqual(await refusal(anna, withUrl(url)), [400, expected]);
+        assert.deepEqual(await statusAndErrcode(anna, withUrl(url)), [400, expected]);
       }
-      assert.deepEqual(await refusal(anna, { ...pusher, kind: 'sms' }), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(await refusal(anna, { ...pusher, app_id: 'a'.repeat(65) }), [400, 'M_BAD_JSON']);
+      assert.deepEqual(await statusAndErrcode(anna, { ...pusher, kind: 'sms' }), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(await statusAndErrcode(anna, { ...pusher, app_id: 'a'.repeat(65) }), [
+        400,
+        'M_BAD_JSON',
+      ]);
       const unknownAddress = { ...pusher, kind: 'email', app_id: 'm.email', pushkey: 'anna@example.org' };
-      assert.deepEqual(await refusal(anna, unknownAddress), [400, 'M_THREEPID_NOT_FOUND']);
+      assert.deepEqual(await statusAndErrcode(anna, unknownAddress), [400, 'M_THREEPID_NOT_FOUND']);
       const otherAppId = { ...unknownAddress, app_id: 'org.example.app' };
-      assert.deepEqual(await refusal(anna, otherAppId), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(await statusAndErrcode(anna, otherAppId), [400, 'M_INVALID_PARAM']);
       assert.deepEqual(await fixture.pushkeysOf(anna), []);
     });
 
@@ -89,8 +95,14 @@ for (const database of selectedDatabases(import.meta.url)) {
         ...fixture.pusher('plain'),
         data: { url: `${origin}/_matrix/push/v1/notify` },
       });
-      assert.deepEqual(await refusal(anna, withGatewayAt('http://push.example')), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(await refusal(anna, withGatewayAt('http://10.0.0.1')), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(await statusAndErrcode(anna, withGatewayAt('http://push.example')), [
+        400,
+        'M_INVALID_PARAM',
+      ]);
+      assert.deepEqual(await statusAndErrcode(anna, withGatewayAt('http://10.0.0.1')), [
+        400,
+        'M_INVALID_PARAM',
+      ]);
       assert.equal((await set(anna, withGatewayAt('http://127.0.0.1:5000'))).status, 200);
       assert.equal((await set(anna, withGatewayAt('https://push.example'))).status, 200);
       await set(anna, { ...withGatewayAt(''), kind: null });
@@ -112,7 +124,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const eve = await fixture.server.register('eve');
       const removal = { kind: null, app_id: 'org.example.app', pushkey: 'none' };
       for (let count = 0; count < 100; count++) assert.equal((await set(eve, removal)).status, 200);
-      assert.deepEqual(await refusal(eve, removal), [429, 'M_LIMIT_EXCEEDED']);
+      assert.deepEqual(await statusAndErrcode(eve, removal), [429, 'M_LIMIT_EXCEEDED']);
       assert.equal((await set(anna, removal)).status, 200);
     });
 

@@ -78,9 +78,10 @@ export class Receipts {
   }
 
   /**
-   * Stores the receipt of a local user for an event. A receipt never moves backwards. A receipt for an event that is
-   * unknown in the room is ignored.
-   * @throws MatrixError M_INVALID_PARAM when the event is not in the thread, M_FORBIDDEN outside of the room
+   * Stores the receipt of a local user for an event. A receipt never moves backwards. A receipt without a thread for an
+   * event that is unknown in the room is ignored.
+   * @throws MatrixError M_INVALID_PARAM for an invalid event id, and for an event that does not belong to the thread;
+   * M_FORBIDDEN for a user who is not in the room or must not see the event
    */
   async send(request: ReceiptRequest): Promise<void> {
     const { userId, roomId, eventId, threadId } = request;
@@ -95,7 +96,7 @@ export class Receipts {
   /**
    * Sets the fully read marker of a local user, forwards only; an event that is unknown in the room is
    * ignored.
-   * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN
+   * @throws MatrixError as `readableEvent`
    */
   async markFullyRead(userId: string, roomId: string, eventId: string): Promise<void> {
     const { engine, markers } = this.#deps;

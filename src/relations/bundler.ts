@@ -144,28 +144,28 @@ export class Bundler {
     const thread = summariseThread(root.event, visible, userId);
     const [latestEvent] = thread ? await view.events([thread.latestEvent]) : [];
     if (!thread || !latestEvent) return undefined;
-    // The same array means that the user may see all history. Only then may replies be counted that were not read.
-    const mayCountUnread = visible === replies;
+    // The same array means that the user may see all history. Only then do replies count that were not loaded.
+    const mayCountAll = visible === replies;
     return {
-      ...(mayCountUnread && hasMore ? await this.#withTotalCount(thread, root, userId) : thread),
+      ...(mayCountAll && hasMore ? await this.#withTotalCount(thread, root, userId) : thread),
       latestEvent,
     };
   }
 
-  /** Returns the summary with the count of all replies in place of the count of the replies that were read. */
+  /** Returns the summary with the count of all replies in place of the count of the replies that were loaded. */
   async #withTotalCount<T>(thread: ThreadSummary<T>, { event, roomNid }: StoredEvent, userId: string) {
     const { index, ignored } = this.#deps;
     const threadKey = { parentId: event.eventId, roomNid };
-    const { all, own } = await countReplies(index.reader, threadKey, userId, await ignored.of(userId));
+    const { total, ofUser } = await countReplies(index.reader, threadKey, userId, await ignored.of(userId));
     return {
       ...thread,
-      count: all,
-      currentUserParticipated: thread.currentUserParticipated || own > 0,
+      count: total,
+      currentUserParticipated: thread.currentUserParticipated || ofUser > 0,
     };
   }
 }
 
-/** Whether a thread may have replies that were not read, because the maximum number was read. */
+/** Whether a thread may have replies that were not loaded, because the maximum number was loaded. */
 const hasMoreReplies = (children: readonly Child[]) =>
   children.length >= maxReadReplies &&
   children.filter(({ relType }) => relType === 'm.thread').length >= maxReadReplies;

@@ -84,7 +84,8 @@ export class RelationIndex implements EventIndex {
 
   /**
    * Returns the children of events, in the order of history, as far as their relation types have aggregations; events
-   * without such children are absent. Of an event with many thousands of children the newest are returned.
+   * without such children are absent. Of an event with very many children only the newest are returned
+   * (see `readAggregatedChildren`).
    */
   async children(eventIds: readonly string[]): Promise<Map<string, readonly Child[]>> {
     const childrenByParent = new Map<string, readonly Child[]>();

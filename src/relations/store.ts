@@ -128,9 +128,9 @@ export async function isAnnotated(
 
 /** Counts of the replies in a thread. */
 export interface ReplyCounts {
-  readonly all: number;
+  readonly total: number;
   /** The replies that the user has sent. */
-  readonly own: number;
+  readonly ofUser: number;
 }
 
 /** Counts the replies in a thread without reading the events. Replies of ignored users do not count. */
@@ -145,7 +145,7 @@ export async function countReplies(
   const counted = rows.filter(({ sender }) => !ignored.has(sender));
   const sum = (selectedRows: typeof rows) =>
     selectedRows.reduce((total, { count }) => total + Number(count), 0);
-  return { all: sum(counted), own: sum(counted.filter(({ sender }) => sender === userId)) };
+  return { total: sum(counted), ofUser: sum(counted.filter(({ sender }) => sender === userId)) };
 }
 
 /** Counts the replies in a thread by sender. */

@@ -359,7 +359,7 @@ describe('authorize, v1 rule 11: m.room.redaction', () => {
   ]);
 });
 
-test('authorize asks isSignedBy about the authorising server of an event that is not signed yet, and looks for its signature when there is no isSignedBy', () => {
+test('authorize asks isSignedBy whether the authorising server signs the event, and without isSignedBy looks for the signature of that server', () => {
   const [version] = versions(12);
   const state = lookupIn(
     [create({}), membership(member, 'join')].map((fields) => testEvent(version!, fields)),

@@ -137,7 +137,7 @@ const cases: readonly AuthEventsCase[] = [
   },
   {
     rule: '1.5',
-    description: 'any auth events of a create event',
+    description: 'a create event that has the same auth event twice',
     versions: allVersions,
     allowed: true,
     authEvents: [joined, joined],

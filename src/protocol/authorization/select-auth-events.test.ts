@@ -34,11 +34,11 @@ describe('selectAuthEventKeys', () => {
     }
   });
 
-  test("selects the power levels and the sender's membership for other events", () => {
+  test("selects the power levels and the sender's membership for a message", () => {
     assert.deepEqual(select(11, { type: 'm.room.message', sender: ann }), ['power_levels|', `member|${ann}`]);
   });
 
-  test('selects also the target and the join rules for memberships', () => {
+  test('selects also the membership of the target for m.room.member events, and the join rules for joins, invites and knocks', () => {
     const base = ['power_levels|', `member|${ann}`];
     assert.deepEqual(select(11, membership(bob, 'leave', ann)), [...base, `member|${bob}`]);
     assert.deepEqual(select(11, membership(bob, 'ban', ann)), [...base, `member|${bob}`]);

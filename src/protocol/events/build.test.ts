@@ -97,7 +97,7 @@ suite('buildEvent: differences between room versions', () => {
     }
   });
 
-  test('refuses drafts without the ids that the version requires', () => {
+  test('refuses drafts that lack an id or a hash that the version requires, or have an id that it forbids', () => {
     const [v1, v11, v12] = ['1', '11', '12'].map((id) => getRoomVersion(id)!);
     const badJson = { errcode: 'M_BAD_JSON' };
     assert.throws(() => buildEvent({ ...draftFor(v1!), eventId: undefined }, v1!, signer), badJson);

@@ -55,7 +55,7 @@ export interface BuiltEvent {
 
 /** A new event that lacks only its signature. Its event id is final: it does not depend on the signature. */
 export interface UnsignedEvent {
-  /** Lacks `pdu.signatures` until `complete` is called. */
+  /** Has a placeholder in `pdu.signatures` until `complete` is called. */
   readonly event: RoomEvent;
   /** The text that the signature must cover, in UTF-8. */
   readonly signingInput: string;
@@ -85,7 +85,7 @@ const signaturePlaceholder = 'A'.repeat(86);
  * Hashes a new event without signing it. The caller signs it, for instance on another thread while the event already
  * has its place in the room.
  * @throws MatrixError M_TOO_LARGE if it exceeds a size limit, M_BAD_JSON if the content is not canonical JSON as the
- * room version demands, or if an id is missing that the room version requires.
+ * room version demands, or if the draft lacks an id or a hash that the room version requires or has an id that it forbids.
  */
 export function prepareEvent(
   draft: EventDraft,

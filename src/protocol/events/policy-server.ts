@@ -49,10 +49,10 @@ export function needsPolicyServerSignature({
  * Server signatures".
  */
 export function isSignedByPolicyServer({ pdu, version }: RoomEvent, policy: PolicyServer): boolean {
-  const own = signaturesOf(pdu, policy.serverName).find(([keyId]) => keyId === policyKeyId);
-  if (!own) return false;
+  const found = signaturesOf(pdu, policy.serverName).find(([keyId]) => keyId === policyKeyId);
+  if (!found) return false;
   try {
-    return policy.key.verifies(new CanonicalEvent(pdu, version).signingInput, own[1]);
+    return policy.key.verifies(new CanonicalEvent(pdu, version).signingInput, found[1]);
   } catch {
     return false;
   }

@@ -38,7 +38,7 @@ suite('redactPdu, in every room version', () => {
     );
   });
 
-  test('adds and changes nothing, and leaves the original event as it was', () => {
+  test('adds no field, changes only the content, and leaves the original event as it was', () => {
     fc.assert(
       fc.property(built, ({ version, event }) => {
         const before = JSON.stringify(event.pdu);

@@ -19,7 +19,7 @@ export const MAX_GLOB_LENGTH = 1024;
 export const SHORT_GLOB_LENGTH = 64;
 const WILDCARD = /[*?]/;
 
-/** Whether a pattern is searched for by its occurrences, because it is short and has no wildcards. */
+/** Whether a pattern is short and has no wildcards, so that a search for its occurrences is fast enough. */
 export const isShortLiteral = (pattern: string): boolean =>
   pattern.length <= SHORT_GLOB_LENGTH && !WILDCARD.test(pattern);
 

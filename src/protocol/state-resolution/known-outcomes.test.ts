@@ -9,7 +9,7 @@ import { MemorySource, stateOf } from './test/memory-source.ts';
 
 const sortedIds = (state: StateMap<string>): string[] => [...state.values()].sort();
 
-/** Resolves one state per event, which has that event only. */
+/** Resolves as many states as there are events: each state has one event. */
 function resolveSingleEvents(events: readonly RoomEvent[]): StateMap<string> {
   const states = events.map((event) => stateOf([event]));
   return resolveState(events[0]!.version, states, new MemorySource(events));

@@ -46,8 +46,8 @@ const maxUsers = 20_000;
 
 /**
  * Counts the unread notifications and invites of a user in all rooms, for the number that apps show on their icon.
- * Counts only rooms with newer events or receipts again. Counts all rooms again when the user has changed the push
- * rules or ignored users.
+ * Counts a room again only when it has newer events or receipts. Counts all rooms again when the user has changed the
+ * push rules or ignored users.
  */
 export class BadgeCounts {
   readonly #deps: BadgeCountsDeps;

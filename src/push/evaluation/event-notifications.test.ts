@@ -44,7 +44,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await notified(reply, bob), []);
     });
 
-    it('notifies no user of a pending event when the user has since sent an event in its thread', async () => {
+    it('does not notify a user of a pending event when the user has since sent an event in the same thread', async () => {
       const { fixture, roomId, eventNotifications } = await openUnread(open);
       const pending = async (eventId: string) => {
         const stored = await fixture.engine.events.getById(eventId);

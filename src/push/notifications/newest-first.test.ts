@@ -56,8 +56,8 @@ async function openEvents(rooms: number, positions: number, invites: readonly nu
   return { events, take, loaded, pages };
 }
 
-describe('the events of all rooms of a user, newest first (NewestFirst)', () => {
-  it('have each event once, in the order of the stream, with invites in between', async () => {
+describe('NewestFirst', () => {
+  it('returns each event of all rooms once, newest first, with invites in between', async () => {
     const { take, events } = await openEvents(7, 200, [50, 199]);
     assert.deepEqual(
       await take(Number.POSITIVE_INFINITY),
@@ -66,7 +66,7 @@ describe('the events of all rooms of a user, newest first (NewestFirst)', () => 
     assert.equal(events.position, 1);
   });
 
-  it('read only the rooms that have one of the events', async () => {
+  it('reads only the rooms that have one of the returned events', async () => {
     const { take, loaded, pages, events } = await openEvents(1_000, 30_000);
     assert.deepEqual(
       await take(20),

@@ -98,7 +98,7 @@ export class PushRules {
 
   /**
    * Replaces a user's rules by the result of `edit`.
-   * @throws MatrixError what `edit` throws; M_TOO_LARGE
+   * @throws MatrixError what `edit` throws; M_TOO_LARGE for rules of more than `maxBytes` that `edit` has made larger
    */
   async change(userId: string, edit: (rules: UserPushRules) => UserPushRules): Promise<void> {
     await this.#deps.streams.write<PushTables, void>(async (writer, publish) => {

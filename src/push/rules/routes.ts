@@ -39,9 +39,8 @@ export function pushRuleRoutes(rules: PushRules): Route[] {
 }
 
 /**
- * Answers paths below `/pushrules/` that name no rule, for instance with an unknown scope, or a list without its
- * trailing slash.
- * @throws MatrixError M_UNRECOGNIZED with status 400, as the reference server does
+ * Returns the routes for paths below `/pushrules/` that name no rule, for instance with an unknown scope, or a list
+ * without its trailing slash. They answer M_UNRECOGNIZED with status 400, as the reference server does.
  */
 function malformedRoutes(): Route[] {
   return (['GET', 'PUT', 'DELETE'] as const).map((method) =>

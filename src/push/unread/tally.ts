@@ -139,7 +139,7 @@ export class Tally {
   }
 }
 
-/** Returns `Infinity` without marks. */
+/** Returns the earliest time of sending; `Infinity` for a list without marks or without times. */
 function earliestTimeOf(marks: MarkList): number {
   if (!marks.keepsTimes) return Number.POSITIVE_INFINITY;
   let earliest = Number.POSITIVE_INFINITY;

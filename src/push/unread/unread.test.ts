@@ -78,7 +78,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(marksIn(stored), marks);
     });
 
-    it('counts again when messages expire that were saved without their times while retention was off', async () => {
+    it('evaluates the events again if the tally was saved without times while retention was off, so that expired messages do not count', async () => {
       const policy = { default_policy: { max_lifetime: 60_000 }, allowed_lifetime_min: null };
       const options = { retention: { ...policy, enabled: true, allowed_lifetime_max: null } };
       const { fixture, roomId } = await openUnread(open, {}, { options });
@@ -149,7 +149,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await counts(bob, roomId), '1/0 1/0');
     });
 
-    it('depends on the push rules of the user, the size of the room and the power level that mentions of the whole room require', async () => {
+    it('counts events by the push rules of the user, the size of the room, and the power level that mentions of the whole room require', async () => {
       const { fixture, roomId, counts, rules } = await openUnread(open);
       await rules.change(bob, (stored) => setRuleEnabled(stored, 'underride', '.m.rule.message', false));
       await fixture.say(alice, roomId, 'hello');
@@ -244,7 +244,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(turns >= 8, `${turns} turns`);
     });
 
-    it('evaluates no event twice when a user who was away reads, is notified, or syncs after a restart', async () => {
+    it('evaluates only new events when a user who was away has read or is notified, and only unsaved events after a restart', async () => {
       const { fixture, roomId, unread, counts, read } = await openUnread(open);
       const first = await fixture.say(alice, roomId, 'first');
       await Promise.all(Array.from({ length: 3_000 }, () => fixture.say(alice, roomId, 'x')));
@@ -272,7 +272,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await evaluatedBy(() => later.counts(carol, roomId), later.unread), 1_000);
     });
 
-    it('returns the same counts to concurrent requests', async () => {
+    it('answers concurrent requests with the counts before or after an event that arrives meanwhile', async () => {
       const { fixture, roomId, counts } = await openUnread(open);
       for (let index = 0; index < 5; index++) await fixture.say(alice, roomId, 'x');
       const requests = [1, 2, 3].map(() => counts(bob, roomId));
@@ -332,7 +332,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(queries <= rooms.length + 6, `${queries} queries for ${rooms.length} rooms`);
     });
 
-    it('saves the tally of a room a minute after many events were counted', async () => {
+    it('saves the tally of a room with one write after many events were counted', async () => {
       const { fixture, roomId, unread, counts } = await openUnread(open);
       await Promise.all(Array.from({ length: 200 }, () => fixture.say(alice, roomId, 'x')));
       await counts(bob, roomId);

@@ -30,7 +30,7 @@ export interface UnreadDeps {
   readonly enabled: boolean;
 }
 
-/** Number of rooms whose last event has its position in memory. */
+/** Maximum number of rooms for which the position of the last event is in memory. */
 const roomsInMemory = 10_000;
 
 /**

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { GatewaySlots } from './gateway-slots.ts';
 
 describe('GatewaySlots', () => {
-  it('runs at most 16 requests to one gateway at the same time, and at most 8 of pushers whose last attempt failed', async () => {
+  it('runs at most 16 requests to one gateway at the same time, or at most 8 requests for pushers whose last attempt failed', async () => {
     for (const [hasFailed, expected] of [
       [false, 16],
       [true, 8],

@@ -182,7 +182,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await Promise.all([...unresponsive.map((hung) => hung.gateway.stop()), gateway.stop()]);
     });
 
-    it('opens no connection to a gateway whose name leads to an address in ip_range_blacklist, and sends the events once it leads to another one', async () => {
+    it('opens no connection to a gateway whose name resolves to an address in ip_range_blacklist, and sends the events once the name resolves to another address', async () => {
       fixture.resolver.hosts.set('inside.example', ['127.0.0.2']);
       const { gateway, roomId } = await start({}, { name: 'inside.example' });
       let connections = 0;
@@ -200,7 +200,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await gateway.stop();
     });
 
-    it('sends the unread count to a changed gateway of a pusher, although the earlier gateway has received it', async () => {
+    it('sends the unread count to the new gateway of a changed pusher, although the earlier gateway has received the same count', async () => {
       const { gateway, user, roomId, pushkey } = await start();
       const otherGateway = await PushGateway.start();
       const first = await fixture.say(anna, roomId, 'one');

@@ -169,8 +169,8 @@ export class MailPushers {
     const reader = this.#deps.database.reader<PusherTables>();
     const oldest = await readPending(reader, room.pusherId, maxPending);
     const upTo = oldest.at(-1)?.stream ?? 0;
-    const all = { pushes: oldest, upTo, upToOfRoom: upTo, mayRoomHaveMore: false };
-    if (oldest.length < maxPending) return all;
+    const considered = { pushes: oldest, upTo, upToOfRoom: upTo, mayRoomHaveMore: false };
+    if (oldest.length < maxPending) return considered;
     const pendingOfRoom = await readPendingOfRoom(reader, room, maxPending);
     return {
       pushes: [...oldest, ...pendingOfRoom.filter(({ stream }) => stream > upTo)],

@@ -21,8 +21,8 @@ export class NewEvents {
   readonly #buffer: FactBuffer<NewEvent>;
 
   /**
-   * @param users the users with pushers, kept up to date by the caller. Of the invites by remote servers, only those of
-   * these users are included. While there are no such users, no events are buffered.
+   * @param users the users with pushers, kept up to date by the caller. Of the invites by remote servers, only invites
+   * to these users are included. While there are no such users, no events are buffered.
    */
   constructor(engine: RoomReader, streams: Pick<StreamReader, 'current'>, users: ReadonlySet<string>) {
     this.#engine = engine;

@@ -153,7 +153,7 @@ export class UserRooms {
     return new Set(rows.map((row) => row.room_nid));
   }
 
-  /** Registers work for each transaction that stores that a user has forgotten a room. */
+  /** Registers work for each transaction in which a user forgets a room. */
   onForget(work: (writer: AnyWriter, room: UserRoom) => Promise<void>): void {
     this.#onForget = work;
   }

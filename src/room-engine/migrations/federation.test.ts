@@ -32,7 +32,7 @@ async function copyWithoutNewColumns(from: Database, to: Database): Promise<void
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
-  it('federationMigration adds the auth edges and the positions of state entries to rooms of older versions', async () => {
+  it('federationMigration adds the auth edges and the positions of state entries to the rooms of an older database', async () => {
     const fixture = await RoomsUnderTest.open(open);
     for (const version of ['1', '10', '12']) {
       const options = { preset: 'public_chat', room_version: version } as const;

@@ -194,7 +194,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
     },
     {
       rule: '5.4.1.8',
-      description: 'a third-party invite without public keys',
+      description: 'a third-party invite with malformed public keys',
       versions: allVersions,
       allowed: false,
       event: redeem({ signed: signed() }),

@@ -138,7 +138,7 @@ describe('authorize, rules 5.3.2 to 5.3.4: joins by invitation', () => {
     },
     {
       rule: '5.3.4',
-      description: 'a join by an invited user without join rules event',
+      description: 'a join by an invited user in a room without join rules event',
       versions: allVersions,
       allowed: true,
       event: join,
@@ -147,7 +147,7 @@ describe('authorize, rules 5.3.2 to 5.3.4: joins by invitation', () => {
     },
     {
       rule: '5.3.4',
-      description: 'a join by a user who is not invited, without join rules event',
+      description: 'a join by a user who is not invited, in a room without join rules event',
       versions: allVersions,
       allowed: false,
       event: join,

@@ -62,7 +62,7 @@ describe('authorize, rule 5.5.1: leaving', () => {
 
 describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
   const kick = membership(member, 'leave', moderator);
-  const unban = membership(stranger, 'leave', moderator);
+  const removeStranger = membership(stranger, 'leave', moderator);
   testRules([
     {
       rule: '5.5.4',
@@ -115,7 +115,7 @@ describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
       description: 'withdrawing an invite',
       versions: allVersions,
       allowed: true,
-      event: unban,
+      event: removeStranger,
       state: [membership(stranger, 'invite')],
     },
     {
@@ -123,7 +123,7 @@ describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
       description: 'an unban at the ban level',
       versions: allVersions,
       allowed: true,
-      event: unban,
+      event: removeStranger,
       state: [membership(stranger, 'ban')],
     },
     {
@@ -131,7 +131,7 @@ describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
       description: 'an unban below the ban level',
       versions: allVersions,
       allowed: false,
-      event: unban,
+      event: removeStranger,
       state: [membership(stranger, 'ban'), levels({ users: { [moderator]: 50 }, ban: 51 })],
     },
     {
@@ -139,7 +139,7 @@ describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
       description: 'an unban below the kick level',
       versions: allVersions,
       allowed: false,
-      event: unban,
+      event: removeStranger,
       state: [membership(stranger, 'ban'), levels({ users: { [moderator]: 50 }, kick: 51 })],
     },
     {

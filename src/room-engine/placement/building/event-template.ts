@@ -7,7 +7,7 @@ import type { PlacementDeps } from '../placement-deps.ts';
 /**
  * Builds the event template that a remote server completes and signs for its user.
  * Source: server-server API, `GET /make_join`, `/make_leave`, `/make_knock`.
- * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN when the event is not allowed by the current state
+ * @throws MatrixError M_NOT_FOUND, M_BAD_JSON, M_TOO_LARGE, M_FORBIDDEN when the current state does not allow the event
  */
 export async function buildEventTemplate(
   deps: PlacementDeps,
