@@ -192,7 +192,7 @@ export class Incoming {
    * Fetches the whole state before a stored event of a room, even where parts of it are stored, and stores all of its
    * events.
    * @param first servers that receive the requests before other servers
-   * @throws MatrixError M_NOT_FOUND for an unknown room; FetchFailed when no server provides enough of the state
+   * @throws MatrixError M_NOT_FOUND for an unknown room or event; FetchFailed when no server provides enough of the state
    */
   async stateBefore(
     roomId: string,

@@ -113,8 +113,9 @@ export interface Placement {
   /**
    * Stores an invite to a room that this server is not in, a knock on it, or a leave that ends an invite or a knock.
    * @param room the room with the version that the request names; this version is unverified
-   * @throws MatrixError M_FORBIDDEN when a local user is in the room, because then the event must be placed; or when
-   * this server has entered the room with another version
+   * @throws MatrixError M_BAD_JSON for any other event; M_FORBIDDEN for a remote user, for an event that is placed
+   * already, when a local user is in the room, because then the event must be placed, and when this server has entered
+   * the room with another version
    */
   addOutOfBand(room: RoomWithVersion, event: VerifiedEvent, details: OutOfBandDetails): Promise<StoredEvent>;
 
@@ -127,7 +128,7 @@ export interface Placement {
 
   /**
    * Builds an event template for a user of a remote server.
-   * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN when the event is not allowed by the current state
+   * @throws MatrixError M_NOT_FOUND, M_BAD_JSON, M_TOO_LARGE, M_FORBIDDEN when the current state does not allow the event
    */
   eventTemplate(roomId: string, draft: EventToSend): Promise<{ readonly event: JsonObject }>;
 

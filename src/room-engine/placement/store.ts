@@ -126,7 +126,7 @@ export async function readOutOfBandMembers(
   return rows.map((row) => ({ userId: row.user_id, membership: row.membership as Membership }));
 }
 
-/** Returns the nids of the events that were placed, rejected or soft-failed after a position, in that order. */
+/** Returns the nids of the events that were placed, rejected or soft-failed after a position, in the order of the stream. */
 export async function readPlacedSince(
   reader: Reader<RoomTables>,
   roomNid: number,

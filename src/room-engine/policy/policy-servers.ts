@@ -117,7 +117,7 @@ export class PolicyServers {
 
   /**
    * Returns an event of this server with the signature that the room requires; unchanged where it needs none.
-   * @throws MatrixError of the policy server, or M_UNKNOWN with 502 when its response is invalid
+   * @throws MatrixError of the policy server, or M_UNKNOWN with 502 when it cannot be reached or its response is invalid
    */
   async sign(head: RoomHead, verified: VerifiedEvent): Promise<VerifiedEvent> {
     const policy = await this.#missingSigner(head, verified.event);

@@ -258,7 +258,7 @@ export class StateGroups {
     }
     const groups = [...lookups.keys()];
     const keys = [
-      ...new Set([...lookups.values()].flatMap((all) => all.flatMap((lookup) => [...lookup.keys]))),
+      ...new Set([...lookups.values()].flatMap((ofGroup) => ofGroup.flatMap((lookup) => [...lookup.keys]))),
     ];
     for (let start = 0; start < groups.length; start += maxGroups) {
       for (let first = 0; first < keys.length; first += maxKeys) {

@@ -96,8 +96,8 @@ export class EventAppender {
    * 5. makes the event a forward extremity in memory, then signs and writes it.
    * Source: client-server API, `PUT /rooms/{roomId}/send/{eventType}/{txnId}`; server-server API, "PDUs",
    * "Auth events selection".
-   * @throws MatrixError M_NOT_FOUND for an unknown room, M_FORBIDDEN by the authorization rules, M_TOO_LARGE,
-   * M_BAD_JSON, and the errors of the checks
+   * @throws MatrixError M_FORBIDDEN for an unknown room and by the authorization rules, M_TOO_LARGE, M_BAD_JSON, and
+   * the errors of the checks
    */
   async append(roomId: string, draft: EventToSend, options: AppendOptions = {}): Promise<StoredEvent> {
     const { stored, durable } = await this.#stage(roomId, draft, options);
@@ -116,7 +116,7 @@ export class EventAppender {
    * @param drafts `m.room.create` and the events after it
    * @param options apply to `m.room.create`
    * @returns the room id
-   * @throws UnauthorizedEvent by the authorization rules; MatrixError M_TOO_LARGE, and the errors of the checks
+   * @throws UnauthorizedEvent by the authorization rules; MatrixError M_TOO_LARGE, M_BAD_JSON, and the errors of the checks
    */
   async create(
     version: RoomVersion,

@@ -116,7 +116,10 @@ export class Verifier {
     return checked;
   }
 
-  /** Whether a required server has signed only with keys that could not be fetched and may still become known. */
+  /**
+   * Records the keys of those required servers that have signed only with keys that could not be fetched.
+   * @returns whether such a key may still become known
+   */
   #awaitsKey({ event }: ReceivedEvent, keyOf: ServerKeyLookup, now: number): boolean {
     const validUntil = neededValidity(event, now);
     let isAwaited = false;

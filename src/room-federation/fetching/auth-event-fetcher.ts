@@ -68,7 +68,7 @@ export class AuthEventFetcher {
       throw new FetchFailed(`${missing.length} auth events of ${eventId} could not be fetched`);
   }
 
-  /** Returns the ids of events that are not stored. */
+  /** Returns those of these ids whose events are not stored. */
   async notStored(eventIds: readonly string[]): Promise<string[]> {
     const known = await this.#deps.placement.find(eventIds);
     return eventIds.filter((id) => !known.has(id));

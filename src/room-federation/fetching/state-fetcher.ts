@@ -14,8 +14,8 @@ const alwaysSingles = 20;
 const maxSingles = 500;
 
 /**
- * Between `alwaysSingles` and `maxSingles` missing events, the whole state is fetched with one request if more than one in
- * this number of its events is missing.
+ * Between `alwaysSingles` and `maxSingles` missing events, the whole state is fetched with one request if more than
+ * 1 / `maxMissingDivisor` of the events of the state and its auth chain are missing.
  */
 const maxMissingDivisor = 10;
 

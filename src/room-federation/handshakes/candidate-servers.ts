@@ -19,7 +19,7 @@ export interface CandidateDeps {
 /** Maximum number of servers that receive a request. */
 const maxCandidates = 30;
 
-/** Maximum number of servers from the client's `via`, so that servers from other sources receive requests, too. */
+/** Maximum number of servers from one `via` (of the client, or of a space), so that others receive requests, too. */
 const maxNamed = 8;
 
 /** Maximum number of inviting servers that are considered: the servers with the latest invites. */

@@ -146,7 +146,7 @@ export class RemoteMemberships {
 
   /**
    * Runs `work` unless this server is in the room.
-   * @returns `undefined` when this server is in the room, or joined the room while `work` ran
+   * @returns `undefined` when this server is in the room, or when it has joined the room by the time that `work` fails
    */
   async #whileNotInRoom(
     userId: string,

@@ -35,7 +35,7 @@ export interface RoomWorkersDeps {
 
 /**
  * Runs one worker for each room with staged events. The worker processes the events in order of arrival: it requests
- * missing events from remote servers, and places the event in the room (`Placement.place`). While it waits for remote
+ * missing events from remote servers, and places each event in the room (`Placement.place`). While it waits for remote
  * servers because of one event, it places later events that are complete. An event is complete when it can be placed
  * without requests, because no event that it refers to is missing.
  */

@@ -23,7 +23,7 @@ import { endOutOfBandMemberships, type OutOfBandMember } from './out-of-band-mem
 /** Maximum number of former forward extremities that are stored for a room. */
 const maxFormerExtremities = 200;
 
-/** The other classes of placement that enter rooms. */
+/** The parts of placement that are needed to enter rooms. */
 export interface EnterRoomParts {
   readonly before: BeforeStates;
   readonly outliers: Outliers;
@@ -204,14 +204,14 @@ export class EnterRoom {
     { event }: JoinResponse['event'],
   ): Promise<PreparedCurrentState> {
     const { slices } = this.#deps;
-    const ownKey = stateMapKey(event.type, event.stateKey ?? '');
+    const joinKey = stateMapKey(event.type, event.stateKey ?? '');
     const entries = new Map<string, number>();
     const events = new Map<number, StoredEvent>();
     await slices.each(head.state.keys(), (key) => {
-      if (!state.has(key) && key !== ownKey) entries.set(key, 0);
+      if (!state.has(key) && key !== joinKey) entries.set(key, 0);
     });
     await slices.each(state, ([key, stored]) => {
-      if (key === ownKey || head.state.get(key)?.nid === stored.nid) return;
+      if (key === joinKey || head.state.get(key)?.nid === stored.nid) return;
       entries.set(key, stored.nid);
       events.set(stored.nid, stored);
     });
@@ -228,8 +228,8 @@ export class EnterRoom {
     reserve: ReservePlace,
   ): PreparedWrite {
     const { storedJoin, before } = context;
-    const ownKey = stateMapKey(event.type, event.stateKey ?? '');
-    const keyNid = this.#deps.states.stateKeys.peek(ownKey);
+    const joinKey = stateMapKey(event.type, event.stateKey ?? '');
+    const keyNid = this.#deps.states.stateKeys.peek(joinKey);
     if (keyNid === undefined) throw new Error('a state key has no nid: prepare() was not called');
     const groupId = this.#deps.states.groupIds.next();
     const reservation = reserve();
@@ -268,7 +268,7 @@ export class EnterRoom {
       redacts: undefined,
       reservation,
       remote: {
-        stateKeys: [...before.newGroupKeys, ownKey],
+        stateKeys: [...before.newGroupKeys, joinKey],
         place: nid === position ? undefined : position,
         missing: context.missing,
         fillsGap: true,

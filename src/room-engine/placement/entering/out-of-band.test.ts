@@ -54,7 +54,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await membershipIn(restarted, alice, room))?.membership, 'invite');
     });
 
-    it('rejects invites for remote users, events that are not invites, and invites to rooms that this server is in', async () => {
+    it('rejects invites whose target is a remote user, events that are not membership events, and invites to rooms that this server is in', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const { placement } = fixture.engine;

@@ -93,11 +93,14 @@ export class OutOfBandMemberships {
   }
 }
 
-/** Returns the user whose membership an event changes. @throws MatrixError M_BAD_JSON for other events */
+/**
+ * Returns the user whose membership an event changes.
+ * @throws MatrixError M_BAD_JSON for other events, and for ids that cannot be stored
+ */
 function memberOf({ type, stateKey: userId, eventId }: RoomEvent): string {
   const isMembership = type === 'm.room.member' && userId !== undefined;
   if (!isMembership || !isStorableText(userId) || !isStorableText(eventId)) {
-    throw badJson('This is not a membership event');
+    throw badJson('This is not a membership event, or its user id or event id cannot be stored');
   }
   return userId;
 }

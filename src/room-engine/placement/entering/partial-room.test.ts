@@ -67,7 +67,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('a room that was joined with omit_members', () => {
-    it('has a state that is reported as partial until it is complete, also after a restart, and may be completed twice', async () => {
+    it('has a state that is reported as partial until it is complete, also after a restart, and can be completed twice', async () => {
       const { fixture, room, partialInfo, entry, complete, check } = await joinWithPartialState();
       const joinEventId = entry.event.event.eventId;
       const expected = [{ ...partialInfo, joinEventId, roomId: room.roomId }];

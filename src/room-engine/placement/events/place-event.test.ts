@@ -363,7 +363,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await withheld(last, redactions), [true, false, false]);
     });
 
-    it('does not apply a redaction of a remote server without the power level to redact', async () => {
+    it('does not apply a redaction by a remote user who lacks the power level to redact', async () => {
       const { fixture, room, send } = await enterRoom();
       await send(room.member(cat, 'join'));
       const message = room.say(ann);

@@ -258,7 +258,7 @@ export function requireSameRoom(
   event: RoomEvent,
 ): void {
   if (event.roomId !== room.roomId || event.version !== room.version) {
-    throw forbidden('The event belongs to another room');
+    throw forbidden('The event belongs to another room or room version');
   }
 }
 
@@ -273,10 +273,10 @@ function newGroupKeys(
   before: GroupState,
   { keyNid, currentChange }: PlacementPlan,
 ): string[] {
-  const ownKeys = keyNid === undefined ? [] : [stateMapKey(event.type, event.stateKey ?? '')];
+  const eventKeys = keyNid === undefined ? [] : [stateMapKey(event.type, event.stateKey ?? '')];
   return [
     ...before.newGroupKeys,
-    ...ownKeys,
+    ...eventKeys,
     ...(currentChange?.newGroups.length ? currentChange.entries.keys() : []),
   ];
 }

@@ -176,7 +176,7 @@ export class BeforeStates {
 
   /**
    * Like `ofEventIds`, for events instead of their ids. Yields to other work in between; the new group is stored as a
-   * change of what is the current state when this work ends.
+   * change of the state that is current at the end.
    */
   async ofState(head: WritableHead, state: ReadonlyMap<string, StoredEvent>): Promise<ReceivedState> {
     const { slices } = this.#deps;

@@ -134,9 +134,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       const renamed = rename(fixture, room, 'Alice');
       const stored = await placing;
       assert.deepEqual([stored.rejected, stored.softFailed], [false, false]);
-      const ownRename = await fixture.engine.events.getById(await renamed);
-      assert.ok(ownRename);
-      room.addExisting({ event: ownRename.event, json: '' });
+      const storedRename = await fixture.engine.events.getById(await renamed);
+      assert.ok(storedRename);
+      room.addExisting({ event: storedRename.event, json: '' });
       await check(fixture, room);
       const before = await fixture.engine.stateAt(stored, 'before');
       assert.equal(before?.size, state.length);

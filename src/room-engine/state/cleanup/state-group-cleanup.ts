@@ -112,8 +112,8 @@ export class StateGroupCleanup {
   /** Merges the changes of the unused groups `through` into the group `id`, and then links that group to `prevId`. */
   async #rebase({ id, through, prevId }: Rebase): Promise<void> {
     const database = this.#stateDatabase;
-    const ownEntries = await store.readDelta(database, id);
-    const knownKeys = new Set(ownEntries.map(({ key_nid }) => key_nid));
+    const groupEntries = await store.readDelta(database, id);
+    const knownKeys = new Set(groupEntries.map(({ key_nid }) => key_nid));
     for (const unused of through) {
       const entries = (await store.readDelta(database, unused)).filter(
         ({ key_nid }) => !knownKeys.has(key_nid),

@@ -2,7 +2,7 @@ import type { TimeSlices } from '../../../kernel/time-slices.ts';
 import type { VerifiedEvent } from '../../../room-engine/index.ts';
 import { sortByAuthEvents } from '../../fetching/auth-order.ts';
 
-/** Returns the ids of these events that are stored, and so were verified before. */
+/** Returns those of these ids whose events are stored, and so were verified before. */
 export type StoredIds = (eventIds: readonly string[]) => Promise<ReadonlySet<string>>;
 
 /** Verified events of a `send_join` response. */

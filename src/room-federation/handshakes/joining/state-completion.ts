@@ -87,7 +87,8 @@ export class StateCompletion {
   }
 
   /**
-   * Resumes the rooms that were partial at the last shutdown, and subscribes to changes that may make a retry succeed.
+   * Resumes completing the rooms that were partial at the last shutdown, and subscribes to changes that may make a retry
+   * succeed.
    */
   async start(): Promise<void> {
     const { engine, health } = this.#deps;

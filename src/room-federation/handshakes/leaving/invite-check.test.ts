@@ -93,7 +93,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('sends a request again after a restart when the shutdown interrupted it', async () => {
       const test = await setUp();
-      const request = test.servers.holdNextRequest();
+      const request = test.servers.holdResponses();
       await test.begin();
       await request.received;
       const restarted = test.restart();

@@ -100,7 +100,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('answers the client while a server is slow, and sends the leave to that server afterwards', async () => {
       const test = await setUp();
-      const request = test.servers.holdNextRequest();
+      const request = test.servers.holdResponses();
       const leaving = test.leave(['far.test', 'near.test']);
       await request.received;
       test.run.fixture.clock.advance(500);
@@ -118,7 +118,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('sends a leave again after a crash during a request to a slow server', async () => {
       const test = await setUp();
-      const request = test.servers.holdNextRequest();
+      const request = test.servers.holdResponses();
       const leaving = test.leave(['far.test']);
       await request.received;
       test.run.fixture.clock.advance(500);
@@ -224,7 +224,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.leave(['far.test']);
       test.servers.down.clear();
       const order: string[] = [];
-      const request = test.servers.holdNextRequest();
+      const request = test.servers.holdResponses();
       test.run.fixture.clock.advance(minute);
       await request.received;
       const joining = test.run.roomMutex.run(test.room.roomId, async () => void order.push('join'));

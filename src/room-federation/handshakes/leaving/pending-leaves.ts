@@ -24,7 +24,7 @@ export type PendingLeave = LeaveToSend &
   LeaveRecipients & {
     /** The nid of the latest invite or knock that this leave ends. */
     readonly ended: number;
-    /** When the server gives up the leave, in milliseconds since the epoch. */
+    /** When this server gives up the leave, in milliseconds since the epoch. */
     readonly until: number;
   };
 

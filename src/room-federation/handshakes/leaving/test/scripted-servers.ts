@@ -21,7 +21,7 @@ export class ScriptedServers {
   }
 
   /** Lets the servers respond only after `proceed` is called; `received` resolves at the first request. */
-  holdNextRequest() {
+  holdResponses() {
     const { promise: received, resolve: markReceived } = Promise.withResolvers<void>();
     const { promise: mayAnswer, resolve: proceed } = Promise.withResolvers<void>();
     this.#hold = () => {
