@@ -64,7 +64,7 @@ function registrationForServices({ contract, handler }: Route): Route {
  */
 function refusedLogin({ contract }: Route): Route {
   return {
-    contract: { ...contract, body: Type.Object({}) },
+    contract: { ...contract, body: Type.Object({ type: Type.Optional(Type.String()) }) },
     handler({ body }) {
       throw bodyOfService(body)
         ? appserviceLoginUnsupported('Act as users by user_id, without a login')
