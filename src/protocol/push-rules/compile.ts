@@ -24,6 +24,9 @@ export interface CompiledRuleset {
   readonly underride: readonly CompiledRule[];
 }
 
+/** A computation that yields between its steps. */
+type Steps<T> = Generator<void, T>;
+
 const always = (): boolean => true;
 const never = (): boolean => false;
 
@@ -57,26 +60,36 @@ const DEFAULT_MATCHERS: ReadonlyMap<string, PushMatcher> = new Map(
   DEFAULT_RULES.map((rule, slot) => [defaultRuleKey(rule.kind, rule.ruleId), compileDefault(rule, slot)]),
 );
 
-function compileMatcher(kind: RuleKind, rule: JsonObject): PushMatcher | undefined {
+/** Compiles the conditions of a rule. Yields after each condition. */
+function* compileMatcher(kind: RuleKind, rule: JsonObject): Steps<PushMatcher | undefined> {
   const known =
     rule['default'] === true && DEFAULT_MATCHERS.get(defaultRuleKey(kind, String(rule['rule_id'])));
   if (known) return known;
   if (kind === 'content') return compileBodyMatch(rule['pattern']);
   if (kind === 'room' || kind === 'sender') return always;
   const conditions = rule['conditions'] ?? [];
-  return Array.isArray(conditions) ? allOf(conditions.map(compileCondition)) : undefined;
+  if (!Array.isArray(conditions)) return undefined;
+  const tests: (PushMatcher | undefined)[] = [];
+  for (const condition of conditions) {
+    tests.push(compileCondition(condition));
+    yield;
+  }
+  return allOf(tests);
 }
 
-/** Returns the enabled and well-formed rules of one kind, with their ids. */
-function compileKind(kind: RuleKind, ruleset: JsonObject): [ruleId: string, CompiledRule][] {
+/** Returns the enabled and well-formed rules of one kind, with their ids. Yields between them. */
+function* compileKind(kind: RuleKind, ruleset: JsonObject): Steps<[ruleId: string, CompiledRule][]> {
   const rules = ruleset[kind];
-  if (!Array.isArray(rules)) return [];
-  return rules.filter(isJsonObject).flatMap((rule): [string, CompiledRule][] => {
+  const compiled: [string, CompiledRule][] = [];
+  if (!Array.isArray(rules)) return compiled;
+  for (const rule of rules.filter(isJsonObject)) {
     const { rule_id: ruleId, enabled, actions } = rule;
-    if (typeof ruleId !== 'string' || enabled !== true || !Array.isArray(actions)) return [];
-    const matches = compileMatcher(kind, rule);
-    return matches === undefined ? [] : [[ruleId, { matches, outcome: outcomeOf(ruleId, actions) }]];
-  });
+    if (typeof ruleId !== 'string' || enabled !== true || !Array.isArray(actions)) continue;
+    const matches = yield* compileMatcher(kind, rule);
+    if (matches !== undefined) compiled.push([ruleId, { matches, outcome: outcomeOf(ruleId, actions) }]);
+    yield;
+  }
+  return compiled;
 }
 
 /** Rules by id; the first of several rules with the same id counts. */
@@ -89,16 +102,26 @@ const inOrder = (rules: [string, CompiledRule][]): CompiledRule[] => rules.map((
  * Compiles a ruleset in the format for clients. Leaves out rules that are malformed, disabled or have a
  * condition that this server does not know, because they cannot match. Never throws.
  */
-export function compileRuleset(ruleset: Ruleset | JsonValue): CompiledRuleset {
+export const compileRuleset = (ruleset: Ruleset | JsonValue): CompiledRuleset =>
+  resultOf(compileRulesetInSteps(ruleset));
+
+function* compileRulesetInSteps(ruleset: Ruleset | JsonValue): Steps<CompiledRuleset> {
   const json = isJsonObject(ruleset as JsonValue) ? (ruleset as JsonObject) : {};
   return {
-    override: inOrder(compileKind('override', json)),
-    content: inOrder(compileKind('content', json)),
-    postcontent: inOrder(compileKind('postcontent', json)),
-    room: firstById(compileKind('room', json)),
-    sender: firstById(compileKind('sender', json)),
-    underride: inOrder(compileKind('underride', json)),
+    override: inOrder(yield* compileKind('override', json)),
+    content: inOrder(yield* compileKind('content', json)),
+    postcontent: inOrder(yield* compileKind('postcontent', json)),
+    room: firstById(yield* compileKind('room', json)),
+    sender: firstById(yield* compileKind('sender', json)),
+    underride: inOrder(yield* compileKind('underride', json)),
   };
+}
+
+function resultOf<T>(steps: Steps<T>): T {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
 }
 
 const DEFAULTS = compileRuleset(effectiveRuleset('', NO_USER_RULES));
@@ -107,9 +130,13 @@ const DEFAULTS = compileRuleset(effectiveRuleset('', NO_USER_RULES));
  * Compiles the stored rules of a user. Default rules take the user id from the member for whom they are
  * evaluated, so that all users without changes share one compiled ruleset.
  */
-export function compileUserRules(stored: UserPushRules): CompiledRuleset {
+export const compileUserRules = (stored: UserPushRules): CompiledRuleset =>
+  resultOf(compileUserRulesInSteps(stored));
+
+/** Compiles like `compileUserRules`. Yields between rules and conditions, because many long patterns take tens of milliseconds. */
+export function* compileUserRulesInSteps(stored: UserPushRules): Steps<CompiledRuleset> {
   const unchanged =
     Object.keys(stored.changes).length === 0 &&
     Object.values(stored.rules).every((rules) => rules.length === 0);
-  return unchanged ? DEFAULTS : compileRuleset(effectiveRuleset('', stored));
+  return unchanged ? DEFAULTS : yield* compileRulesetInSteps(effectiveRuleset('', stored));
 }

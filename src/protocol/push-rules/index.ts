@@ -1,4 +1,4 @@
-export { type CompiledRuleset, compileUserRules } from './compile.ts';
+export { type CompiledRuleset, compileUserRules, compileUserRulesInSteps } from './compile.ts';
 export { copyRoomRules } from './copy-room-rules.ts';
 export {
   deleteRule,

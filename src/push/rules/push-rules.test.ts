@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { clockReadsDuring, fastClock } from '../../../test/support/clocks/fast-clock.ts';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
 import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
 import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { CacheRegistry, cachesSection } from '../../kernel/caches/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
 import { PushRules, pushMigrations } from '../index.ts';
 import { pushRuleRoutes } from './routes.ts';
 
-function rulesOver({ database, streams, clock }: RoomsUnderTest) {
+function rulesOver({ database, streams, clock: clockOfRooms }: RoomsUnderTest, clock: Clock = clockOfRooms) {
   const caches = new CacheRegistry(clock, sectionDefaults(cachesSection));
-  return new PushRules({ database, streams, caches });
+  return new PushRules({ database, streams, caches, clock });
 }
 
 interface Rule {
@@ -177,6 +179,20 @@ forSelectedDatabases(import.meta.url, (open) => {
         !(rules.compiled(erin) instanceof Promise),
         `${count} rules are compiled again for each event`,
       );
+    });
+
+    it('compiles many push rules in time slices, so that other work does not wait for all of them', async () => {
+      const frank = '@frank:test';
+      const content = Array.from({ length: 500 }, (_, index) => ({
+        rule_id: `${index}`,
+        enabled: true,
+        actions: [],
+        pattern: `*long*pattern*${index}*`,
+      }));
+      await rules.change(frank, (before) => ({ ...before, rules: { ...before.rules, content } }));
+      const clock = fastClock();
+      const loading = rulesOver(fixture, clock);
+      assert.ok((await clockReadsDuring(clock, async () => loading.compiled(frank))) > 500);
     });
 
     it('publishes changes of push rules on a stream, and loses none of the changes made at the same time', async () => {

@@ -1,10 +1,12 @@
 import { type Cache, type CacheRegistry, MiB, sizeOfJson } from '../../kernel/caches/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { jsonFacts, Stream, type StreamWriter } from '../../kernel/streams/index.ts';
+import { TimeSlices } from '../../kernel/time-slices.ts';
 import { whenReady } from '../../kernel/when-ready.ts';
 import {
   type CompiledRuleset,
-  compileUserRules,
+  compileUserRulesInSteps,
   effectiveRuleset,
   type JsonObject,
   NO_USER_RULES,
@@ -24,6 +26,7 @@ export interface PushRulesDeps {
   readonly database: Database;
   readonly streams: StreamWriter;
   readonly caches: CacheRegistry;
+  readonly clock: Clock;
 }
 
 /** The rules of a user, compiled for evaluation. */
@@ -52,9 +55,11 @@ export class PushRules {
   readonly pushRulesStream = new Stream<PushRulesChange>('push_rules', jsonFacts());
   readonly #deps: PushRulesDeps;
   readonly #cache: Cache<string, CachedRules>;
+  readonly #slices: TimeSlices;
 
   constructor(deps: PushRulesDeps) {
     this.#deps = deps;
+    this.#slices = new TimeSlices(deps.clock);
     this.#cache = deps.caches.create('push_rules_by_user', {
       size: maxCachedUsers,
       maxBytes: 10 * MiB,
@@ -119,7 +124,7 @@ export class PushRules {
     return this.#cache.getOrLoad(userId, async () => {
       const stored = await readRules(this.#deps.database.reader<PushTables>(), userId);
       const rules = stored?.rules ?? NO_USER_RULES;
-      const compiled = compileUserRules(rules);
+      const compiled = await this.#slices.run(compileUserRulesInSteps(rules));
       return { rules, compiled, position: stored?.position ?? 0 };
     });
   }

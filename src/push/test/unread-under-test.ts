@@ -31,7 +31,7 @@ export function unreadOver(
   const { database, streams, clock, engine } = fixture;
   const caches = overrides.caches ?? fixture.caches;
   const receipts = new Receipts({ caches, database, streams, clock, engine, markers: noMarkers });
-  const rules = new PushRules({ database, streams, caches });
+  const rules = new PushRules({ database, streams, caches, clock });
   const opened = openUnreadSlice({
     database,
     streams,
