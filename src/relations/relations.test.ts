@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { nextMillisecond } from '../../test/support/clocks/next-millisecond.ts';
 import { forSelectedDatabases } from '../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../test/support/servers/server.ts';
 import { chunkOf, idsOf, type SeenEvent, TestRoom } from '../../test/support/users/test-room.ts';
@@ -101,6 +102,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         await talk.edit(bob, original, 'not mine');
         assert.equal(await replacement(), undefined);
         const first = await talk.edit(alice, original, 'two');
+        // Of two edits with the same timestamp, the one with the greater event id is the latest.
+        await nextMillisecond();
         const second = await talk.edit(alice, original, 'three');
         await talk.relate(alice, 'm.replace', original, 'without new content');
         assert.equal(await replacement(), second);
