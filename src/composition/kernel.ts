@@ -125,7 +125,6 @@ export async function openKernel(environment: Environment, shutdown: Shutdown): 
       : (tracing?.database(opened.stateDatabase) ?? opened.stateDatabase);
   const streams = await LocalStreams.open({ database, clock, log: namedLog('streams'), metrics });
   const limitOverrides = await LimitOverrides.open(database, clock);
-  const isExempt = (key: string) => limitOverrides.isExempt(key.split(' ', 1)[0] ?? key);
   const jobs = new Jobs({ database, clock, log: namedLog('jobs'), isOnlyProcess: true, tracing });
   return {
     ...environment,
@@ -141,7 +140,8 @@ export async function openKernel(environment: Environment, shutdown: Shutdown): 
     tracing,
     limitOverrides,
     limiter: (limit) => new RateLimiter(limit, clock),
-    userLimiter: (limit) => new RateLimiter(limit, clock, undefined, isExempt),
+    userLimiter: (limit) =>
+      new RateLimiter(limit, clock, undefined, (key) => limitOverrides.isExempt(key)),
   };
 }
 

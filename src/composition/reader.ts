@@ -130,7 +130,8 @@ async function openReaderKernel(
     metrics: undefined,
     limitOverrides,
     limiter: (limit) => new RateLimiter(limit, clock),
-    userLimiter: (limit) => new RateLimiter(limit, clock),
+    userLimiter: (limit) =>
+      new RateLimiter(limit, clock, undefined, (key) => limitOverrides.isExempt(key)),
   };
 }
 

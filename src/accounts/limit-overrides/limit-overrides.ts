@@ -47,9 +47,9 @@ export class LimitOverrides {
     return entry && (entry.limiter ?? 'none');
   }
 
-  /** Whether no rate limit applies to the user. */
-  isExempt(userId: string): boolean {
-    return this.limiterOf(userId) === 'none';
+  /** Whether no rate limit applies to a key of a rate limiter: a user id, or a text that begins with one and a space. */
+  isExempt(key: string): boolean {
+    return this.limiterOf(key.split(' ', 1)[0] ?? key) === 'none';
   }
 
   /** Returns the override of a user; `undefined` without one. */
