@@ -9,7 +9,14 @@ import { filesOfConfiguration } from './configuration-files.ts';
 import { copyFile, filesBelow, hashFile } from './copied-files.ts';
 import { copyDatabases } from './database-copies.ts';
 import { noteBackup } from './last-backup.ts';
-import { type BackupFile, backupPaths, configurationPath, formatOf, writeManifest } from './manifest.ts';
+import {
+  type BackupFile,
+  backupPaths,
+  configurationPath,
+  formatOf,
+  manifestName,
+  writeManifest,
+} from './manifest.ts';
 import type { StoreFlags } from './store/backup-to-store.ts';
 
 /**
@@ -34,7 +41,7 @@ export async function backup(
   try {
     await fill(directory, paths, values);
   } catch (error) {
-    for (const name of ['database', 'media', 'configuration']) {
+    for (const name of ['database', 'media', 'configuration', manifestName]) {
       rmSync(join(directory, name), { recursive: true, force: true });
     }
     throw error;

@@ -9,7 +9,7 @@ import { CommandFailure } from '../failure.ts';
  * The file that lists the contents of a backup; written last, so that a directory without it is not a
  * complete backup.
  */
-const manifestName = 'backup.json';
+export const manifestName = 'backup.json';
 
 const fileShape = Type.Object({
   /** Path below the directory of the backup, with `/`. */

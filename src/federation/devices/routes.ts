@@ -82,7 +82,6 @@ function queryRoute({ query, sendDisplayNames, serverName }: DeviceQueryDeps): R
     },
     ({ body }) => {
       const users = Object.entries(body.device_keys).filter(([userId]) => isUserOfServer(serverName, userId));
-      if (users.length > maxUsers) throw tooLarge(`Query at most ${maxUsers} users at once`);
       return query.queryLocal(new Map(users), sendDisplayNames);
     },
   );
