@@ -140,8 +140,7 @@ export async function openKernel(environment: Environment, shutdown: Shutdown): 
     tracing,
     limitOverrides,
     limiter: (limit) => new RateLimiter(limit, clock),
-    userLimiter: (limit) =>
-      new RateLimiter(limit, clock, undefined, (key) => limitOverrides.isExempt(key)),
+    userLimiter: (limit) => new RateLimiter(limit, clock, undefined, (key) => limitOverrides.isExempt(key)),
   };
 }
 

@@ -130,8 +130,7 @@ async function openReaderKernel(
     metrics: undefined,
     limitOverrides,
     limiter: (limit) => new RateLimiter(limit, clock),
-    userLimiter: (limit) =>
-      new RateLimiter(limit, clock, undefined, (key) => limitOverrides.isExempt(key)),
+    userLimiter: (limit) => new RateLimiter(limit, clock, undefined, (key) => limitOverrides.isExempt(key)),
   };
 }
 

@@ -1,3 +1,4 @@
+import { MiB } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { JsonScan, parseInSlices } from '../../kernel/json/index.ts';
 import type { OutboundResponse } from '../../kernel/outbound/index.ts';
@@ -36,9 +37,9 @@ const maxErrorBytes = 64 * 1024;
 
 /**
  * Bounds of a response. The state of the largest rooms has some 3,000,000 values in 600,000 objects; a response of the
- * same size that consists of small values would take gigabytes in memory.
+ * same size that consists of small values would take gigabytes in memory. Strings are parsed without a pause.
  */
-const bounds = { values: 8_000_000, containers: 2_000_000, items: 500_000 };
+const bounds = { values: 8_000_000, containers: 2_000_000, items: 500_000, stringBytes: 4 * MiB };
 
 /** The bounds of one response. Without them, a response of up to `maxShortBytes` is not measured. */
 export type ResponseLimits = Pick<FederationRequest, 'maxValues' | 'budget'>;

@@ -85,13 +85,9 @@ export class Verifier {
   ): Promise<(ReceivedEvent | Refusal)[]> {
     const read: (ReceivedEvent | Refusal)[] = [];
     for (const json of jsons) {
-      await this.#slices.pauseIfDue();
-      try {
-        read.push(receivePdu(json, version, references));
-      } catch (error) {
-        if (!(error instanceof MatrixError)) throw error;
-        read.push({ error: error.message });
-      }
+      const pause = this.#slices.pauseIfDue();
+      if (pause) await pause;
+      read.push(receiveOrRefuse(json, version, references));
     }
     return read;
   }
@@ -107,7 +103,8 @@ export class Verifier {
         : undefined;
     const checked: (VerifiedEvent | Refusal)[] = [];
     for (const receivedEvent of received) {
-      await this.#slices.pauseIfDue();
+      const pause = this.#slices.pauseIfDue();
+      if (pause) await pause;
       const integrity = checkIntegrity(receivedEvent, keyOf, now, verify);
       if (integrity.outcome === 'reject')
         checked.push({ error: integrity.reason, isTemporary: this.#awaitsKey(receivedEvent, keyOf, now) });
@@ -145,7 +142,8 @@ export class Verifier {
       return signature !== undefined;
     };
     for (const receivedEvent of received) {
-      await this.#slices.pauseIfDue();
+      const pause = this.#slices.pauseIfDue();
+      if (pause) await pause;
       checkIntegrity(receivedEvent, keyOf, now, collect);
     }
     const areValid = await verifyInBackground(signatures);
@@ -199,4 +197,25 @@ function keyIdsOf(signatures: JsonValue | undefined, serverName: string): readon
   return Object.keys(ofServer)
     .filter((keyId) => keyId.startsWith('ed25519:') && keyId !== policyKeyId)
     .slice(0, maxSignatures);
+}
+
+/**
+ * Reads an event like `receivePdu`, and returns its errors. Records no stack traces of the errors: a response may have a
+ * million invalid events, and recording takes longer than the rest of their checks.
+ */
+function receiveOrRefuse(
+  json: JsonValue,
+  version: RoomVersion,
+  references: ReferenceLimits | undefined,
+): ReceivedEvent | Refusal {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return receivePdu(json, version, references);
+  } catch (error) {
+    if (!(error instanceof MatrixError)) throw error;
+    return { error: error.message };
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
 }
