@@ -11,8 +11,8 @@ export interface CrossSigningResetsDeps {
 const lifetime = 600_000;
 
 /**
- * Stores which users may replace their cross-signing keys once: they have confirmed it on a page, or an administrator has
- * allowed it.
+ * Stores which users may replace their cross-signing keys once, because they have confirmed the replacement on a page, or
+ * an administrator or the authentication service has allowed it.
  */
 export class CrossSigningResets {
   readonly #deps: CrossSigningResetsDeps;
@@ -34,7 +34,7 @@ export class CrossSigningResets {
   /**
    * Replaces the keys if the user is allowed to, and ends the permission: only one of several concurrent requests
    * succeeds. A request that fails, for instance because of an invalid signature, does not use the permission up.
-   * @returns `undefined` when it is not allowed
+   * @returns `undefined` when the user has no valid permission
    */
   async use<T>(userId: string, replace: () => Promise<T>): Promise<{ readonly result: T } | undefined> {
     const expiresAt = await this.#take(userId);

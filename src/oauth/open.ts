@@ -45,7 +45,7 @@ export interface AuthorizationServerDeps {
   readonly canChangeAddresses: boolean;
   /** Whether this server sends mail. */
   readonly sendsMail: boolean;
-  /** Logins through identity providers. */
+  /** Logins through identity providers; absent on a server without providers. */
   readonly sso: Pick<SsoSlice, 'logins' | 'oauthAware' | 'providerSessions'> | undefined;
 }
 
@@ -94,8 +94,8 @@ export function openAuthorizationServer(deps: AuthorizationServerDeps) {
   };
   deps.sso?.logins.addContinuation(signInContinuation(browsers));
   deps.sso?.providerSessions.onLogout((logout) => browsers.endByLogout(logout));
-  // Clients that prefer OAuth 2.0 offer no password login, so it is preferred only on servers without
-  // passwords.
+  // Clients that prefer OAuth 2.0 offer no password login, so OAuth 2.0 is preferred only on
+  // servers without passwords.
   if (deps.sso)
     deps.sso.oauthAware.isPreferred = !login.flows().some(({ type }) => type === 'm.login.password');
   const accountUrl = endpoints.url(pagePaths.account);

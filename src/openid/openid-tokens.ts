@@ -8,7 +8,7 @@ import type { OpenIdTables } from './tables.ts';
 /** Milliseconds until a token expires. */
 const lifetime = 3_600_000;
 
-/** Maximum number of valid tokens of a user. When a user requests more, the tokens that expire first are deleted. */
+/** Number of tokens of a user that remain when the surplus is deleted. */
 const maxTokens = 1_000;
 
 /** Number of tokens above `maxTokens` that a user may have before the surplus is deleted. */
@@ -43,7 +43,7 @@ export class OpenIdTokens {
     deps.jobs.every('openid/clean', lifetime, { run: () => this.#clean() });
   }
 
-  /** Issues a token. @returns it, and the seconds until it expires */
+  /** Issues a token. @returns the token, and the seconds until it expires */
   async issue(userId: string): Promise<{ token: string; expiresIn: number }> {
     const token = `hot_${randomString(this.#randomness, tokenLength)}`;
     const row = { hash: hashOf(token), user_id: userId, expires_ts: this.#clock.now() + lifetime };

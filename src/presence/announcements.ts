@@ -21,7 +21,7 @@ interface Pending {
   readonly rooms: ReadonlySet<string> | undefined;
 }
 
-/** Milliseconds before the next attempt when the rooms of changed users could not be read. */
+/** Milliseconds before the next attempt when an announcement has failed. */
 const retryPause = 5_000;
 
 /** In rooms with more joined members than this, presence is not sent to the members. */

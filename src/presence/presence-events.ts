@@ -21,15 +21,16 @@ export interface PresenceRequest {
   readonly userId: string;
   /** The position of the last sync; `undefined` for a first sync, and with `full_state`. */
   readonly after: number | undefined;
+  /** The position up to which changes are returned. */
   readonly upTo: number;
   readonly filter: SenderFilter;
 }
 
-/** Maximum number of users whose presence one response contains. */
+/** Maximum number of users whose presence one response contains, unless its filter has a limit. */
 const maxUsers = 5_000;
 
 /**
- * Maximum number of changes of presence in memory, and of joins. A client with an older token receives the presence of
+ * Maximum number of changes of presence in memory, and the same number of joins. A client with an older token receives the presence of
  * all users in its rooms, except users who were never present.
  */
 const maxRecentChanges = 50_000;
@@ -80,7 +81,7 @@ export class PresenceEvents implements PresenceSection {
     // The client must learn which users have become offline since.
     if (!facts) return this.#all(userId, 'stored');
     const rooms = await this.#deps.engine.userRooms.of(userId);
-    const newRooms = joined(rooms.values()).filter(({ stream }) => stream > after);
+    const newRooms = joinedRoomsOf(rooms.values()).filter(({ stream }) => stream > after);
     const statuses = await this.#notOffline(newRooms);
     for (const fact of facts) {
       const own = fact.changes.get(userId);
@@ -148,9 +149,12 @@ export class PresenceEvents implements PresenceSection {
     }
   }
 
-  /** @param offlineUsers which offline users are included; `stored`: users who were present before */
+  /**
+   * Returns the presence of all users whom a user may see, up to a bound for offline ones.
+   * @param offlineUsers which offline users are included; `stored`: users who were present before
+   */
   async #all(userId: string, offlineUsers: 'none' | 'stored' | 'all'): Promise<Map<string, PresenceStatus>> {
-    const rooms = joined((await this.#deps.engine.userRooms.of(userId)).values());
+    const rooms = joinedRoomsOf((await this.#deps.engine.userRooms.of(userId)).values());
     const statuses = await this.#notOffline(rooms);
     for (const [user, status] of await this.#deps.presence.routedTo(userId)) statuses.set(user, status);
     const own = this.#deps.presence.peek(userId);
@@ -185,7 +189,7 @@ export class PresenceEvents implements PresenceSection {
     return statuses;
   }
 
-  /** Returns the head of a room; `undefined` for rooms too large for presence. */
+  /** Returns the head of a room; `undefined` for unknown rooms, and for rooms too large for presence. */
   async #head(roomId: string) {
     const head = await this.#deps.engine.heads.get(roomId);
     return head && head.memberCount('join') <= maxMembers ? head : undefined;
@@ -197,5 +201,5 @@ const isJoin = ({ from, to }: MembershipChange) => to === 'join' && from !== 'jo
 /** Whether any user joins. The length is checked first, because most facts change no membership. */
 export const hasJoin = (changes: readonly MembershipChange[]) => changes.length > 0 && changes.some(isJoin);
 
-const joined = (rooms: Iterable<UserRoom>): UserRoom[] =>
+const joinedRoomsOf = (rooms: Iterable<UserRoom>): UserRoom[] =>
   [...rooms].filter(({ membership }) => membership === 'join');

@@ -16,7 +16,7 @@ export interface PresenceStatus {
 export interface PresenceSource {
   /** @param now milliseconds since the epoch */
   at(now: number): PresenceStatus;
-  /** Returns when the result of `at` changes next, if nothing else happens until then. */
+  /** Returns the earliest time, in milliseconds since the epoch, at which the result of `at` may change by itself. */
   nextChange(now: number): number | undefined;
 }
 

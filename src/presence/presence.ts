@@ -39,7 +39,7 @@ export interface PresenceDeps {
   readonly followed?: FollowedPresence | undefined;
 }
 
-/** The device of a user. */
+/** The device that reports the presence of its user. */
 export interface PresentDevice {
   readonly userId: string;
   readonly deviceId: string | undefined;
@@ -151,7 +151,7 @@ export class Presence {
     };
   }
 
-  /** Sets the presence of a local user. @throws MatrixError M_LIMIT_EXCEEDED */
+  /** Sets the presence of a local user; has no effect with the option `untracked`. @throws MatrixError M_LIMIT_EXCEEDED */
   set(
     { userId, deviceId = '', isUnlimited = false }: PresentDevice,
     presence: PresenceState,
@@ -200,7 +200,10 @@ export class Presence {
     this.#writer.put(userId, offline);
   }
 
-  /** @throws MatrixError M_FORBIDDEN for users who share no room with the viewer */
+  /**
+   * Returns the presence of a user, as `viewer` may see it.
+   * @throws MatrixError M_FORBIDDEN when the two share no room and no module shows the presence to the viewer
+   */
   async get(viewer: string, userId: string): Promise<PresenceStatus> {
     if (!this.isEnabled) return offline;
     if (viewer !== userId && !(await this.#maySee(viewer, userId))) {
@@ -262,6 +265,7 @@ export class Presence {
     }
   }
 
+  /** Returns a local user with the activity of the devices, which begins empty for a user who was offline. */
   #local(userId: string): { user: PresentUser; activity: UserActivity } {
     const presentUser = this.#users.get(userId);
     if (presentUser?.source instanceof UserActivity)

@@ -20,7 +20,10 @@ export const listedProfile = (
   ...listedAvatar(fields.avatar_url ?? ''),
 });
 
-/** Updates the row of a user after a change of a field. @param json the new value of the field; undefined: it has none */
+/**
+ * Updates the row of a user after a change of the display name or avatar; other fields are not in the row.
+ * @param json the new value of the field; `undefined` when it was removed
+ */
 export async function updateListedProfile(
   writer: Writer<ProfileTables>,
   userId: string,

@@ -121,7 +121,7 @@ export class Profiles implements AccountLifecycle {
   }
 
   /**
-   * Sets a field.
+   * Sets a field of a local user for a requester; an empty display name or avatar removes the field.
    * @throws MatrixError M_FORBIDDEN, M_GUEST_ACCESS_FORBIDDEN, M_NOT_FOUND, M_INVALID_PARAM, M_KEY_TOO_LARGE,
    * M_PROFILE_TOO_LARGE
    */
@@ -158,7 +158,7 @@ export class Profiles implements AccountLifecycle {
     await this.#remove(userId, field);
   }
 
-  /** Sets the display name of a new user, by default to the localpart. */
+  /** Sets the display name of a new user, by default to the localpart; guests get none. */
   async registered(writer: AnyWriter, publish: Publish, account: RegisteredAccount): Promise<void> {
     const { userId, isGuest } = account;
     if (isGuest) return beginListedProfile(writerFor<ProfileTables>(writer), userId);

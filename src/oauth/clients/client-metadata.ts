@@ -54,7 +54,7 @@ export function checkClientMetadata(body: JsonObject): ClientMetadata {
     if (uri.length > maxUri || !isAllowedRedirectUri(uri, host, applicationType)) {
       throw new OAuthError(
         'invalid_redirect_uri',
-        `A client of this kind cannot use the redirect URI ${uri.slice(0, 200)}`,
+        `The redirect URI is too long, or not allowed with this client_uri and application_type: ${uri.slice(0, 200)}`,
       );
     }
   }
@@ -78,7 +78,7 @@ export function checkClientMetadata(body: JsonObject): ClientMetadata {
   };
 }
 
-/** Returns the name without control characters, and without those that change the direction of a text. */
+/** Returns the name without control, format, private-use and unassigned characters, and cuts it to `maxName`. */
 function nameIn(body: JsonObject): { client_name?: string } {
   const name = body['client_name'];
   if (name === undefined) return {};
@@ -106,7 +106,7 @@ function linksIn(body: JsonObject, clientHost: string): Links {
   return links;
 }
 
-/** Returns an `https` URI. @throws OAuthError invalid_client_metadata */
+/** Returns a field that holds an `https` URI; `undefined` when the field is absent or null. @throws OAuthError invalid_client_metadata */
 function uriIn(body: JsonObject, field: string): string | undefined {
   const value = body[field];
   if (value === undefined || value === null) return undefined;

@@ -99,7 +99,7 @@ export class Clients {
 
   /**
    * Returns a registered client.
-   * @throws OAuthError invalid_client when the client has not registered
+   * @throws OAuthError invalid_client when no client with this id is registered
    */
   async get(clientId: string): Promise<Client> {
     const client = await this.find(clientId);

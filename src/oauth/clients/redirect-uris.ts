@@ -1,6 +1,6 @@
 import { hasPlainHost } from '../../kernel/pages/index.ts';
 
-/** Hosts of redirect URIs to the same machine. */
+/** Hosts that mean the machine on which the client program runs. */
 const loopbackHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
 /** Whether a host is `base` or a subdomain of it. */
@@ -24,7 +24,7 @@ export const isPlainHttps = ({ protocol, username, password }: URL): boolean =>
 /**
  * Whether a client may register a redirect URI.
  * Source: client-server API, "Redirect URI validation"; RFC 8252, section 7.
- * @param clientHost host of the client's URI
+ * @param clientHost host of `client_uri`
  */
 export function isAllowedRedirectUri(
   text: string,
@@ -51,7 +51,7 @@ function isOwnScheme(scheme: string, clientHost: string): boolean {
 const withoutIpv6Loopback = (text: string) => text.replace('[::1]', 'localhost');
 
 /**
- * Whether a requested redirect URI is a registered one. Redirect URIs to the same machine may have any port, because
+ * Whether a requested redirect URI is a registered one. Redirect URIs to a loopback host may have any port, because
  * the client program chooses the port when it starts.
  */
 export function isRegisteredRedirectUri(registered: readonly string[], requested: string): boolean {
@@ -63,7 +63,8 @@ export function isRegisteredRedirectUri(registered: readonly string[], requested
 }
 
 /**
- * Returns the origin or scheme of a redirect URI, for the directive `form-action` of the page whose form leads there.
+ * Returns the origin or scheme of a redirect URI, for the directive `form-action` of the page whose form ends in a
+ * redirect to it.
  * Browsers apply this directive also to the redirect that answers the form.
  */
 export function formTargetOf(redirectUri: string): string {

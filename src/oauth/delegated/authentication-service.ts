@@ -37,7 +37,7 @@ const timeout = 10_000;
 /** Maximum bytes of a response. */
 const maxBody = 1_048_576;
 
-/** Maximum number of cached refusals. */
+/** Maximum number of cached invalid tokens. */
 const maxRefused = 800;
 
 /** Maximum number of concurrent introspections. */
@@ -86,8 +86,9 @@ export class AuthenticationService implements TokenIntrospection {
   /**
    * Returns the answer of the service about an access token; `undefined` when the token is not valid.
    * @param ip address of the client
-   * @throws MatrixError 503 when the service does not answer; M_LIMIT_EXCEEDED when the client has sent too many
-   * invalid tokens, or too many introspections are running
+   * @throws MatrixError 503 when the service gives no usable answer, or is not asked because it failed repeatedly; 500
+   * when its answer names no user or no valid device; M_LIMIT_EXCEEDED when the client has sent too many invalid
+   * tokens, or too many introspections are running
    */
   async introspect(token: string, ip: string): Promise<IntrospectedToken | undefined> {
     const key = hashOf(token);
@@ -110,7 +111,7 @@ export class AuthenticationService implements TokenIntrospection {
 
   /**
    * Returns the metadata of the service, up to ten minutes old, or older while the service does not answer.
-   * @throws MatrixError 503 when the service has never answered
+   * @throws MatrixError 503 when there is neither an answer nor an earlier one
    */
   async metadata(): Promise<JsonObject> {
     const { clock } = this.#deps;
@@ -180,7 +181,7 @@ export class AuthenticationService implements TokenIntrospection {
     }
     if (response.status !== 200) throw this.#failed(kind, `status ${response.status}`);
     const parsed = parseJson(response.body.toString());
-    if (!isJsonObject(parsed)) throw this.#failed(kind, 'the response is not JSON');
+    if (!isJsonObject(parsed)) throw this.#failed(kind, 'the response is not a JSON object');
     this.#backoff[kind].succeeded();
     return parsed;
   }
@@ -205,7 +206,8 @@ interface ServiceRequest {
   readonly refused?: () => void;
 }
 
-const unavailable = () => new MatrixError(503, 'M_UNKNOWN', 'The authentication service does not answer');
+const unavailable = () =>
+  new MatrixError(503, 'M_UNKNOWN', 'The authentication service gives no usable answer');
 
 function parseJson(text: string): unknown {
   try {

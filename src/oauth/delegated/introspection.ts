@@ -12,7 +12,7 @@ const localpart = /^[\x21-\x39\x3b-\x7e]{1,255}$/;
  * Reads the answer of an authentication service about a token. Source: RFC 7662, section 2.2.
  * @param maxAge milliseconds for which the answer may be used
  * @returns `undefined` for a token that is not valid, or that is for another API than the client-server API
- * @throws MatrixError 500 for an answer about no user or about several devices
+ * @throws MatrixError 500 for an answer that names no user, several devices or an invalid device
  */
 export function readIntrospection(
   answer: JsonObject,

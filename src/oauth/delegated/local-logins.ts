@@ -67,7 +67,9 @@ function refusedLogin({ contract }: Route): Route {
     contract: { ...contract, body: Type.Object({ type: Type.Optional(Type.String()) }) },
     handler({ body }) {
       throw bodyOfService(body)
-        ? appserviceLoginUnsupported('Act as users by user_id, without a login')
+        ? appserviceLoginUnsupported(
+            'Application services act as users with the query parameter user_id, without a login',
+          )
         : atAuthenticationService();
     },
   };

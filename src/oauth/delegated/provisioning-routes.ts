@@ -177,7 +177,7 @@ function checkExclusive(body: Static<typeof provisionBody>): void {
   }
 }
 
-/** Replaces the mail addresses of a user; phone numbers stay. */
+/** Replaces the mail addresses of a user; phone numbers stay. Does nothing on a server without mail addresses. */
 async function setEmails(
   { mails }: ProvisioningDeps,
   userId: string,

@@ -63,7 +63,7 @@ export class DeviceGrants {
     this.#maxGrants = limit;
   }
 
-  /** Stores a new login, and deletes surplus and expired ones. */
+  /** Stores a new login, and deletes surplus logins and those that expired an hour ago. */
   async begin(clientId: string, scope: GrantedScope): Promise<DeviceCodes> {
     const { clock, database, randomness } = this.#deps;
     const deviceCode = `hdc_${randomString(randomness, deviceCodeLength)}`;
@@ -107,7 +107,7 @@ export class DeviceGrants {
     return row && { clientId: row.client_id, deviceId: row.device_id, userCode: code };
   }
 
-  /** Stores the decision of a user. @returns whether the login was still pending */
+  /** Stores the decision of a user. @param userCode without the hyphen @returns whether the login was still pending */
   async decide(
     userCode: string,
     { userId, providerSession }: Pick<BrowserSession, 'userId' | 'providerSession'>,

@@ -139,7 +139,7 @@ function existing(session: RendezvousData | undefined): RendezvousData {
 }
 
 /**
- * Reads the text of a request.
+ * Reads the body of a request as text.
  * @throws MatrixError M_INVALID_PARAM when the content type is not `text/plain`, M_TOO_LARGE
  */
 async function textOf({ headers, stream }: Pick<RouteRequest, 'headers' | 'stream'>): Promise<string> {

@@ -97,7 +97,7 @@ export class Rendezvous {
     return 'written';
   }
 
-  /** @returns whether the session existed */
+  /** Deletes a session. @returns whether it was still stored, possibly after its expiry */
   delete(id: string): boolean {
     return this.#sessions.delete(id);
   }

@@ -192,6 +192,7 @@ export class OAuthSessions {
     }
   }
 
+  /** Ends the session of a refresh token that was exchanged before and no longer exists. */
   async #endStolen(token: string): Promise<void> {
     const { database, devices, sessions } = this.#deps;
     const row = await database

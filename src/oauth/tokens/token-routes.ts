@@ -66,7 +66,7 @@ const requiredParameter: Readonly<Record<string, keyof TokenParameters>> = {
 
 /**
  * Exchanges a code or refresh token for tokens.
- * @throws OAuthError
+ * @throws OAuthError; MatrixError M_LIMIT_EXCEEDED when a client refreshes too often
  */
 async function exchange(deps: TokenRoutesDeps, body: TokenParameters, ip: string): Promise<GrantedTokens> {
   const { clients, sessions } = deps;

@@ -21,12 +21,12 @@ import { allow, reject, type Verdict } from './verdict.ts';
  * - 10.3: `users` has levels by user id.
  * - 10.4: `users` does not list a creator (since v12).
  * - 10.5: the first power levels of a room are allowed.
- * - 10.6: a named level that changes is at most the sender's level, both before and after the event.
+ * - 10.6: of a named level that changes, the old and the new value are at most the sender's level.
  * - 10.7, 10.8: the same holds for levels in `events` and (since v6) `notifications`.
- * - 10.9: a level in `users` that changes is below the sender's level before the event, unless it is the sender's own.
- * - 10.10: a level in `users` that changes is at most the sender's level after the event.
+ * - 10.9: of a level in `users` that changes, the old value is below the sender's level, unless it is the sender's own.
+ * - 10.10: of a level in `users` that changes, the new value is at most the sender's level.
  * - 10.11: everything else is allowed.
- * @param levels the power levels before the event
+ * @param levels the power levels before the event; the sender's level is the one that they give
  */
 export function authorizePowerLevels(event: RoomEvent, room: RoomState, levels: PowerLevels): Verdict {
   const after = powerLevelsContentOf(event);

@@ -1,7 +1,7 @@
 import type { RoomEvent } from '../event.ts';
 import { PowerLevels } from '../power-levels/index.ts';
 
-/** Returns the current state event with that type and state key, if any. */
+/** Returns the event with a type and state key in the state to which the rules are applied; `undefined` if there is none. */
 export type StateLookup = (type: string, stateKey: string) => RoomEvent | undefined;
 
 /** The state that the rules read. `create` is passed along because every rule needs it. */

@@ -14,8 +14,8 @@ export interface AuthEventSubject {
 /**
  * Returns the auth events selection of an event as keys of a `StateMap` (see `stateMapKey`), each once. The room may
  * lack events for some of these keys. The keys are in the order of the specification: the create event (up to v11),
- * the power levels and the sender's membership; for `m.room.member` also the target's membership, the join rules, the
- * third-party invite, and the membership of the user who authorised a join (since v8).
+ * the power levels and the sender's membership; for `m.room.member` also the target's membership, the join rules (for a join,
+ * invite or knock), the third-party invite (for an invite), and the membership of the user who authorised a join (since v8).
  * Source: https://spec.matrix.org/latest/server-server-api/#auth-events-selection
  */
 export function selectAuthEventKeys(event: AuthEventSubject, version: RoomVersion): string[] {

@@ -62,9 +62,7 @@ export class SigningKey {
     return seed.length === KEY_BYTES ? new SigningKey(name, seed) : undefined;
   }
 
-  /**
-   * The key as `node:crypto` needs it, for signing on other threads: a signature covers the text in UTF-8.
-   */
+  /** The key as `node:crypto` needs it, for signing on other threads. They sign the text in UTF-8. */
   get privateKey(): KeyObject {
     return this.#key;
   }

@@ -75,6 +75,7 @@ export function isKeyValidFor(key: ServerKey, event: RoomEvent, now: number): bo
  * Whether a server has signed an event: at least one of its signatures is by a known and valid key, and every
  * such signature is correct. Never throws.
  * @param signingInput the redacted event without signatures, from `receivePdu`
+ * @param now milliseconds since the epoch
  * @param verify verifies on this thread by default; see `checkIntegrity`
  */
 export function isSignedByServer(

@@ -2,7 +2,7 @@ import { isSigningKeyName } from '../identifiers/other-ids.ts';
 import { decodeBase64 } from './base64.ts';
 import { SigningKey } from './ed25519.ts';
 
-/** A signing key file that cannot be read. The message names the line and never quotes it. */
+/** A signing key file that is malformed or empty. The message names a malformed line and never quotes it. */
 export class SigningKeyFileError extends Error {
   override readonly name = 'SigningKeyFileError';
 }

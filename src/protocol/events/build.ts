@@ -24,7 +24,7 @@ export interface EventDraft {
    * make_knock).
    */
   readonly origin?: string | undefined;
-  /** One more than the deepest previous event. */
+  /** One more than the depth of the deepest previous event. */
   readonly depth: number;
   /** Milliseconds since the epoch. */
   readonly originServerTs: number;
@@ -47,6 +47,7 @@ export interface EventSigner {
   readonly key: SigningKey;
 }
 
+/** An event that this server has signed. */
 export interface BuiltEvent {
   readonly event: RoomEvent;
   /** The PDU as canonical JSON, ready to be stored and sent. */

@@ -5,7 +5,8 @@ import type { RoomVersion } from '../room-versions.ts';
 import { CanonicalEvent } from './canonical-event.ts';
 
 /**
- * Returns the content hash of an event, for its `hashes.sha256`. It covers the whole event. Unpadded base64.
+ * Returns the content hash of an event, for its `hashes.sha256`, in unpadded base64. Unlike the reference hash, it
+ * also covers what a redaction removes, but not `hashes`, `signatures` and `unsigned`.
  * Source: server-server API, "Calculating the content hash for an event".
  */
 export function contentHash(event: CanonicalEvent): string {

@@ -24,7 +24,8 @@ export const policyEventType = 'm.room.policy';
 export const policyKeyId = 'ed25519:policy_server';
 
 /**
- * Returns the policy server that the content of `m.room.policy` names; `undefined` if it names none.
+ * Returns the policy server that the content of `m.room.policy` names; `undefined` if it names none with a valid
+ * server name and key.
  * Source: server-server API, "Determining if a Policy Server is enabled in a room".
  */
 export function parsePolicyServer({ via, public_keys: keys }: JsonObject): PolicyServer | undefined {

@@ -6,7 +6,7 @@ const LEFT_AS_THEY_ARE = /[\u0130\u212a]/;
 const RUNS_TO_LOWER = /[^\u0130\u212a]+/g;
 
 /**
- * Folds case for comparison. Keeps the length and the positions of ASCII word characters, so that a word
+ * Folds case for comparison. Keeps the length of the text and the positions of its ASCII word characters, so that a word
  * boundary in the folded text is one in the original. The specification leaves the exact meaning of
  * "case-insensitive" to the server.
  */

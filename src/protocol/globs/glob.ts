@@ -7,7 +7,7 @@ export type GlobMatcher = (text: string) => boolean;
 
 /**
  * Maximum length in UTF-16 code units of patterns with wildcards and of patterns that are searched for in a text;
- * longer ones match nothing. Bounds the steps for each character of the text: 33 in the automaton (1025 states in words
+ * longer ones match nothing. The bound limits the steps for each character of the text: 33 in the automaton (1025 states in words
  * of 32 bits), 65 in the greedy search.
  */
 export const MAX_GLOB_LENGTH = 1024;

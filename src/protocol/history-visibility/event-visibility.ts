@@ -73,6 +73,7 @@ export interface ServerVisibilityFacts {
  * to see the event.
  */
 export function isVisibleToServer(event: VisibilitySubject, facts: ServerVisibilityFacts): boolean {
+  // The server may always have a user who is not in the room.
   const memberships = new Set(facts.memberships).add('leave');
   if (
     event.type === 'm.room.member' &&

@@ -9,7 +9,7 @@ import {
 } from './canonical-json.ts';
 import { isRawNumber } from './raw-number.ts';
 
-/** Number of values that are written between two yields. */
+/** Number of members of objects and items of arrays that are written between two yields. */
 const valuesAtOnce = 200;
 
 /**

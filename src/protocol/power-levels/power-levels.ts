@@ -24,7 +24,7 @@ export class PowerLevels {
   readonly #create: RoomEvent | undefined;
   readonly #content: PowerLevelsContent | undefined;
 
-  /** Both are the current state events of the room; either may be missing. */
+  /** Both are events of one room state; either may be missing. */
   constructor(create: RoomEvent | undefined, powerLevels: RoomEvent | undefined) {
     this.#create = create;
     this.#content = powerLevels && powerLevelsContentOf(powerLevels);

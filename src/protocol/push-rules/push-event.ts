@@ -52,6 +52,7 @@ export class PushEvent {
   readonly #json: JsonObject;
   /** Holds only properties that exist, so that the size of the event bounds the size of the map. */
   readonly #folded = new Map<string, string>();
+  /** The shared results by slot: `UNKNOWN`, `MATCHES` or `DIFFERS`. */
   readonly #verdicts: number[] = [];
   #mentionedUsers: ReadonlySet<JsonValue> | undefined;
   #budget = SEARCH_BUDGET;

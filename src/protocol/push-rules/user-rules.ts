@@ -10,7 +10,7 @@ export interface UserPushRule {
   readonly pattern?: string;
 }
 
-/** A user's changes to a server-default rule. */
+/** What a user can change of any rule: the only stored part of a server-default rule. */
 export interface DefaultRuleChange {
   readonly enabled?: boolean;
   readonly actions?: readonly PushAction[];

@@ -112,5 +112,6 @@ const lastAllowedInSequence: ChooseEvent = (events, isAllowed, key) => {
   return chosen;
 };
 
+/** Chooses the last event that is allowed in the resolved state; the first event if none is. */
 const latestAllowed: ChooseEvent = (events, isAllowed, key) =>
   events.findLast((event) => isAllowed(event, key, undefined)) ?? events[0]!;

@@ -46,7 +46,7 @@ const maxUsers = 20_000;
 
 /**
  * Counts the unread notifications and invites of a user in all rooms, for the number that apps show on their icon.
- * Counts a room again only when it has newer events or receipts. Counts all rooms again when the user has changed the
+ * Counts a room again only when it has newer events or a new receipt of the user. Counts all rooms again when the user has changed the
  * push rules or ignored users.
  */
 export class BadgeCounts {

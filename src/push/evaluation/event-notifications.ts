@@ -81,7 +81,7 @@ export class EventNotifications {
 
   /**
    * Returns the notification of an event whose push was delayed, for one user; `undefined` also when the user has sent
-   * a message after the event, and so has read it.
+   * an event in the same thread since then, and so has read this one.
    */
   async ofPending(stored: StoredEvent, userId: string): Promise<EventNotification | undefined> {
     const notification = (await this.of(stored, [userId])).get(userId);

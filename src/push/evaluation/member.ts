@@ -68,7 +68,7 @@ export class NotifiedMembers {
   }
 
   /**
-   * Returns a user in a room; without a promise when the data are in memory, as for users and rooms that are
+   * Returns the data of a user in a room; without a promise when the data are in memory, as for users and rooms that are
    * in use.
    */
   of(head: RoomHead, userId: string): NotifiedMember | Promise<NotifiedMember> {
@@ -155,8 +155,8 @@ function displayNameIn({ event }: StoredEvent): string {
 }
 
 /**
- * Returns whether an event is read and certainly on the main timeline, because it relates to no other event. Does not
- * look up the threads of events, so false means unknown.
+ * Whether an event is read and certainly on the main timeline, because it relates to no other event. Does not look up
+ * the threads of events, so an event for which this is false may still be read.
  */
 export function isReadOnMainTimeline({ event, stream = 0 }: StoredEvent, read: ReadUpTo): boolean {
   return stream <= read.thread() && relationOf(event.content) === undefined;

@@ -38,7 +38,7 @@ export function authorizeThirdPartyInvite(change: MembershipChange, invite: Json
   if (event.sender !== earlier.sender) return reject('Another user sent the third-party invite');
   // 5.4.1.7, 5.4.1.8
   const isSigned = isJsonObject(signed) && isSignedByKeyOf(earlier, event, signed);
-  return allowIf(isSigned, 'No key of the third-party invite has signed it');
+  return allowIf(isSigned, 'The signed object is not signed by a key of the third-party invite');
 }
 
 const verified = new WeakMap<RoomEvent, WeakMap<RoomEvent, boolean>>();
