@@ -1,10 +1,10 @@
 import { type ListedRoom, listRooms, type RoomFilter } from '../api/rooms.ts';
-import { Choice, SearchField } from '../components/fields.tsx';
 import { formatCount } from '../components/format.ts';
 import { Badge, Page } from '../components/layout.tsx';
 import { type Column, List } from '../components/table.tsx';
-import { addressOf, type PageAddress, setQuery } from '../shell/route.ts';
+import { addressOf, type PageAddress } from '../shell/route.ts';
 import { useSession } from '../shell/session-context.ts';
+import { ListFilters } from './list-filters.tsx';
 
 const filters: Readonly<Record<string, RoomFilter>> = {
   '': {},
@@ -74,20 +74,7 @@ export function RoomsPage({ address }: { readonly address: PageAddress }) {
   const listFilter = { ...filters[filter], ...(q !== '' && { search_term: q }) };
   return (
     <Page title="Rooms">
-      <div class="filters">
-        <SearchField
-          label="Search"
-          value={q}
-          placeholder="Name, alias or room id"
-          onSearch={(text) => setQuery(address, { q: text, from: '' }, false)}
-        />
-        <Choice
-          label="Show"
-          value={filter}
-          options={filterNames}
-          onChange={(value) => setQuery(address, { filter: value, from: '' }, false)}
-        />
-      </div>
+      <ListFilters address={address} placeholder="Name, alias or room id" choices={filterNames} />
       <List
         caption="Rooms"
         address={address}

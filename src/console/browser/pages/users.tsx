@@ -1,11 +1,12 @@
 import { changeUser, type ListedUser, listUsers, requireFreeName, type UserFilter } from '../api/users.ts';
 import { Action, textOf } from '../components/dialog.tsx';
-import { Checkbox, Choice, SearchField, TextField } from '../components/fields.tsx';
+import { Checkbox, TextField } from '../components/fields.tsx';
 import { Page } from '../components/layout.tsx';
 import { type Column, List } from '../components/table.tsx';
 import { Ago, Day } from '../components/times.tsx';
-import { addressOf, type PageAddress, setQuery } from '../shell/route.ts';
+import { addressOf, type PageAddress } from '../shell/route.ts';
 import { useSession } from '../shell/session-context.ts';
+import { ListFilters } from './list-filters.tsx';
 import { UserBadges } from './user-badges.tsx';
 
 const filters: Readonly<Record<string, UserFilter>> = {
@@ -47,20 +48,7 @@ export function UsersPage({ address }: { readonly address: PageAddress }) {
   const listFilter = { ...filters[filter], ...(q !== '' && { name: q }) };
   return (
     <Page title="Users" actions={<CreateUser />}>
-      <div class="filters">
-        <SearchField
-          label="Search"
-          value={q}
-          placeholder="Name or user id"
-          onSearch={(text) => setQuery(address, { q: text, from: '' }, false)}
-        />
-        <Choice
-          label="Show"
-          value={filter}
-          options={filterNames}
-          onChange={(value) => setQuery(address, { filter: value, from: '' }, false)}
-        />
-      </div>
+      <ListFilters address={address} placeholder="Name or user id" choices={filterNames} />
       <List
         caption="Users"
         address={address}
