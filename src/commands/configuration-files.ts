@@ -11,7 +11,7 @@ export interface ConfigFlags {
   readonly configPath?: readonly string[];
 }
 
-/** The directory of the configuration: `serve` creates it there, and every command looks for it there. */
+/** The default directory of the configuration: `serve` creates one there, and every command looks for one there. */
 export const defaultDirectory = 'data';
 
 const defaultConfigPath = join(defaultDirectory, 'homeserver.yaml');

@@ -7,7 +7,7 @@ const daemonVariable = 'HEARTH_DAEMON';
 
 export const isDaemon = process.env[daemonVariable] === '1';
 
-/** Receives standard output and standard error of the process in the background, in the working directory. */
+/** The file in the working directory that receives standard output and standard error of the process in the background. */
 const logFile = 'homeserver.log';
 
 /**

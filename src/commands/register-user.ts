@@ -129,19 +129,20 @@ function secretOf(
   );
 }
 
-interface CredentialPrompts {
+/** What happens between the prompts for the name and for the password. */
+interface BetweenPrompts {
   /** Called before the password is asked for. @throws CommandFailure when the name cannot be registered */
   checkName(name: string): Promise<void>;
   /** Shown before the password is asked for. */
   readonly requirements: string | undefined;
 }
 
-/** Maximum number of times that a user is asked for a password when its repetition differs. */
+/** Maximum number of times that the password is asked for, if its repetition differs. */
 const maxAttempts = 3;
 
 async function askForCredentials(
   { user, passwordFile }: RegisterUserOptions,
-  { checkName, requirements }: CredentialPrompts,
+  { checkName, requirements }: BetweenPrompts,
 ) {
   const prompt = new TerminalPrompt('give the name with -u and the password with --password-file');
   try {

@@ -95,7 +95,11 @@ export async function openRegisteredAppservices(
   };
 }
 
-/** Accepts the tokens of application services and of sessions; creates the accounts of the services' senders. */
+/**
+ * Returns the check of access tokens, which accepts those of application services and of sessions. Creates the missing
+ * accounts of the services' senders.
+ * @param endServiceBackoff called with the id of a service that sends a request: the service is reachable
+ */
 export async function openAuthenticator(
   kernel: Kernel,
   registry: AppserviceRegistry,

@@ -8,7 +8,7 @@ import {
 import { copySqliteFile } from '../kernel/database/index.ts';
 import { databaseOptionsOf, type Kernel } from './kernel.ts';
 
-/** Milliseconds between two reports of progress. */
+/** Minimum milliseconds between two reports of progress. */
 const reportInterval = 500;
 
 /**

@@ -25,7 +25,8 @@ export const databaseChecks = (kind: DatabaseKind): DatabaseCheck[] => [
 ];
 
 /**
- * Checks for rows of deleted rooms. An interrupted deletion of a room leaves such rows until the deletion continues.
+ * Returns the checks for rows of deleted rooms, one for each table of a slice. An interrupted deletion of a room leaves
+ * such rows until the deletion continues.
  */
 const rowsOfRooms = ({ roomRows }: SliceManifest): DatabaseCheck[] =>
   (roomRows?.tables ?? [])

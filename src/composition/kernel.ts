@@ -88,8 +88,12 @@ export interface Kernel extends Environment, Databases {
   readonly metrics: Metrics | undefined;
   /** The users whose rate limits differ from the configured ones. */
   readonly limitOverrides: LimitOverrides;
+  /** Returns a limiter that applies to all keys. */
   limiter(limit: RateLimit): RateLimiter;
-  /** Returns a limiter of users' actions. A key is a user id, or begins with a user id and a space. */
+  /**
+   * Returns a limiter of users' actions, which does not limit the users that `limitOverrides` exempts. A key is a user
+   * id, or begins with a user id and a space.
+   */
   userLimiter(limit: RateLimit): RateLimiter;
 }
 
@@ -102,7 +106,7 @@ export interface MainKernel extends Kernel {
 
 /**
  * Opens the database for this server alone, brings its schema up to date, and starts the services that all slices use.
- * @throws StartFailure when another server uses the database
+ * @throws StartFailure when another server uses the database, or when the database belongs to another server name
  */
 export async function openKernel(environment: Environment, shutdown: Shutdown): Promise<MainKernel> {
   const { configuration, clock, log } = environment;

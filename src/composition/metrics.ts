@@ -7,10 +7,10 @@ import { reportMedia } from '../media/index.ts';
 import { countRooms, type RoomReader } from '../room-engine/index.ts';
 import type { Kernel } from './kernel.ts';
 
-/** Milliseconds between two counts of whole tables. */
+/** Minimum milliseconds between two counts of whole tables. */
 const interval = 300_000;
 
-/** Exposes numbers of the whole server for a dashboard. Numbers that need queries are read at most every `interval`. */
+/** Exposes numbers of the whole server for a dashboard. Numbers that need queries are read at most once per `interval`. */
 export function reportServer(kernel: Kernel, engine: RoomReader): void {
   const { metrics, database, clock, serverName, configuration } = kernel;
   if (!metrics) return;

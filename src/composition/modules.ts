@@ -9,7 +9,7 @@ import type { OpenedThirdPartyIds } from './third-party-ids.ts';
 import type { Users } from './users.ts';
 
 /**
- * Loads the modules of the configuration, before the slices that call them.
+ * Loads the modules of the configuration. Must be called before the slices that call modules are opened.
  * @returns `undefined` when no module is configured: the code for modules is not loaded in that case
  */
 export async function startModules(

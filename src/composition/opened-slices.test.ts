@@ -20,7 +20,7 @@ describe('OpenedSlices', () => {
       assert.equal(opened.add('in time', slice), slice);
       readPart(opened);
       assert.throws(() => opened.add('a late slice', slice), {
-        message: `the ${part} of a late slice would have no effect: open it before they are read`,
+        message: `the ${part} of a late slice would have no effect: open the slice before the ${part} of all slices are read`,
       });
       opened.add('without it', { stop: () => undefined });
     });

@@ -52,7 +52,9 @@ export class OpenedSlices {
   add<S extends OpenedSlice>(name: string, slice: S): S {
     for (const part of this.#readParts) {
       if (slice[part] !== undefined)
-        throw new Error(`the ${part} of ${name} would have no effect: open it before they are read`);
+        throw new Error(
+          `the ${part} of ${name} would have no effect: open the slice before the ${part} of all slices are read`,
+        );
     }
     this.#slices.push(slice);
     if (slice.stop) this.#shutdown.add(name, () => slice.stop?.());

@@ -10,7 +10,7 @@ import { ssoTemplates } from '../sso/index.ts';
 import { thirdPartyIdTemplates } from '../third-party-ids/index.ts';
 import { welcomeTemplates } from '../welcome/index.ts';
 
-/** Folders of built-in templates; each name occurs in one of them only. */
+/** Folders of built-in templates; each template name occurs in one of them only. */
 export const templateFolders: readonly string[] = [
   pageTemplates,
   welcomeTemplates,

@@ -7,7 +7,7 @@ import { readSigningKeys } from '../protocol/index.ts';
 /**
  * Returns the key that signs the tokens of guests and short-lived login tokens: `macaroon_secret_key`, or else
  * `registration_shared_secret`, or else a digest of the signing key.
- * @throws StartFailure when the file of the signing key cannot be used
+ * @throws StartFailure when the signing key is needed, and its file is not configured or cannot be used
  */
 export function tokenKeyOf({ accounts, federationClient }: HearthConfiguration): Uint8Array {
   const secret = accounts.macaroon_secret_key ?? accounts.registration_shared_secret;

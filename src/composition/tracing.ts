@@ -17,7 +17,10 @@ interface TracingDeps extends OutboundDeps {
   namedLog(name: string): Logger;
 }
 
-/** Starts to record traces. Returns `undefined`, and loads no code, unless `opentracing.enabled` is on. */
+/**
+ * Starts to record traces. Returns `undefined`, and loads no code, unless `opentracing.enabled` is on and
+ * `jaeger_config` does not disable tracing.
+ */
 export async function startTracing(deps: TracingDeps, shutdown: Shutdown): Promise<Tracing | undefined> {
   const { configuration, clock, randomness, serverName } = deps;
   const { opentracing, server_context: context } = configuration.observability;

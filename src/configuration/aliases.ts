@@ -1,8 +1,8 @@
 import { type Alias, mapNode, type SourceNode, scalarNode } from '../kernel/config/index.ts';
 
 /**
- * Other names that are accepted for options. Names in configurations of other homeservers are only another spelling.
- * Deprecated names cause a warning.
+ * Other names that are accepted for options. Deprecated names (`old: true`) cause a warning; other spellings, which
+ * configurations of other homeservers have, cause none.
  */
 export const aliases: readonly Alias[] = [
   { name: 'matrix_authentication_service', option: 'proto_authentication_service', old: false },

@@ -74,7 +74,7 @@ export class DelayedEvents implements DelayedSending {
 
   /** Handles requests in the form of the first proposal: the send endpoint with a query parameter. */
   async schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
-    const earlier = await this.earlier(sender, event);
+    const earlier = await this.earlierDelayId(sender, event);
     if (earlier !== undefined) return earlier;
     this.#checkDelay(delay, 400, 'M_UNKNOWN');
     return this.#schedule(sender, event, delay);
@@ -89,8 +89,11 @@ export class DelayedEvents implements DelayedSending {
     return this.#schedule(sender, event, delay);
   }
 
-  /** Returns the delay id of an earlier request with the same transaction id, even if the rest of the requests differs. */
-  async earlier(
+  /**
+   * Returns the delay id of an earlier request with the same room, event type and transaction id, even if the contents of
+   * the two requests differ.
+   */
+  async earlierDelayId(
     sender: Sender,
     event: Pick<EventToDelay, 'roomId' | 'type' | 'txnId'>,
   ): Promise<string | undefined> {
@@ -158,7 +161,7 @@ export class DelayedEvents implements DelayedSending {
     if (action === 'restart') await this.#restart(event);
     else if (action === 'send') await this.#send(event, 'action');
     else if (!(await this.#finalise(event, { outcome: 'cancel', reason: 'action' }))) {
-      // The event was sent at the same time.
+      // The event was sent, cancelled or refused at the same time.
       const { finalised } = await this.#get(delayId);
       if (finalised) checkRepeated(finalised, action);
     }
@@ -219,7 +222,8 @@ export class DelayedEvents implements DelayedSending {
 
   #checkDelay(delay: number, status: number, errcode: 'M_UNKNOWN' | 'M_FORBIDDEN'): void {
     const { maxDelay } = this.#deps;
-    if (!Number.isSafeInteger(delay) || delay <= 0) throw invalidParam('The delay must be above 0');
+    if (!Number.isSafeInteger(delay) || delay <= 0)
+      throw invalidParam('The delay must be a whole number above 0');
     if (maxDelay === null) {
       throw new MatrixError(status, errcode, 'Delayed events are disabled on this server', {
         'org.matrix.msc4140.errcode': 'M_MAX_DELAY_UNSUPPORTED',
@@ -234,7 +238,7 @@ export class DelayedEvents implements DelayedSending {
     }
   }
 
-  /** Refuses contents that no event can have, and more scheduled events than a user may have. */
+  /** Refuses events above the maximum size of events, and more scheduled events than a user may have. */
   async #checkScheduled(userId: string, { type, stateKey, content }: EventToDelay): Promise<void> {
     const text = JSON.stringify({ type, state_key: stateKey, content });
     if (Buffer.byteLength(text) > MAX_EVENT_BYTES)

@@ -30,7 +30,7 @@ function schedulingRoute(events: DelayedEvents): Route {
       response: Type.Object({ delay_id: Type.String() }),
     },
     async ({ params: { roomId, eventType: type, txnId }, body, requester }) => {
-      const earlier = await events.earlier(requester, { roomId, type, txnId });
+      const earlier = await events.earlierDelayId(requester, { roomId, type, txnId });
       if (earlier !== undefined) return { delay_id: earlier };
       const { delay_ms: delay = body.delay, content, state_key: stateKey } = body;
       if (delay === undefined) throw missingParam('delay is missing');

@@ -6,7 +6,6 @@ import { forbidden, invalidParam, notFound, tooLarge } from '../protocol/index.t
 import type { LastSeen } from './last-seen.ts';
 import {
   type Connection,
-  changedLists,
   type Device,
   type DeviceNames,
   deleteDevices,
@@ -24,6 +23,7 @@ import {
   staleDevices,
   updateDisplayName,
   usersWithChange,
+  usersWithLastChangeIn,
 } from './store.ts';
 import type { DeviceTables } from './tables.ts';
 import {
@@ -277,7 +277,7 @@ export class Devices {
 
   /** Returns the users whose device list was last changed at a position in `(after, upTo]`. */
   changedSince(after: number, upTo: number): Promise<string[]> {
-    return changedLists(this.#deps.database.reader<DeviceTables>(), after, upTo);
+    return usersWithLastChangeIn(this.#deps.database.reader<DeviceTables>(), after, upTo);
   }
 
   /**

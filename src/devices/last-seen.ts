@@ -13,13 +13,13 @@ export interface DeviceActivity {
 /** Receives activities of users; must be quick and must not throw. */
 export type ActivityListener = (activity: DeviceActivity) => void;
 
-/** Milliseconds between two writes. */
+/** Milliseconds from the first pending activity to the write of all pending activities. */
 const flushInterval = 60_000;
 
 /** A flush starts early when this many different activities are pending. */
 const maxPending = 10_000;
 
-/** Milliseconds between two deletions of old addresses. */
+/** Minimum milliseconds between two deletions of old addresses. */
 const purgeInterval = 3_600_000;
 
 /** Maximum characters of a stored user agent; the rest is cut off. */

@@ -46,7 +46,7 @@ export async function listDevices(reader: Reader<DeviceTables>, userId: string):
   return rows.map(toDevice);
 }
 
-/** User id to device id to name. */
+/** Names of devices, by user id and then by device id; `undefined` for a device without a name. */
 export type DeviceNames = ReadonlyMap<string, ReadonlyMap<string, string | undefined>>;
 
 /** Maximum number of users in one query. */
@@ -277,7 +277,7 @@ export async function deleteListChange(writer: Writer<DeviceTables>, userId: str
 }
 
 /** Returns users whose device list has its last change at a position in `(after, upTo]`. */
-export async function changedLists(
+export async function usersWithLastChangeIn(
   reader: Reader<DeviceTables>,
   after: number,
   upTo: number,

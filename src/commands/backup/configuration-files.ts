@@ -7,7 +7,7 @@ import { Findings, readSourceFiles } from '../../kernel/config/index.ts';
 const pathMember =
   /(_path|_paths|_file|_files|_dir|_directory)$|^log_config$|^federation_custom_ca_list$|^ssl(root)?(cert|key)$/;
 
-/** Options whose values are paths of files that the server itself writes. */
+/** Options whose values are paths that the server itself writes to; these are not files of the configuration. */
 const notConfiguration = new Set(['pid_file', 'media_store_path']);
 
 /**

@@ -46,7 +46,7 @@ export async function hashFile(file: string): Promise<Omit<BackupFile, 'path'>> 
 
 /**
  * Compares files with their recorded sizes and hashes.
- * @throws CommandFailure that names the first file that is missing or differs
+ * @throws CommandFailure that names the first file that is missing, cannot be read or differs
  */
 export async function checkFiles(directory: string, files: readonly BackupFile[]): Promise<void> {
   for (const { path, size, sha256 } of files) {
@@ -62,6 +62,7 @@ export async function checkFiles(directory: string, files: readonly BackupFile[]
 
 /**
  * Returns the paths of all files below a directory, relative to the directory; none when the directory does not exist.
+ * @param below path of the subdirectory to read, relative to `directory`; empty for all
  */
 export async function filesBelow(directory: string, below = ''): Promise<string[]> {
   const entries = await readdir(join(directory, below), { withFileTypes: true }).catch((error) => {

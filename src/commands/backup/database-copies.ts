@@ -22,7 +22,7 @@ import { dumpPostgres } from './postgres-tools.ts';
 /** Copies of all databases of a server. */
 export interface DatabaseCopies {
   readonly database: BackupManifest['database'];
-  /** Paths of the copied files below the directory. */
+  /** Paths of the copied files, relative to the directory given to `copyDatabases`. */
   readonly files: readonly string[];
 }
 
@@ -47,7 +47,7 @@ export async function copyDatabases(
   hasFilePerTable: boolean,
 ): Promise<DatabaseCopies> {
   const { main, state } = backedUpDatabases(values);
-  await requireCurrent(main);
+  await requireUsable(main);
   mkdirSync(join(directory, 'database'), { recursive: true, mode: 0o700 });
   const suffix = hasFilePerTable && main.kind === 'postgres' ? 'FilePerTable' : '';
   const path = backupPaths[`${main.kind}${suffix}` as 'sqlite' | 'postgres' | 'postgresFilePerTable'];
@@ -70,8 +70,8 @@ export async function copyDatabases(
   return { database: { kind: main.kind, path, ...(state && { statePath }) }, files };
 }
 
-/** @throws StartFailure when the database was moved to another one, or is the incomplete target of a move */
-async function requireCurrent(options: DatabaseOptions): Promise<void> {
+/** @throws StartFailure when the database was moved, or when a move, split or restore into it is not complete */
+async function requireUsable(options: DatabaseOptions): Promise<void> {
   if (options.kind === 'sqlite' && !existsSync(options.path)) return;
   const database = await openDatabase(options, { log: silentLogger });
   try {
@@ -82,7 +82,7 @@ async function requireCurrent(options: DatabaseOptions): Promise<void> {
 }
 
 /**
- * Sends the running server the command to copy its database; copies the database in this process when none answers.
+ * Sends the running server the command to copy its database; copies the database in this process when no server answers.
  */
 async function copySqlite(source: string, target: string): Promise<void> {
   if (!existsSync(source)) throw new CommandFailure(`there is no database ${source}`);

@@ -14,24 +14,24 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { HearthConfiguration } from '../../configuration.ts';
-import { lastBackup, lastBackupFile, makeForServer, noteBackup } from './last-backup.ts';
+import { lastBackup, lastBackupFile, makeDirectoryForServer, noteBackup } from './last-backup.ts';
 
 /** Only root may change the owner of a directory. */
 const skip = process.getuid?.() === 0 ? false : 'only root changes owners';
 
-describe('makeForServer', { skip }, () => {
+describe('makeDirectoryForServer', { skip }, () => {
   it('changes the owner of directories that root creates to the owner of their parent directory', () => {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-owner-'));
     try {
       chownSync(folder, 65_534, 65_534);
       const media = join(folder, 'data', 'media');
-      makeForServer(media);
+      makeDirectoryForServer(media);
       for (const path of [media, join(folder, 'data')]) {
         const { uid, gid, mode } = statSync(path);
         assert.deepEqual([uid, gid, mode & 0o777], [65_534, 65_534, 0o700], path);
       }
       chownSync(media, 0, 0);
-      makeForServer(media);
+      makeDirectoryForServer(media);
       assert.equal(statSync(media).uid, 0, 'an existing directory keeps its owner');
     } finally {
       rmSync(folder, { recursive: true });
@@ -45,7 +45,7 @@ describe('makeForServer', { skip }, () => {
       chownSync(folder, 65_534, 65_534);
       process.chdir(folder);
       for (const path of ['m', './n/o/']) {
-        makeForServer(path);
+        makeDirectoryForServer(path);
         assert.equal(statSync(path).uid, 65_534, path);
       }
     } finally {

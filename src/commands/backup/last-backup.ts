@@ -18,10 +18,10 @@ export const lastBackupFile = ({ media }: HearthConfiguration) =>
   join(media.media_store_path, 'last-backup.json');
 
 /**
- * Creates a missing directory. If root runs the command, the directory is assigned the owner of its parent directory,
- * because the server could not use a directory of root.
+ * Creates a directory and its missing parents. If root runs the command, all of them are given the owner of the nearest
+ * directory that existed, because the server could not use a directory of root.
  */
-export function makeForServer(directory: string): void {
+export function makeDirectoryForServer(directory: string): void {
   const path = resolve(directory);
   const first = mkdirSync(path, { recursive: true, mode: 0o700 });
   if (first === undefined || process.getuid?.() !== 0) return;
@@ -36,7 +36,7 @@ export function makeForServer(directory: string): void {
 export function noteBackup(configuration: HearthConfiguration, backup: LastBackup): void {
   const file = lastBackupFile(configuration);
   try {
-    makeForServer(dirname(file));
+    makeDirectoryForServer(dirname(file));
     // Root follows no symbolic link that the user of the server may have put there.
     rmSync(`${file}.new`, { force: true });
     writeFileSync(`${file}.new`, `${JSON.stringify(backup)}\n`, { mode: 0o644, flag: 'wx' });
@@ -48,7 +48,7 @@ export function noteBackup(configuration: HearthConfiguration, backup: LastBacku
   }
 }
 
-/** Returns the last complete backup that `hearth backup` has noted; `undefined` when there is no note. */
+/** Returns the last complete backup that `hearth backup` has noted; `undefined` when there is no readable note. */
 export function lastBackup(configuration: HearthConfiguration): LastBackup | undefined {
   try {
     const { createdTs, target } = JSON.parse(readFileSync(lastBackupFile(configuration), 'utf8'));

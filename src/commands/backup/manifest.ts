@@ -12,7 +12,7 @@ import { CommandFailure } from '../failure.ts';
 export const manifestName = 'backup.json';
 
 const fileShape = Type.Object({
-  /** Path below the directory of the backup, with `/`. */
+  /** Path relative to the directory of the backup, with `/` between its parts. */
   path: Type.String(),
   /** Bytes. */
   size: Type.Number(),
@@ -42,7 +42,9 @@ export const manifestShape = Type.Object({
   configuration: Type.Array(Type.String()),
   /** Absolute paths of the files of the configuration: its documents, keys, secrets and templates. */
   configurationFiles: Type.Array(Type.String()),
+  /** Absolute path of the signing key; null when the configuration names none. */
   signingKey: Type.Union([Type.String(), Type.Null()]),
+  /** All files of the backup except this one. */
   files: Type.Array(fileShape),
 });
 
@@ -71,7 +73,7 @@ export const backupPaths = {
 export const configurationPath = (file: string): string =>
   backupPaths.configuration + file.replace(/^\/+/, '');
 
-/** Returns the format of a backup: versions of Hearth that read only format 1 can restore backups with one database. */
+/** Returns 1 for a backup of one database, which older versions of Hearth can restore, and 2 for one of two databases. */
 export const formatOf = ({ statePath }: BackupManifest['database']): 1 | 2 =>
   statePath === undefined ? 1 : 2;
 

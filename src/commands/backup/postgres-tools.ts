@@ -9,6 +9,7 @@ type PostgresOptions = Extract<DatabaseOptions, { kind: 'postgres' }>;
 
 /** Options of the archive that `dumpPostgres` writes. */
 export interface Dump {
+  /** Path of the archive: a directory if `hasFilePerTable`, otherwise a file. */
   readonly file: string;
   /** Whether the archive is a directory with an uncompressed file for each table. */
   readonly hasFilePerTable: boolean;

@@ -28,8 +28,8 @@ export interface Archive {
  * Restores archives into empty databases, and prepares the databases. Until all databases are ready, each database has
  * a mark. The mark prevents a server from starting with the database. After an interruption, another call with the same
  * mark continues.
- * @param mark names the backup
- * @throws CommandFailure when a database is not empty
+ * @param mark `moveId` names the backup, `other` is the directory of the backup
+ * @throws CommandFailure when a database is not empty, or is part of a move or of the restore of another backup
  */
 export async function restoreArchives(
   archives: readonly Archive[],

@@ -27,11 +27,14 @@ export interface RestoreOptions extends ConfigFlags {
   readonly databaseOnly?: boolean;
   /** Address of a store. The backup is fetched from it into the directory. */
   readonly store?: string;
-  /** Name of a backup in the store. */
+  /** Name of a backup in the store; by default the newest. */
   readonly at?: string;
 }
 
-/** `hearth restore`: restores a backup and prepares the database to continue after it. The server must be stopped. */
+/**
+ * `hearth restore`: restores a backup, and prepares the database so that numbers which the server assigned after the
+ * backup are not assigned again. The server must be stopped.
+ */
 export async function restore(source: string | undefined, options: RestoreOptions): Promise<void> {
   if (options.databaseOnly) return finishOnly(source, options);
   if (source === undefined) throw new CommandFailure('give the directory of a backup');
@@ -92,7 +95,7 @@ class ReplacedFiles {
   /**
    * Gives an existing file a second name before the file with the first name is replaced. The old file is then complete
    * under the second name.
-   * @param endings of further files that belong to it, for instance `-wal`; these keep their endings
+   * @param endings of the names of further files of the same database, for instance `-wal`; these keep their endings
    * @throws CommandFailure when it exists and may not be replaced
    */
   keep(file: string, endings: readonly string[]): void {
@@ -245,7 +248,9 @@ async function restoreMedia(
 /** Prepares a database that was restored with the tools of PostgreSQL, or as a file. */
 async function finishOnly(source: string | undefined, options: RestoreOptions): Promise<void> {
   if (source !== undefined)
-    throw new CommandFailure('--database-only takes no directory: the database is restored');
+    throw new CommandFailure(
+      '--database-only takes no directory: it expects a database that is already restored',
+    );
   const paths = configPaths(options);
   if (paths.length === 0) throw new CommandFailure('no configuration found: give one with -c');
   const { main, state } = backedUpDatabases(readValues(paths));

@@ -10,8 +10,7 @@ export interface CheckFlags extends ConfigFlags {
 }
 
 /**
- * `hearth database check`: reports inconsistencies of the database. The exit code is 1 unless all inconsistencies are
- * repaired.
+ * `hearth database check`: reports inconsistencies of the database. The exit code is 1 if inconsistencies remain.
  */
 export async function checkConfiguredDatabase(flags: CheckFlags): Promise<void> {
   const options = configuredDatabases(flags);

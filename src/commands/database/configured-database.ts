@@ -35,6 +35,7 @@ export function configuredDatabases(flags: ConfigFlags): ConfiguredDatabases {
   return { main: options, state: state === main ? undefined : databaseOptions(state) };
 }
 
+/** The opened databases; `state` is the same as `main` when the configuration has only one. */
 export interface OpenStores {
   readonly main: Database;
   readonly state: Database;

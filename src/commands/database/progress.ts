@@ -1,9 +1,9 @@
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 
-/** Milliseconds between two lines where the output is not a terminal. */
+/** Minimum milliseconds between two lines where the output is not a terminal. */
 const lineInterval = 30_000;
 
-/** Milliseconds between two changes of the line on a terminal. */
+/** Minimum milliseconds between two changes of the line on a terminal. */
 const redrawInterval = 200;
 
 /** Standard error, or its replacement in tests. */

@@ -29,7 +29,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         subject.network.otherClock = -600_000;
         assertFound(await findings(), 'clock', 'error', /ahead of that of keys\.example/, /timedatectl/);
         subject.network.closed.add('keys.example:443');
-        assertFound(await findings(), 'clock-unknown', 'note', /No server of trusted_key_servers/);
+        assertFound(await findings(), 'clock-unknown', 'note', /No other server of trusted_key_servers/);
       });
 
       it('reports little disk space, few inodes, little memory, and few open files', async () => {

@@ -14,8 +14,8 @@ export interface Machine {
   /** Returns the bytes of memory that this process may use. */
   memory(): number;
   /**
-   * Returns the maximum number of open files of the process `pid`, by default of this process; `undefined` when the
-   * limit is not known.
+   * Returns the hard limit of open files of the process `pid`, by default of this process; infinity when it has no limit,
+   * `undefined` when the limit is not known.
    */
   maxOpenFiles(pid?: number): number | undefined;
 }

@@ -79,6 +79,7 @@ export async function openManhole(deps: ManholeDeps): Promise<Manhole | undefine
   };
 }
 
+/** The address and port of one listener. */
 interface Place {
   readonly host: string;
   readonly port: number;

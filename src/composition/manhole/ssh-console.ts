@@ -29,7 +29,7 @@ interface SshConsoleDeps {
 export class SshConsole {
   readonly #deps: SshConsoleDeps;
   readonly #server: ssh2.Server;
-  /** Called after logins, by address and port of the client. */
+  /** The functions to call after a login, by address and port of the client. */
   readonly #onLogin = new Map<string, () => void>();
 
   constructor(deps: SshConsoleDeps) {

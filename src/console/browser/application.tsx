@@ -42,7 +42,10 @@ export function Application() {
   );
 }
 
-/** Shows the menu and the page that the address names. @param end called when the session ends */
+/**
+ * Shows the menu and the page that the address names.
+ * @param end called when the session ends; `byServer` is false when the administrator has signed out
+ */
 function SignedInApplication({ session, end }: { session: Session; end: (byServer: boolean) => void }) {
   const address = usePageAddress();
   const [isMenuOpen, setMenuOpen] = useState(false);

@@ -10,7 +10,7 @@ import { CommandFailure } from '../../failure.ts';
 import { filesOfConfiguration } from '../configuration-files.ts';
 import { filesBelow } from '../copied-files.ts';
 import { copyDatabases } from '../database-copies.ts';
-import { lastBackup, lastBackupFile, makeForServer, noteBackup } from '../last-backup.ts';
+import { lastBackup, lastBackupFile, makeDirectoryForServer, noteBackup } from '../last-backup.ts';
 import { type BackupManifest, backupPaths, configurationPath, formatOf } from '../manifest.ts';
 import { openStore } from './open-store.ts';
 import { backupFileOf, PieceWriter, readPiece } from './piece-writer.ts';
@@ -46,7 +46,7 @@ export async function backupToStore(flags: ConfigFlags & StoreFlags): Promise<vo
 
 /** Makes sure that no other backup uses the directory. @throws CommandFailure when another backup does */
 function claimWork(work: string): () => void {
-  makeForServer(dirname(work));
+  makeDirectoryForServer(dirname(work));
   try {
     return claimFile(work, 0);
   } catch (error) {
@@ -65,8 +65,14 @@ async function backUp(
   try {
     rmSync(work, { recursive: true, force: true });
     // The running server writes its copy there.
-    makeForServer(join(work, 'database'));
-    const { name, createdTs, files, sentBytes, damaged } = await add(provider, paths, values, work, flags);
+    makeDirectoryForServer(join(work, 'database'));
+    const { name, createdTs, files, sentBytes, damaged } = await addBackup(
+      provider,
+      paths,
+      values,
+      work,
+      flags,
+    );
     noteBackup(values, { createdTs, target: flags.store });
     const pruned = flags.keep === undefined ? 0 : await pruneStore(provider, flags.keep);
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
@@ -81,7 +87,8 @@ async function backUp(
   }
 }
 
-interface Added {
+/** The backup that a call of `addBackup` has added. */
+interface AddedBackup {
   readonly name: string;
   readonly createdTs: number;
   readonly files: readonly StoredFile[];
@@ -90,13 +97,13 @@ interface Added {
   readonly damaged: number;
 }
 
-async function add(
+async function addBackup(
   provider: StorageProvider,
   paths: readonly string[],
   values: HearthConfiguration,
   work: string,
   { store, verify }: StoreFlags,
-): Promise<Added> {
+): Promise<AddedBackup> {
   const createdTs = systemClock.now();
   const serverName = values.server.server_name;
   const index = await readIndex(provider);
@@ -156,8 +163,9 @@ async function damagedPieces(provider: StorageProvider, files: readonly StoredFi
 }
 
 /**
- * Adds the media of local users. Media files never change, so files that the last backup has are not read again.
- * @param lastFiles files of the last backup without damaged pieces
+ * Adds the media of local users. Media files never change, so files that the last backup has with the same size are not
+ * read again.
+ * @param lastFiles those files of the last backup that have no damaged pieces
  */
 async function addMedia(
   writer: PieceWriter,

@@ -24,7 +24,7 @@ export async function fetchFromStore(directory: string, flags: FetchFlags): Prom
   }
 }
 
-/** Returns default options for requests to the store: the configuration may be lost with the server until it is restored. */
+/** Returns default options for requests to the store, for a server whose configuration is lost until it is restored. */
 const defaultConfiguration = () =>
   loadConfigurationSources([{ file: 'defaults', text: 'server_name: unknown.invalid' }], {
     environment: process.env,

@@ -46,6 +46,7 @@ export async function openStore(address: string, { outbound, caches }: OutboundO
   }
 }
 
+/** Returns the storage provider for an address of a store, as an entry of `media_storage_providers` names it. */
 function moduleOf(address: string) {
   if (!address.startsWith('s3://')) {
     const directory = resolve(address);

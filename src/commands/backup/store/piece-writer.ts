@@ -9,7 +9,7 @@ import type { BackupFile } from '../manifest.ts';
 import { piecePath, type StoredFile } from './stored-backup.ts';
 
 /**
- * Bytes of a piece. Unchanged pages of a SQLite file stay at their offsets, so only pieces with changed pages are
+ * Bytes of a piece; the last piece of a file may be smaller. Unchanged pages of a SQLite file stay at their offsets, so only pieces with changed pages are
  * stored again. Smaller pieces would need more requests.
  */
 const pieceBytes = 512 * 1024;
@@ -38,6 +38,8 @@ export class PieceWriter {
 
   /**
    * Reads a file and stores its pieces. The pieces may still be on their way when the promise resolves: see `settled`.
+   * @param path of the file in the backup
+   * @param source path of the file to read
    */
   async add(path: string, source: string): Promise<StoredFile> {
     const file = await open(source);

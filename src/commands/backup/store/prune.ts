@@ -18,7 +18,7 @@ export async function pruneStore(provider: StorageProvider, kept: number): Promi
   const unneeded = new Set<string>();
   for (const { name } of removed)
     for (const piece of await piecesOf(provider, name)) if (!needed.has(piece)) unneeded.add(piece);
-  // Since the list was read, another call may have added a backup, which needs its pieces.
+  // Since the index was read, another call may have added a backup that needs pieces which are to be deleted.
   if (!isDeepStrictEqual(await readIndex(provider), index)) return pruneStore(provider, kept);
   await writeIndex(provider, { ...index, backups: index.backups.slice(-kept) });
   for (const { name } of removed) await deleteBackup(provider, name);

@@ -55,6 +55,7 @@ export async function readIndex(provider: StorageProvider): Promise<StoreIndex> 
   return index;
 }
 
+/** @throws CommandFailure when the store does not have the backup, or its description is damaged */
 export async function readBackup(provider: StorageProvider, name: string): Promise<StoredBackup> {
   const backup = await readJson(provider, backupPath(name));
   if (!validBackup.Check(backup))

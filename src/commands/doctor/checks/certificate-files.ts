@@ -9,8 +9,8 @@ import { certificateFindings } from './certificate-findings.ts';
 import { clientsUrl } from './clients.ts';
 
 /**
- * Checks the files of the certificate that is configured for listeners with `tls: true`. A wrong name and an
- * unknown authority are warnings only: behind a reverse proxy, neither clients nor other servers see this
+ * Checks the files of the certificate that is configured for listeners with `tls: true`. A wrong name and a
+ * self-signed certificate are warnings only: behind a reverse proxy, neither clients nor other servers see this
  * certificate. The certificate that they see is checked at the public addresses.
  */
 export function checkCertificateFiles(examination: Examination): readonly Finding[] {

@@ -31,7 +31,7 @@ export async function checkClients(
   const names = await checkAddresses(host, examination);
   const port = url.port === '' ? (isSecure ? 443 : 80) : Number(url.port);
   const certificates = isSecure
-    ? await checkServedCertificate({ host, port, tlsName: nameOf(host) }, 'clients', examination)
+    ? await checkServedCertificate({ host, port, tlsName: tlsNameOf(host) }, 'clients', examination)
     : [
         warning(
           'clients-without-tls',
@@ -47,7 +47,7 @@ export async function checkClients(
   return findings;
 }
 
-const nameOf = (host: string) => (/^[\d.]+$|:/.test(host) ? undefined : host);
+const tlsNameOf = (host: string) => (/^[\d.]+$|:/.test(host) ? undefined : host);
 
 async function checkVersions(base: URL, port: number, examination: Examination): Promise<Finding[]> {
   const url = new URL(`${base.pathname.replace(/\/$/, '')}/_matrix/client/versions`, base);

@@ -11,7 +11,7 @@ const maxDifference = 5_000;
 /** Maximum difference in milliseconds that is only a warning. A larger difference is an error. */
 const maxTolerable = 60_000;
 
-/** Compares the clock of this machine with the clock of a server in `trusted_key_servers`. */
+/** Compares the clock of this machine with the clock of the first other server in `trusted_key_servers` that answers. */
 export async function checkClock(examination: Examination): Promise<readonly Finding[]> {
   const { clock, configuration } = examination;
   for (const { server_name: server } of configuration.federationClient.trusted_key_servers) {
@@ -30,7 +30,7 @@ export async function checkClock(examination: Examination): Promise<readonly Fin
   return [
     note(
       'clock-unknown',
-      'No server of trusted_key_servers answers, so the clock is not compared.',
+      'No other server of trusted_key_servers has given its time, so the clock is not compared.',
       'timedatectl shows whether it is synchronized',
     ),
   ];

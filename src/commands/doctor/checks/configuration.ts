@@ -72,8 +72,8 @@ function readableByOthers(paths: readonly string[]): Finding[] {
 }
 
 /**
- * Whether an option with the name of a secret has a text. Options whose names end in `_path` do not count, because they
- * name files.
+ * Whether an option whose name says that it is a secret or password has a text or a number. Options whose names end in
+ * `_path` do not count, because they name files.
  */
 function hasSecret(node: SourceNode | undefined): boolean {
   if (node?.kind === 'list') return node.items.some(hasSecret);

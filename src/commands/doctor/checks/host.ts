@@ -20,7 +20,7 @@ const fewInodes = 0.02;
 /** Bytes that the server needs beside its caches when many users are active. */
 const memoryBesideCaches = 250 * MiB;
 
-/** Number of files and connections that a server with federation may have open. */
+/** Number of files and connections that a server with federation may need to have open at once. */
 const enoughFiles = 4_096;
 
 /** Checks disk space, memory, and the limit of open files of this machine. */

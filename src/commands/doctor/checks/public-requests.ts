@@ -76,7 +76,10 @@ export function isUnanswered(error: unknown): boolean {
   return ['EAI_AGAIN', 'ETIMEOUT', 'ESERVFAIL', 'EREFUSED', 'ECONNREFUSED'].includes(code);
 }
 
-/** Returns how to mend a request that did not reach this server. */
+/**
+ * Returns what the operator can change so that a request reaches this server.
+ * @param path prefix of the paths that a reverse proxy has to pass on
+ */
 export function fixOf(answer: PublicAnswer, port: number, path: string): string {
   if (!(answer instanceof OutboundError)) {
     return answer.status >= 502

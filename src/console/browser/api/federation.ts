@@ -2,7 +2,10 @@
 import { nextOf, type Page, type PageRequest } from './lists.ts';
 import { type Api, path } from './request.ts';
 
-/** Fields with `_ts` are milliseconds since the epoch, and 0 or `null` while the server can be reached. */
+/**
+ * Another server. Fields with `_ts` are milliseconds since the epoch, and 0 or `null` while the server can be reached;
+ * `retry_interval` is in milliseconds.
+ */
 export interface Destination {
   readonly destination: string;
   readonly retry_last_ts: number;

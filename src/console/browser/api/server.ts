@@ -20,6 +20,7 @@ export interface Overview {
   };
   readonly events: { readonly local: number; readonly remote: number };
   readonly federation: {
+    /** Number of servers by the state of their queue, for example `sending`. */
     readonly destinations: Readonly<Record<string, number>>;
     readonly pending_pdus: number;
     readonly pending_edus: number;

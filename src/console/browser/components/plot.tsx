@@ -29,6 +29,7 @@ const colors = ['--series-1', '--series-2'];
 export function Plot({ title, times, series, format, isDaily = false, isBytes = false }: PlotProps) {
   const container = useRef<HTMLDivElement>(null);
   const plot = useRef<UPlot | undefined>(undefined);
+  /** Index of the time under the pointer; null while the pointer is elsewhere. */
   const [pointed, setPointed] = useState<number | null>(null);
   const scheme = useColorScheme();
   const key = series.map(({ label }) => label).join('|');

@@ -175,6 +175,7 @@ function LivePlots({ readings }: { readonly readings: readonly Overview[] }) {
         times={times}
         format={formatPercent}
         series={[
+          // Milliseconds of work per second, divided by 10, are a percentage.
           { label: 'All threads', values: rate(({ process }) => process.cpu_ms / 10) },
           { label: 'Event loop', values: rate(({ process }) => process.event_loop_busy_ms / 10) },
         ]}

@@ -87,7 +87,7 @@ function progressOf(deletions: readonly Deletion[] | undefined): string | undefi
   return deletions && (newest ? `${newest.delete_id} ${newest.status}` : 'none');
 }
 
-/** Calls `onChange` when a value changes that was already defined. */
+/** Calls `onChange` when `value` changes, except when it becomes defined for the first time. */
 function useChange(value: string | undefined, onChange: () => void): void {
   const last = useRef(value);
   useEffect(() => {
