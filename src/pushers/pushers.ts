@@ -134,7 +134,7 @@ export class Pushers {
     });
   }
 
-  /** Deletes the pusher of a user with this `app_id` and `pushkey`, if there is one. */
+  /** Deletes the pusher of a user with this `app_id` and `pushkey`, if there is one; also for another form of a mail address. */
   async remove(userId: string, key: Pick<PusherSettings, 'appId' | 'pushkey'>): Promise<void> {
     await this.#deps.database.transaction<PusherTables, void>((writer) => this.removeIn(writer, userId, key));
   }

@@ -31,7 +31,7 @@ const textsOf = (contents: readonly ReceiptContent[]) =>
 
 /**
  * Returns one `m.receipt` event for each room with receipts, by room id. Of several receipts of a user for the same
- * event, the newest is returned.
+ * event, for example in different threads, only the newest is returned.
  */
 async function extensionEvents(
   receipts: Receipts,

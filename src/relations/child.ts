@@ -13,10 +13,14 @@ export interface Child {
   readonly ts: number;
   /** Depth of the event, for the order of the room's history. */
   readonly depth: number;
+  /** Position of the event on the timeline; negative for backfilled events. */
   readonly stream: number;
 }
 
-/** Returns the relation of an event; `undefined` when the event has none, or is hidden from clients. */
+/**
+ * Returns the indexed properties of an event; `undefined` when it relates to no event, has no position on a timeline,
+ * or is hidden from clients.
+ */
 export function childOf(stored: StoredEvent): Child | undefined {
   const { nid, roomNid, event, stream } = stored;
   const relation = relationOf(event.content);

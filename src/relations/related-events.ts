@@ -159,7 +159,7 @@ function boundsOfToken(
 
 const depthOf = ({ recurse }: RelatedEventsRequest) => (recurse ? { recursion_depth: maxDepth } : undefined);
 
-/** Returns the view of a user who may see an event. @throws MatrixError M_NOT_FOUND */
+/** Returns a user's view of a room. @throws MatrixError M_NOT_FOUND when the user may not see the event */
 async function viewOfParent(
   engine: RoomReader,
   userId: string,

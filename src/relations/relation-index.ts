@@ -32,7 +32,7 @@ export class RelationIndex implements EventIndex {
   readonly #serverName: string;
   readonly #children: Cache<string, readonly Child[]>;
   readonly #sharedReads = new LoadTogether<string, readonly Child[]>((eventIds) => this.#read(eventIds));
-  /** Changes by events that are being written. */
+  /** Changes of cached children, by the event that causes the change, until its fact is delivered. */
   readonly #changes = new WeakMap<StoredEvent, RelationChange>();
   /** Counts changes: a result that was read before a change is not cached. */
   #generation = 0;
@@ -46,7 +46,7 @@ export class RelationIndex implements EventIndex {
     this.#serverName = serverName;
   }
 
-  /** Reads the tables of relations. */
+  /** The reader of the tables of relations. */
   get reader(): Reader<RelationTables> {
     return this.#reader;
   }

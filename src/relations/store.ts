@@ -166,7 +166,7 @@ export interface ChildrenRange {
   readonly relType: string | undefined;
   readonly type: string | undefined;
   readonly direction: 'forward' | 'backward';
-  /** The position after the last event of the previous page. */
+  /** The place in history after the last event of the previous page. */
   readonly from: HistoryPlace | undefined;
   /** Bounds of the stream positions: above `after`, up to `upTo`. */
   readonly after?: number | undefined;

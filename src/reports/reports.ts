@@ -37,7 +37,7 @@ export interface Report extends ReportDetails {
 const maxReasonLength = 10_000;
 
 /**
- * Stores reports for the administrators. Reports of rooms and users that do not exist are accepted but not
+ * Stores reports for the administrators. Reports of unknown rooms and of local users who do not exist are accepted but not
  * stored, so that existence is not revealed. Source: client-server API, "Reporting Content".
  */
 export class Reports {
@@ -48,6 +48,7 @@ export class Reports {
   }
 
   /**
+   * Stores a report of an event that the reporter can see.
    * @throws MatrixError M_NOT_FOUND when the reporter is not in the room or cannot see the event,
    * M_LIMIT_EXCEEDED
    */
@@ -67,14 +68,14 @@ export class Reports {
     await this.#store('event', reporter, details, { roomId, eventId, userId: stored.event.sender });
   }
 
-  /** @throws MatrixError M_LIMIT_EXCEEDED */
+  /** Stores a report of a room, if this server knows the room. @throws MatrixError M_LIMIT_EXCEEDED */
   async reportRoom(reporter: string, roomId: string, details: ReportDetails): Promise<void> {
     const { engine, limit } = this.#deps;
     limit.take(reporter);
     if (await engine.heads.get(roomId)) await this.#store('room', reporter, details, { roomId });
   }
 
-  /** @throws MatrixError M_LIMIT_EXCEEDED */
+  /** Stores a report of a user, unless the user would be local and does not exist. @throws MatrixError M_LIMIT_EXCEEDED */
   async reportUser(reporter: string, userId: string, details: ReportDetails): Promise<void> {
     const { limit, serverName, userExists } = this.#deps;
     limit.take(reporter);

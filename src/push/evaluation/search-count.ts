@@ -12,12 +12,13 @@ export class SearchCount {
   #total = 0;
   #ofTurn = 0;
 
+  /** Adds the search steps of one event. */
   add(steps: number): void {
     this.#total += steps;
     this.#ofTurn += steps;
   }
 
-  /** Whether no more events are to be evaluated. */
+  /** Whether `maxSearchSteps` are reached, so that no more events are to be evaluated. */
   get isUsedUp(): boolean {
     return this.#total >= maxSearchSteps;
   }

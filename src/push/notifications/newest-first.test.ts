@@ -74,6 +74,6 @@ describe('NewestFirst', () => {
     );
     assert.ok(loaded.length <= 21, `${loaded.length} rooms`);
     assert.ok(Math.max(...pages) <= 5, `${pages}`);
-    assert.ok(events.readCount <= 105, `${events.readCount} events`);
+    assert.ok(events.loadedCount <= 105, `${events.loadedCount} events`);
   });
 });

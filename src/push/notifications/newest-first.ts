@@ -6,43 +6,43 @@ export interface EventInRoom {
   readonly stored: StoredEvent;
 }
 
-/** One of the rooms: its events that were read but not returned yet. */
+/** One of the rooms: its events that were loaded but not returned yet. */
 interface Source {
   readonly room: UserRoom;
   /**
    * An upper bound: the events of the room that were not returned yet have this position on the stream, or a lower one.
    */
   upTo: number;
-  /** `undefined` until the first events are read. */
+  /** `undefined` until the first events are loaded. */
   head: RoomHead | undefined;
   /** Newest first. */
   events: StoredEvent[];
-  /** Whether there may be further events to read. */
+  /** Whether there may be further events to load. */
   hasMore: boolean;
-  /** Number of events to read next. */
-  page: number;
+  /** Number of events to load next. */
+  pageSize: number;
 }
 
-/** Number of events of a room that are read together at first; each further page has twice as many, up to `maxPage`. */
+/** Number of events of a room that are loaded together at first; each further page has twice as many, up to `maxPage`. */
 const firstPage = 5;
 
-/** Maximum number of events of a room that are read together. */
+/** Maximum number of events of a room that are loaded together. */
 const maxPage = 20;
 
 /**
  * Iterates over the events that were sent to a user's joined rooms since the user joined, and over the user's invites,
- * newest first. Reads the events of a room only when one of them may be the next event.
+ * newest first. Loads the events of a room only when one of them may be the next event.
  */
 export class NewestFirst {
   readonly #engine: RoomReader;
   readonly #isShown: (invite: StoredEvent) => Promise<boolean>;
-  /** The rooms whose events were read. */
+  /** The rooms whose events are being loaded. */
   readonly #opened = new Set<Source>();
   /** The other rooms, in the order of their newest events: the room with the newest event is the last. */
   readonly #unopened: Source[];
   /** The position of the last returned event: all newer events were returned. */
   #position: number;
-  #readCount = 0;
+  #loadedCount = 0;
 
   private constructor(
     engine: RoomReader,
@@ -57,6 +57,7 @@ export class NewestFirst {
   }
 
   /**
+   * Opens the iteration over the events of a user before a position.
    * @param before a position on the stream, exclusive
    * @param isShown whether the user's invite permissions let them see an invite
    */
@@ -71,7 +72,7 @@ export class NewestFirst {
     const newest = await engine.events.newestPositions(joined.map(({ roomNid }) => roomNid));
     const sources: Source[] = [];
     const add = (room: UserRoom, upTo: number) =>
-      sources.push({ room, upTo, head: undefined, events: [], hasMore: true, page: firstPage });
+      sources.push({ room, upTo, head: undefined, events: [], hasMore: true, pageSize: firstPage });
     for (const room of rooms) {
       const { membership, stream, roomNid } = room;
       const position = newest.get(roomNid) ?? 0;
@@ -87,9 +88,9 @@ export class NewestFirst {
     return this.#position;
   }
 
-  /** Number of events that were read; some of them may still wait to be returned. */
-  get readCount(): number {
-    return this.#readCount;
+  /** Number of events that were loaded; some of them may still wait to be returned. */
+  get loadedCount(): number {
+    return this.#loadedCount;
   }
 
   /** Returns the next event; `undefined` when there are no more. */
@@ -129,7 +130,7 @@ export class NewestFirst {
     if (!head) source.hasMore = false;
     else if (room.membership === 'invite') await this.#readInvite(source);
     else await this.#readPage(source, head);
-    this.#readCount += source.events.length;
+    this.#loadedCount += source.events.length;
     source.upTo = source.events[0]?.stream ?? source.upTo;
   }
 
@@ -141,7 +142,7 @@ export class NewestFirst {
   }
 
   async #readPage(source: Source, head: RoomHead): Promise<void> {
-    const limit = source.page;
+    const limit = source.pageSize;
     const range = {
       after: source.room.stream,
       before: source.upTo + 1,
@@ -150,6 +151,6 @@ export class NewestFirst {
     } as const;
     source.events = await this.#engine.events.timeline(head.roomNid, range);
     source.hasMore = source.events.length === limit;
-    source.page = Math.min(2 * limit, maxPage);
+    source.pageSize = Math.min(2 * limit, maxPage);
   }
 }

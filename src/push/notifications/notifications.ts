@@ -18,6 +18,7 @@ export interface NotificationsDeps {
 }
 
 export interface NotificationsRequest {
+  /** The `next_token` of the page before; `undefined` for the first page. */
   readonly from: string | undefined;
   readonly limit: number;
   readonly onlyHighlights: boolean;
@@ -35,8 +36,8 @@ interface Notification {
   readonly read: boolean;
 }
 
-/** Maximum number of events that one request reads to fill its page; fewer when the rules of the user take long. */
-const maxRead = 2_000;
+/** Maximum number of events that one request loads to fill its page; fewer when the rules of the user take long. */
+const maxLoaded = 2_000;
 
 /** A page ends when the evaluated events have this number of bytes (estimated): about 100 ms of reading. */
 const maxBytes = 16_777_216;
@@ -65,7 +66,7 @@ export class Notifications {
     const notifying: Notification[] = [];
     const searches = new SearchCount();
     let bytes = 0;
-    while (events.readCount < maxRead && bytes < maxBytes && !searches.isUsedUp) {
+    while (events.loadedCount < maxLoaded && bytes < maxBytes && !searches.isUsedUp) {
       const next = await events.next();
       bytes += next ? sizeOfEvent(next.stored) : 0;
       if (!next) return { notifications: await this.#render(viewer, notifying) };

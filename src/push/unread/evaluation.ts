@@ -60,7 +60,7 @@ export class Evaluation implements NewMarks {
 
   /**
    * Evaluates the events in `(after, upTo]`, without stopping other requests for long. Returns without a
-   * promise when all its data is in memory, as for all members of a room but the first one.
+   * promise when all data that the evaluation needs are in memory, as for all members of a room but the first one.
    */
   run(after: number, upTo: number): void | Promise<void> {
     return whenReady(this.#page(after, upTo + 1), (events) => this.#evaluatePage(events, after));

@@ -46,7 +46,7 @@ export class TallySaver {
   }
 
   /**
-   * Queues a tally that has changed; it may be dropped from memory afterwards.
+   * Queues a changed tally if its events would take long to evaluate again; the caller may drop it from memory.
    * @param count the number of events that were evaluated for this change
    * @param readCount number of these events that were read from the database
    */

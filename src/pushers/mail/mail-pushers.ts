@@ -51,7 +51,7 @@ interface ConsideredEvents {
   readonly upTo: number;
   /** Position of the last considered event of the room that causes the mail. */
   readonly upToOfRoom: number;
-  /** Whether the mail's room may have further pending events. */
+  /** Whether the room that causes the mail may have further pending events. */
   readonly mayRoomHaveMore: boolean;
 }
 
@@ -88,7 +88,7 @@ export class MailPushers {
     return this.#deps.jobs.scheduleAll(writer, requests);
   }
 
-  /** Mails the user if an event of the room is due, or else waits until one is. */
+  /** Mails the user if an event of the room is due; otherwise schedules itself again for when one is due. */
   async #run(room: MailJobPayload): Promise<void> {
     const { pusherId, roomId } = room;
     const { database, clock, addresses } = this.#deps;

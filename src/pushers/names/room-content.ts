@@ -16,7 +16,7 @@ export interface ShownRoom {
   readonly name: string | undefined;
   /** Like `name`, or else the names of the room's members, for instance "Anna and Ben". */
   readonly title: string;
-  /** The number of other users who are joined or invited. */
+  /** The number of other users who are joined or invited; 1 (the inviter) when this server is not in the room. */
   readonly otherMemberCount: number;
   readonly avatarUrl: string | undefined;
   readonly isSpace: boolean;

@@ -63,7 +63,7 @@ export class PushQueueing {
   readonly #deps: PushQueueingDeps;
   readonly #events: NewEvents;
   readonly #follower: Follower;
-  /** Events up to this position were added; `undefined` until it is read, and after a transaction has failed. */
+  /** Events up to this position were added; `undefined` until the stored position is read, also again after a failed transaction. */
   #queued: number | undefined;
 
   constructor(deps: PushQueueingDeps) {
@@ -135,7 +135,7 @@ export class PushQueueing {
           if (!pusher.enabled || (pusher.kind === 'email' && !this.#deps.scheduleMails)) continue;
           pushersById.set(pusher.id, pusher);
           pending.push({
-            ...eventColumns(event),
+            ...eventFields(event),
             pusherId: pusher.id,
             userId,
             addedAt,
@@ -206,7 +206,7 @@ export class PushQueueing {
   }
 }
 
-const eventColumns = ({ stored, position }: NewEvent) => ({
+const eventFields = ({ stored, position }: NewEvent) => ({
   roomId: stored.event.roomId,
   nid: stored.nid,
   stream: position,
