@@ -6,7 +6,7 @@ import type { JsonValue, RoomEvent } from '../protocol/index.ts';
  * wait.
  */
 export interface ReceivedEventChecks {
-  /** Returns whether a received event is dropped before any other check. */
+  /** Returns whether a received event of valid format is dropped, before its signatures are checked. */
   readonly isDropped?: ((event: RoomEvent) => Promise<boolean>) | undefined;
   /** Returns why an event is soft-failed; `undefined` when it is not. */
   readonly softFailure?: ((event: RoomEvent) => Promise<string | undefined>) | undefined;
@@ -15,6 +15,6 @@ export interface ReceivedEventChecks {
 /**
  * Checks an invite of a local user by a remote user.
  * @param roomState unverified state events of the room
- * @throws MatrixError
+ * @throws MatrixError when the invite is refused
  */
 export type CheckReceivedInvite = (event: RoomEvent, roomState: readonly JsonValue[]) => Promise<void>;

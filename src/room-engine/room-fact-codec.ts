@@ -12,8 +12,8 @@ import { parseEvent } from './timeline/event-row.ts';
 import { flagsOf } from './timeline/event-write.ts';
 
 /**
- * Maximum number of events that an encoded fact contains as JSON. Further state changes contain only the nids of
- * their events.
+ * Maximum number of events that an encoded fact contains as JSON, besides `stored`. Further state changes contain only
+ * the nids of their events.
  */
 const maxEvents = 50;
 

@@ -233,8 +233,8 @@ export class RoomReader {
   }
 
   /**
-   * Returns the stripped state that a remote server sent with a user's invite or knock; `undefined` where the
-   * membership comes from the room's own events.
+   * Returns the stripped state that a remote server sent with a user's invite or knock; `undefined` where there is
+   * none, or where the membership event is in the current state of the room.
    */
   async strippedState(
     userId: string,

@@ -78,7 +78,8 @@ export interface RoomFact {
   readonly position: number;
   /**
    * Whether `stored` is a new event of the room's timeline, at `position`. Otherwise only memberships or
-   * state changed because of it: an out-of-band invite, the completion of a partial state, or backfill.
+   * state changed because of it: an out-of-band invite, the completion of a partial state, or backfill; or `stored` is
+   * a redaction that was withheld until its target arrived.
    */
   readonly onTimeline: boolean;
   /** Whether the room's partial state (`omit_members`) is complete from `position` on. */

@@ -93,8 +93,11 @@ export interface RoomTables {
    */
   redacted_events: { event_nid: number; redacted_ts: number };
   state_keys: { nid: number; type: string; state_key: string };
+  /** `ordinal`: the number of the group in its chain, see `GroupChain`. */
   state_groups: { id: number; room_nid: number; ordinal: number };
+  /** The predecessor of each group that is not the root of a chain. */
   state_group_edges: { id: number; prev_id: number };
+  /** The deltas of the groups. `event_nid` 0: the entry is removed. */
   state_groups_state: { group_id: number; key_nid: number; event_nid: number };
   /** `stream`: position at which the entry was set. */
   current_state: {
@@ -111,6 +114,7 @@ export interface RoomTables {
     room_nid: number;
     membership: string;
     event_nid: number;
+    /** Position at which the membership was set. */
     stream: number;
     /** 1 when the user has forgotten the room. */
     forgotten: number;

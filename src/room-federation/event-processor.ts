@@ -169,7 +169,7 @@ export class EventProcessor {
     const state = missing.length === 0 ? {} : await states.stateBefore(query, eventId, missing, options);
     // The state was fetched before, because its response contains most of the auth events.
     await auth.fetchMissing(query, event.event);
-    return this.#append(query, event, state);
+    return this.#placeWithState(query, event, state);
   }
 
   /**
@@ -192,7 +192,7 @@ export class EventProcessor {
       try {
         const stateBefore = await states.stateAt(query, id, options);
         await auth.fetchMissing(query, missing.event);
-        await this.#append(query, missing, { stateBefore });
+        await this.#placeWithState(query, missing, { stateBefore });
       } catch (error) {
         log.info({ err: error, eventId: id }, 'A previous event of a received event could not be placed');
       }
@@ -204,7 +204,7 @@ export class EventProcessor {
     return eventIds.filter((id) => known.get(id)?.stateGroup === undefined);
   }
 
-  async #append(
+  async #placeWithState(
     { roomId }: ServerQuery,
     event: VerifiedEvent,
     state: SuppliedState = {},

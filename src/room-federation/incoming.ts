@@ -165,10 +165,11 @@ export class Incoming {
 
   /**
    * Places one event of a local user that another server has accepted, after fetching the missing events and states
-   * that it refers to. When that fails, the event is staged, so that it is placed later: the other servers have it.
+   * that it refers to. When these cannot be fetched, the event is staged, so that it is placed later: the other servers
+   * have it.
    * @param origin the server that receives the requests first, even if it is in backoff for this room
-   * @throws MatrixError M_NOT_FOUND for an unknown room; FetchFailed when an event or state that it refers to is
-   * missing
+   * @throws MatrixError M_NOT_FOUND for an unknown room, and the errors of `Placement.place`; FetchFailed when an event
+   * or state that it refers to is missing
    */
   async process(roomId: string, origin: string, event: VerifiedEvent): Promise<StoredEvent> {
     const head = await this.#deps.heads.get(roomId);

@@ -13,7 +13,7 @@ const buckets = [0.005, 0.02, 0.1, 0.5, 1, 5, 20, 60, 120];
 
 /** Metrics of events from remote servers. */
 export interface IncomingMetrics {
-  /** Counts an event that was placed, or rejected by the authorization rules. */
+  /** Counts an event as accepted, soft-failed or rejected. */
   placed(stored: StoredEvent): void;
   /** Counts events of transactions that failed the checks on receipt. */
   refused(count: number): void;

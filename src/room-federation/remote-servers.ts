@@ -4,7 +4,7 @@ import type { MembershipPeers } from './handshakes/peers.ts';
 
 /** A gap in the history, as in `POST /get_missing_events/{roomId}`. */
 export interface GapRequest {
-  /** Event ids at the end of the gap: the requesting server has these events. */
+  /** Ids of the newest events before the gap: the requesting server has these events. */
   readonly earliest: readonly string[];
   /** Events whose `prev_events` are missing. */
   readonly latest: readonly string[];

@@ -4,7 +4,7 @@ export class MissingEvents extends Error {
   readonly eventIds: readonly string[];
 
   constructor(eventIds: readonly string[]) {
-    super(`${eventIds.length} events are missing, for example ${eventIds[0]}`);
+    super(`${eventIds.length} events are missing or their state is unknown, for example ${eventIds[0]}`);
     this.eventIds = eventIds;
   }
 }

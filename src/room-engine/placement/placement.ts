@@ -76,8 +76,8 @@ export interface Placement {
   find(eventIds: Iterable<string>): Promise<Map<string, StoredEvent>>;
 
   /**
-   * Returns the ids of the messages that have expired by the retention policy of the room and that its timeline lacks.
-   * They stay missing, so that they can be backfilled when the policy changes.
+   * Returns the ids of those of `events` that are expired messages by the retention policy of the room and are not on
+   * its timeline. They stay missing, so that they can be backfilled when the policy changes.
    */
   missingExpiredMessages(
     head: RoomHead,
@@ -89,7 +89,8 @@ export interface Placement {
    * `events`; events that are not allowed are stored as rejected. Stored events stay as they are. An unknown room is
    * stored with the version of `room`.
    * @returns all these events, by event id
-   * @throws MissingEvents when an auth event is neither stored nor among `events`
+   * @throws MissingEvents when an auth event is neither stored nor among `events`; MatrixError M_FORBIDDEN for an event
+   * of another room or room version
    */
   addOutliers(room: RoomWithVersion, events: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>>;
 
@@ -99,7 +100,8 @@ export interface Placement {
    * resolved. Events that are placed or rejected already are returned as they are.
    * Source: server-server API, "Checks performed on receipt of a PDU", "Soft failure".
    * @throws MissingEvents, MatrixError M_NOT_FOUND for a room that this server has not entered, M_FORBIDDEN for an
-   * event of another room or without previous events and, with `refuse`, for an event that is not allowed
+   * event of another room or without previous events and, with `refuse`, for an event that is not allowed; with
+   * `refuse` also the errors of the room's policy server
    */
   place(roomId: string, event: VerifiedEvent, options?: PlaceOptions): Promise<StoredEvent>;
 
@@ -113,16 +115,17 @@ export interface Placement {
   /**
    * Stores an invite to a room that this server is not in, a knock on it, or a leave that ends an invite or a knock.
    * @param room the room with the version that the request names; this version is unverified
-   * @throws MatrixError M_BAD_JSON for any other event; M_FORBIDDEN for a remote user, for an event that is placed
-   * already, when a local user is in the room, because then the event must be placed, and when this server has entered
-   * the room with another version
+   * @throws MatrixError M_BAD_JSON for any other event; M_FORBIDDEN for the membership of a remote user, for an event
+   * that is placed already, when a local user is in the room, because then the event must be placed, and when this
+   * server has entered the room with another version
    */
   addOutOfBand(room: RoomWithVersion, event: VerifiedEvent, details: OutOfBandDetails): Promise<StoredEvent>;
 
   /**
    * Places older events before the timeline. Each must be a previous event of an event on the timeline or of another
    * event in `events`, unless it is detached. Events that are not allowed are stored as rejected.
-   * @throws MissingEvents
+   * @throws MissingEvents when auth events, or previous events without a supplied state, are missing; MatrixError
+   * M_NOT_FOUND for a room that this server has not entered, M_FORBIDDEN for an event of another room
    */
   backfill(roomId: string, events: readonly OlderEvent[]): Promise<void>;
 

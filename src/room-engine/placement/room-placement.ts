@@ -23,7 +23,7 @@ import { BeforeStates } from './states/before-state.ts';
 export class RoomPlacement implements Placement {
   readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
-  /** Places one event of a room at a time, by room id. */
+  /** Runs one task at a time in each room, by room id. */
   readonly #mutex = new KeyedMutex();
   readonly #outliers: Outliers;
   readonly #placing: EventPlacer;
@@ -101,7 +101,7 @@ export class RoomPlacement implements Placement {
   /**
    * Returns the event with the signature of the room's policy server, where one is required and missing. Runs
    * outside of the room's queue, because that server may be slow.
-   * @throws MatrixError when the policy server does not sign and the event is refused without its signature
+   * @throws MatrixError when the policy server does not sign and the options have `refuse`
    */
   async #withPolicySignature(
     roomId: string,

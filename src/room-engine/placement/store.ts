@@ -42,7 +42,7 @@ export async function readAllBackwardExtremities(
   return new Map(rows.map((row) => [row.event_id, row.backfills_left ?? 0]));
 }
 
-/** Reads redactions that arrived before their targets, lowest nid first. */
+/** Reads redactions that arrived before their targets, lowest nid first; for 500 targets at most 500 redactions. */
 export async function readPendingRedactionsOf(
   reader: Reader<RoomTables>,
   targetIds: readonly string[],

@@ -39,7 +39,7 @@ export interface PolicyServerClient {
 /** Request timeouts in milliseconds, for events of local users and for received events. */
 const signTimeout = { localEvent: 30_000, receivedEvent: 10_000 } as const;
 
-/** A policy server that did not respond receives no received events for this many milliseconds. */
+/** A policy server without a valid response is not asked to sign received events for this many milliseconds. */
 const backoffMs = 10_000;
 
 /** Maximum number of policy servers whose backoff is remembered. */

@@ -57,7 +57,7 @@ export class StateGroups {
   readonly #slices: TimeSlices;
   /** `group:key` to event nid, 0 for none. Never stale, because states of groups never change. */
   readonly #entries: Cache<string, number>;
-  /** The links of chains; one chain is about a hundred numbers. */
+  /** The links of chains, by the id of the newest group; one chain is about a hundred numbers. */
   readonly #chains: Cache<number, readonly LinkId[]>;
   /**
    * The deltas of single groups, by the ids of the group and of its predecessor: a rebased group has another
@@ -148,8 +148,8 @@ export class StateGroups {
   }
 
   /**
-   * Returns chains in which each group has the same predecessor. Chains that are read while a group is
-   * rebased may differ, so they are read again.
+   * Returns the chains of groups. A group that is in several chains has the same predecessor in all of them: chains that
+   * were read while a group was rebased may differ, so they are read again.
    */
   async #consistentChains(groups: readonly number[]): Promise<(readonly LinkId[])[]> {
     for (;;) {

@@ -72,7 +72,7 @@ export class WritableStateKeys extends StateKeys {
     }
   }
 
-  /** Returns the nid of a key that was prepared; `undefined` when it is not in memory. */
+  /** Returns the nid of a key that is in memory; else `undefined`. Marks an unsaved key as used in the current period. */
   override peek(key: string): number | undefined {
     return this.#peekUnsaved(key) ?? super.peek(key);
   }

@@ -97,7 +97,7 @@ export class EventAppender {
    * Source: client-server API, `PUT /rooms/{roomId}/send/{eventType}/{txnId}`; server-server API, "PDUs",
    * "Auth events selection".
    * @throws MatrixError M_FORBIDDEN for an unknown room and by the authorization rules, M_TOO_LARGE, M_BAD_JSON, and
-   * the errors of the checks
+   * the errors of the checks and of the room's policy server
    */
   async append(roomId: string, draft: EventToSend, options: AppendOptions = {}): Promise<StoredEvent> {
     const { stored, durable } = await this.#stage(roomId, draft, options);

@@ -26,7 +26,7 @@ export interface ComposedEvent {
   readonly auth: readonly number[];
 }
 
-/** The `prev_events` and `auth_events` of an event. */
+/** The room, `prev_events` and `auth_events` of an event. */
 export interface EventLinks {
   readonly roomId: string | undefined;
   readonly prev: readonly Extremity[];
@@ -40,7 +40,7 @@ export const maxPrevEvents = 10;
 const maxDepth = Number.MAX_SAFE_INTEGER;
 
 /**
- * Composes the event that a draft becomes after the forward extremities of a room.
+ * Composes the event of a draft; the forward extremities of the room become its `prev_events`.
  * @throws MatrixError M_TOO_LARGE, M_BAD_JSON
  */
 export function composeEvent(

@@ -108,7 +108,7 @@ export class EventCache {
     }
   }
 
-  /** Removes an event that could not be written. */
+  /** Removes an event from memory: it could not be written, or was deleted. */
   forget(stored: StoredEvent): void {
     this.#dropUnsaved(stored);
     this.#byNid.delete(stored.nid);

@@ -14,7 +14,7 @@ export interface TimelineRange {
   readonly direction: 'forward' | 'backward';
 }
 
-/** A page of a room's history. */
+/** The bounds and the order of a page of a room's history. */
 export interface HistoryRange {
   /** Bounds of the stream positions: above `after`, up to `upTo`. */
   readonly after?: number | undefined;
@@ -84,8 +84,8 @@ export function timelineQuery(
 
 /**
  * Reads a page of a room's history in topological order: by depth, then by position on the stream.
- * @param from where the page begins: after the event with this depth and position; absent: at the end (backward) or at
- * the beginning (forward) of the history
+ * @param from where the page begins: just after the event with this depth and position, so that a backward page begins
+ * with this event; absent: at the end (backward) or at the beginning (forward) of the history
  */
 export function readHistory(
   reader: Reader<RoomTables>,

@@ -86,7 +86,7 @@ export class EventStore extends EventCache {
 
   /**
    * Returns events by nid, out-of-band events included, in the order of the nids; events that are not stored are left
-   * out. Returns at once when they are cached.
+   * out. Returns at once when all are cached and they are at most `maxListedAtOnce`.
    */
   list(nids: readonly number[]): StoredEvent[] | Promise<StoredEvent[]> {
     const result: StoredEvent[] = [];
@@ -222,8 +222,7 @@ export class EventStore extends EventCache {
 
   /**
    * Reads a page of a room's history in topological order: by depth, then by position on the stream.
-   * @param from where the page begins: after the event with this depth and position; absent: at the end (backward) or
-   * at the beginning (forward) of the history
+   * @param from as in `readHistory`
    */
   history(roomNid: number, from: HistoryPlace | undefined, range: HistoryRange): Promise<StoredEvent[]> {
     return this.#restore(() => readHistory(this.#reader, roomNid, from, range));

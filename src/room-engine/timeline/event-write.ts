@@ -10,7 +10,7 @@ export interface EventWrite {
   /**
    * The change of the event's row:
    * - `new`: a row is inserted;
-   * - `known`: the row of an outlier is updated, because the event is placed;
+   * - `known`: the row of a stored event is updated, because the event is placed or is a redaction that takes effect;
    * - `outside`: a row of `outside_events` is inserted, because the event is out-of-band;
    * - `untouched`: the row does not change, because the event only causes the other changes.
    */
@@ -32,7 +32,7 @@ export interface EventWrite {
   readonly remote?: RemoteWrite;
 }
 
-/** The rows that only events of remote servers have. */
+/** The rows that mostly events of remote servers have. */
 export interface RemoteWrite {
   /** `stateMapKey` of entries of the new groups, so that their `state_keys` rows are written. */
   readonly stateKeys?: Iterable<string>;
@@ -50,7 +50,7 @@ export interface RemoteWrite {
   readonly fillsGap?: boolean;
   /** The id of the event that `stored` redacts, when that event is unknown. */
   readonly pendingTarget?: string | undefined;
-  /** When an earlier redaction took effect on the event, in milliseconds since the epoch. */
+  /** `origin_server_ts` of the redaction that arrived before the event and redacts it. */
   readonly redactedTs?: number | undefined;
   /** The stripped state of users with out-of-band memberships, as JSON; `undefined` deletes it. */
   readonly stripped?: ReadonlyMap<string, string | undefined>;

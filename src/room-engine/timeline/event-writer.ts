@@ -93,7 +93,7 @@ export class EventWriter {
   /** The rooms of each batch that is being committed, with a promise that resolves when the batch has settled. */
   readonly #committing = new Map<ReadonlySet<WritableHead>, Promise<void>>();
   #idle: (() => void)[] = [];
-  /** Why the first event of each broken head could not be stored. */
+  /** For each broken head: why the first event that failed could not be stored. */
   readonly #failures = new WeakMap<WritableHead, unknown>();
   /** For each staged state event, a promise that resolves when the event is on disk. */
   readonly #durable = new WeakMap<StoredEvent, Promise<void>>();
@@ -233,7 +233,7 @@ export class EventWriter {
     return pending.map(({ write }) => (typeof write.content === 'string' ? '' : (signatures[next++] ?? '')));
   }
 
-  /** Commits the signed events of all rooms without events in a committing batch. */
+  /** Commits the signed events, except those of rooms that have events in a batch that is being committed. */
   #commitNext(): void {
     this.#takeSigned();
     while (this.#signed.length > 0 && this.#committing.size < maxConcurrentBatches) {
@@ -264,13 +264,13 @@ export class EventWriter {
     return [batch, rest];
   }
 
-  /** Resolves when the committing batch with events of this room has settled; `undefined` when there is none. */
+  /** Resolves when the batch that is being committed with events of this room has settled; `undefined` if there is none. */
   #committed(head: WritableHead): Promise<void> | undefined {
     for (const [heads, settled] of this.#committing) if (heads.has(head)) return settled;
     return undefined;
   }
 
-  /** Marks a head as broken. The room is loaded again after its committing events have settled. */
+  /** Marks a head as broken. The room is loaded again when no batch with its events is being committed. */
   #abandon(head: WritableHead): void {
     const committed = this.#committed(head);
     if (committed) this.#heads.abandonAfter(head, committed);
@@ -367,7 +367,7 @@ export class EventWriter {
     reject(error);
   }
 
-  /** Removes from memory an event that is not written. */
+  /** Removes from memory an event that is not written, and marks its head as broken. */
   #undo(write: PreparedWrite): void {
     const { head, stored, redacts, reservation } = write;
     this.#abandon(head);

@@ -1,4 +1,4 @@
-/** A forward extremity: an event that is not a previous event of any other event. */
+/** A forward extremity: an event on the timeline that is not a previous event of another event on the timeline. */
 export interface Extremity {
   readonly nid: number;
   readonly eventId: string;

@@ -27,7 +27,8 @@ export class NearestEvents {
   }
 
   /**
-   * Returns the event closest to a time: at or after this time (`forward`), at or before this time (`backward`).
+   * Returns the visible event closest to a time: at or after this time (`forward`), at or before this time (`backward`);
+   * `undefined` when the nearest `maxScanned` events have no such event.
    * @param ts milliseconds since the epoch
    * @param filterVisible returns the events that the reader may see, in the same order
    */

@@ -3,6 +3,7 @@ import { PowerLevels, type RoomEvent, type StateLookup, serverOfUser } from '../
 /**
  * Returns whether a redaction in the room's history is applied to its target.
  * Source: room version 3, "Handling redactions".
+ * @param state the state before the redaction
  */
 export function redactionTakesEffect(redaction: RoomEvent, target: RoomEvent, state: StateLookup): boolean {
   if (redaction.roomId !== target.roomId || target.type === 'm.room.create') return false;

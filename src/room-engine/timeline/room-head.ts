@@ -24,7 +24,7 @@ export interface RoomHead {
   readonly partial: PartialState | undefined;
   /** Whether members may be missing in the state. */
   readonly isPartial: boolean;
-  /** Position on the stream at which the partial state became complete; 0 where the state was never partial. */
+  /** Position on the stream at which the partial state became complete; 0 where it is partial or never was. */
   readonly completedAt: number;
   /** Set after the partial state became complete. */
   readonly formerPartial: FormerPartialState | undefined;
@@ -48,8 +48,8 @@ export interface RoomHead {
   /** The newest events of the timeline that this process has seen, oldest first. */
   readonly recent: readonly StoredEvent[];
   /**
-   * Position of the newest event in `recent` whose depth is smaller than the depth of an earlier event; 0 when there
-   * is no such event. Later events have the same order on the stream and in the history of the room.
+   * Position of the newest event since the head was loaded whose depth is smaller than the depth of an earlier event; 0
+   * when there is no such event. Later events have the same order on the stream and in the history of the room.
    */
   readonly lateAt: number;
 

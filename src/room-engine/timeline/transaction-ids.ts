@@ -13,9 +13,11 @@ const maxIdsPerDevice = 1_000;
 /** Estimated bytes of a transaction id that is cached in both directions. */
 const bytesPerId = 200;
 
-/** The events that a device has sent, by transaction id, and the transaction ids by event nid. */
+/** The events that a device has sent. A key is the `pathPrefix` of the request, followed by the transaction id. */
 interface DeviceTransactions {
-  readonly byTxnId: Map<string, number | Promise<StoredEvent>>;
+  /** nids of events, or sends that have not ended, by key. */
+  readonly byKey: Map<string, number | Promise<StoredEvent>>;
+  /** Keys by event nid. */
   readonly byEvent: Map<number, string>;
 }
 
@@ -24,7 +26,7 @@ export type TransactionReader = Pick<TransactionIds, 'peek' | 'prepare' | 'hasAn
 
 /**
  * Deduplicates requests by transaction id, also after a restart, and returns the transaction ids of a
- * device's own events for sync.
+ * device's own events for sync. A `scope` is the number of a user's device (`transactionScope`).
  * Source: client-server API, "Transaction identifiers".
  */
 export class TransactionIds {
@@ -54,17 +56,17 @@ export class TransactionIds {
   ): Promise<StoredEvent | number> {
     const device = this.#devices.get(scope) ?? (await this.#load(scope));
     const key = pathPrefix(path) + txnId;
-    const earlier = device.byTxnId.get(key);
+    const earlier = device.byKey.get(key);
     if (earlier !== undefined) return earlier;
     const sending = send({ scope, txnId: key });
-    device.byTxnId.set(key, sending);
+    device.byKey.set(key, sending);
     try {
       const stored = await sending;
       this.#remember(device, key, stored.nid);
       this.#devices.remeasure(scope);
       return stored;
     } catch (error) {
-      device.byTxnId.delete(key);
+      device.byKey.delete(key);
       throw error;
     }
   }
@@ -109,20 +111,20 @@ export class TransactionIds {
       .execute();
     const loadedMeanwhile = this.#devices.get(scope);
     if (loadedMeanwhile) return loadedMeanwhile;
-    const device: DeviceTransactions = { byTxnId: new Map(), byEvent: new Map() };
+    const device: DeviceTransactions = { byKey: new Map(), byEvent: new Map() };
     for (const row of rows.reverse()) this.#remember(device, row.txn_id, row.event_nid);
     this.#devices.set(scope, device);
     return device;
   }
 
-  #remember(device: DeviceTransactions, txnId: string, eventNid: number): void {
-    device.byTxnId.set(txnId, eventNid);
-    device.byEvent.set(eventNid, txnId);
+  #remember(device: DeviceTransactions, key: string, eventNid: number): void {
+    device.byKey.set(key, eventNid);
+    device.byEvent.set(eventNid, key);
     if (device.byEvent.size <= maxIdsPerDevice) return;
     const [oldest] = device.byEvent;
     if (!oldest) return;
     device.byEvent.delete(oldest[0]);
-    device.byTxnId.delete(oldest[1]);
+    device.byKey.delete(oldest[1]);
   }
 }
 
@@ -135,7 +137,7 @@ function pathPrefix(path: string): string {
 }
 
 /**
- * The device id in the transaction scope of delayed events; the transaction id of a delayed event is its delay id.
+ * The pretended device id that `transactionScope` receives for delayed events, whose transaction id is the delay id.
  * Source: MSC4140.
  */
 export const delayedEventsDevice = 'org.matrix.msc4140';

@@ -50,7 +50,7 @@ export class WritableHeads implements HeadReader {
     return head;
   }
 
-  /** Returns the head of a room; `undefined` when the room is unknown. */
+  /** Returns the head of a room; `undefined` when the room is unknown or is being deleted. */
   async get(roomId: string): Promise<WritableHead | undefined> {
     const loaded = this.peek(roomId);
     if (loaded) return loaded;

@@ -42,7 +42,7 @@ export class KnownEvents {
   }
 }
 
-/** Whether the state after a stored event is known: rejected events have one, outliers do not. */
+/** Whether the state after a stored event is known: placed events and rejected events of the history have one. */
 export const hasState = ({ stateGroup }: StoredEvent) => stateGroup !== undefined;
 
 /** Returns a stored event as a verified event: it was verified before it was stored. */

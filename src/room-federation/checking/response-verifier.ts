@@ -23,7 +23,7 @@ export class ResponseVerifier {
 
   /**
    * Verifies events of a response. Leaves out events of other rooms, unwanted events and invalid events, and
-   * remembers which server sent an invalid event.
+   * remembers which server sent an event whose signatures could not be verified.
    * @param isWanted called before signatures are verified, which is the expensive part
    * @returns the events by event id, in the order of the response
    */

@@ -136,7 +136,7 @@ export class StateFetcher {
     return state;
   }
 
-  /** Fetches and stores the missing events of a state and its auth chain. @returns their ids */
+  /** Fetches and stores the missing events of a state and its auth chain. @returns the ids of all that were missing */
   async #storeMissing(
     query: ServerQuery,
     server: string,

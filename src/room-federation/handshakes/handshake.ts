@@ -17,7 +17,7 @@ export interface HandshakeDeps extends EventBuildDeps {
 /** The room versions that this server supports. */
 export const supportedVersions: readonly string[] = [...roomVersions.keys()];
 
-/** A remote server sent an invalid response in a handshake. */
+/** The response of a remote server in a handshake is invalid or cannot be used. */
 export class HandshakeFailure extends Error {
   override readonly name = 'HandshakeFailure';
   readonly server: string;

@@ -45,7 +45,8 @@ export class RemoteInvite {
    * Sends the invite to the server of the invited user, and places it in the room with the signature of that server.
    * @param draft the invite
    * @throws MatrixError M_FORBIDDEN when the room does not allow the invite or does not federate, or the remote server
-   * rejects the invite; M_UNKNOWN with 502 when that server is unreachable
+   * rejects the invite; M_UNKNOWN with 502 when that server is unreachable; and the errors of the checks of modules and
+   * of the room's policy server
    */
   async invite(head: RoomHead, draft: EventToSend & { readonly stateKey: string }): Promise<StoredEvent> {
     const { placement, engine, peers, prejoinStateKeys } = this.#deps;

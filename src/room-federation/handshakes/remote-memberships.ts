@@ -67,7 +67,8 @@ export class RemoteMemberships {
   /**
    * Joins through a resident server. Simultaneous calls for the same user and room share one handshake.
    * @returns `undefined` when this server has joined the room in the meantime, so that no resident server is needed
-   * @throws MatrixError the most informative error of all servers
+   * @throws MatrixError M_NOT_FOUND when no server is known, the most informative error of all servers, the errors of
+   * the checks of modules, M_RESOURCE_LIMIT_EXCEEDED
    */
   join(request: RemoteMembershipRequest): Promise<StoredEvent | undefined> {
     const { userId, roomId } = request;

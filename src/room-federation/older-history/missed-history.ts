@@ -95,6 +95,7 @@ export class MissedHistory {
   /** Rooms that wait for a free slot. */
   readonly #waiting = new Set<string>();
   readonly #running = new Map<string, Promise<void>>();
+  /** Number of responses by room id, counted for a day from `since` (milliseconds since the epoch) on. */
   readonly #responsesToday: Cache<string, { readonly since: number; readonly responses: number }>;
   #starting: Promise<void> | undefined;
   #closed = false;
@@ -214,7 +215,10 @@ export class MissedHistory {
     return 0;
   }
 
-  /** Returns the next missing events to request; none for a room that this server has left. */
+  /**
+   * Returns the next missing events to request; none for a room that this server has left. Ends the background backfill
+   * of events beyond `maxPerRoom`, or of all events of a room that was left.
+   */
   async #missed(head: RoomHead): Promise<MissedEvent[]> {
     const { database, serverName, log } = this.#deps;
     const { roomNid, roomId } = head;

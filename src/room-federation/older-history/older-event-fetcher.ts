@@ -47,7 +47,7 @@ export class OlderEventFetcher {
   /**
    * Sends `GET /backfill/{roomId}` to one server after another. Drops messages that have expired by the retention
    * policy of the room, and does not request them from other servers.
-   * @returns whether one of the events was placed
+   * @returns whether an event of `eventIds` was placed
    */
   async fetch(query: ServerQuery, eventIds: readonly string[], limits: ResponseLimits): Promise<boolean> {
     const { remote, responses } = this.#deps;

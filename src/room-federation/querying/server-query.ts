@@ -14,8 +14,7 @@ export class FetchFailed extends Error {
 }
 
 /**
- * How the servers have answered: all with M_FORBIDDEN, at least one with another error or not at all, or no request
- * was sent.
+ * How the servers have answered: all with M_FORBIDDEN, at least one otherwise or not at all, or no request was sent.
  */
 export type QueryOutcome = 'all refuse' | 'mixed' | 'no request';
 

@@ -33,8 +33,8 @@ export class ServedHistory {
   }
 
   /**
-   * Whether a user of the server was joined before each of these events. Ignores unknown events; `false` when
-   * all are unknown.
+   * Whether a user of the server was joined before each of these events. Ignores unknown events; `false` when all are
+   * unknown, when the state before one of them is unknown, and for more than `maxStarts` events.
    */
   async wasJoined(head: RoomHead, serverName: string, eventIds: readonly string[]): Promise<boolean> {
     if (eventIds.length > maxStarts) return false;

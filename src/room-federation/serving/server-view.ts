@@ -113,7 +113,10 @@ export class ServerView {
     );
   }
 
-  /** The memberships of the server's users in the state before each event, by state group. */
+  /**
+   * The memberships of the server's users in the state before each event, by state group.
+   * @param more nids of further state keys of the server's member events
+   */
   async #memberships(
     events: readonly StoredEvent[],
     more: Iterable<number> = [],

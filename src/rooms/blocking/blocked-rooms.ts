@@ -9,6 +9,7 @@ import type { RoomTables } from '../../room-engine/index.ts';
  */
 export class BlockedRooms {
   readonly #database: Database;
+  /** The user ids of the administrators who have blocked rooms, by room id. */
   readonly #administrators: Map<string, string>;
 
   private constructor(database: Database, administrators: Map<string, string>) {

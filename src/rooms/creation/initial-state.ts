@@ -36,6 +36,6 @@ function checkAliases(content: JsonObject, alias: string | undefined): void {
   if (invalid !== undefined) throw badAlias(invalid);
 }
 
-/** The error of a request with invalid `initial_state`. */
+/** The error of a request whose `initial_state` is invalid, or makes first events that are not allowed. */
 export const invalidRoomState = (reason: string) =>
   new MatrixError(400, 'M_INVALID_ROOM_STATE', `Invalid initial room state: ${reason}`);

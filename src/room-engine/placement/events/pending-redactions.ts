@@ -48,7 +48,7 @@ async function takesEffect(
 }
 
 /**
- * Prepares the writes that show withheld redactions to clients, at the positions that they have in the room's history.
+ * Prepares the writes that show withheld redactions to clients. The redactions keep their places in the room's history.
  */
 export function showRedactions(
   head: WritableHead,

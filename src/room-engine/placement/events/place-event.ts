@@ -211,7 +211,7 @@ function addToTimeline(
   head.remember(stored);
 }
 
-/** Returns the rows that only events of remote servers have. @param place as in `RemoteWrite` */
+/** Returns the rows that are written only for events that are placed. @param place as in `RemoteWrite` */
 function remoteWriteOf(
   { event, examination }: ExaminedEvent,
   plan: PlacementPlan,
@@ -247,7 +247,7 @@ function changesOtherState(
   );
 }
 
-/** Returns whether an event was placed or rejected permanently, so that placing it again changes nothing. */
+/** Returns whether an event was placed, soft-failed, or rejected with known state: placing it again changes nothing. */
 export function hasPlace({ stream, softFailed, rejected, stateGroup }: StoredEvent): boolean {
   return stream !== undefined || softFailed || (rejected && stateGroup !== undefined);
 }

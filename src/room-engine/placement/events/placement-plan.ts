@@ -39,15 +39,15 @@ export interface PlacementPlan {
   readonly isExtremity: boolean;
   /** The forward extremities that stay. */
   readonly remainingExtremities: readonly Extremity[];
-  /** The event follows the only extremity and the current state, so the state after it is the current state. */
+  /** The event replaces all extremities and was sent on the current state, so the state after it becomes current. */
   readonly isLinear: boolean;
   /** The nid of the state key of the event; `undefined` when it does not set a state entry. */
   readonly keyNid: number | undefined;
   /** The nid, if it had to be allocated before the position of the event. */
   readonly earlyNid: number | undefined;
   /**
-   * The chain that the state group after the event is added to; `undefined` when `stateAfter` already contains this
-   * group.
+   * The chain that a state group after the event is added to; `undefined` when `stateAfter` already is this group, or
+   * when the event makes no group and the state was resolved.
    */
   readonly chain: GroupChain | undefined;
   /** The state group after the event, when it was created before the event is staged. */
@@ -56,7 +56,7 @@ export interface PlacementPlan {
   readonly currentChange: CurrentStateChange | undefined;
 }
 
-/** The numbers that are assigned to a stored event, and whether its state was resolved. */
+/** The numbers that are assigned to a stored event, and `StoredEvent.resolves`. */
 interface StoredNumbers {
   readonly nid: number;
   readonly stateGroup: number;
@@ -77,7 +77,7 @@ export class PlacementPlanner {
 
   /**
    * Plans the place of an event:
-   * 1. rejected and soft-failed events stay off the timeline and change nothing else;
+   * 1. rejected and soft-failed events stay off the timeline and change no state and no extremities;
    * 2. an event that follows the only extremity extends the current state;
    * 3. otherwise the current state is resolved from the states after all forward extremities.
    * Source: server-server API, "Checks performed on receipt of a PDU"; room versions, "State resolution".

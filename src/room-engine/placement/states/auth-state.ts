@@ -66,7 +66,7 @@ export async function currentAuthState(
 
 /**
  * Adds the members among an event's auth events that a partial state lacks.
- * Source: server-server API, `PUT /send_join`, "omit_members": such events are authorized by the known state.
+ * Source: server-server API, `PUT /send_join`, `omit_members`.
  */
 export function withMembersFromAuthEvents(authState: AuthState, auth: Iterable<StoredEvent>): AuthState {
   const completed = new Map(authState);
@@ -96,7 +96,7 @@ export const stateLookup =
     authState.get(stateMapKey(type, stateKey))?.event;
 
 /**
- * Returns the ids of the events that authorize an event. In room version 12 the id of the create event is added,
+ * Returns the ids of the events that authorize an event. Since room version 12 the id of the create event is added,
  * because it is not among `auth_events`.
  */
 export function authIdsOf(event: RoomEvent): string[] {

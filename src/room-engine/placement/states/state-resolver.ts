@@ -78,7 +78,7 @@ export class StateResolver {
   /**
    * Resolves the states of groups:
    * 1. finds the conflicted entries: the entries that differ between the groups;
-   * 2. finds the auth difference, and in version 2.1 the conflicted state subgraph;
+   * 2. finds the auth difference (algorithm versions 2 and 2.1) and the conflicted state subgraph (version 2.1);
    * 3. loads the full conflicted set with its auth events and power levels;
    * 4. runs the algorithm of the room version on the conflicted entries; unconflicted entries stay as they
    * are.

@@ -10,7 +10,7 @@ describe('the choice of state groups to remove and to merge (planCleanup)', () =
     const used = new Set([3, 7]);
     const plan = await planCleanup({ groups, used, growing: [], upTo: 7 });
     // Group 8 is above `upTo`. Groups 6 and 8 are built on group 5, and groups 3 and 4 on group 2.
-    assert.deepEqual(plan.unused, []);
+    assert.deepEqual(plan.removed, []);
     assert.deepEqual(plan.rebases, [
       { id: 2, through: [1], prevId: undefined },
       { id: 5, through: [4], prevId: 2 },
@@ -21,8 +21,8 @@ describe('the choice of state groups to remove and to merge (planCleanup)', () =
   it('merges consecutive unused state groups into the used group that is built on them, except in the chain of the current state', async () => {
     const groups = chain([1], [2, 1], [3, 2], [4, 3], [5, 2]);
     const plan = await planCleanup({ groups, used: new Set([4]), growing: [], upTo: 5 });
-    assert.deepEqual(plan, { unused: [5], rebases: [{ id: 4, through: [3, 2, 1], prevId: undefined }] });
+    assert.deepEqual(plan, { removed: [5], rebases: [{ id: 4, through: [3, 2, 1], prevId: undefined }] });
     const planWithGrowing = await planCleanup({ groups, used: new Set([4]), growing: [4], upTo: 5 });
-    assert.deepEqual(planWithGrowing, { unused: [5], rebases: [] });
+    assert.deepEqual(planWithGrowing, { removed: [5], rebases: [] });
   });
 });

@@ -22,7 +22,7 @@ export interface CleanupPlan {
    * Ids of the groups that are removed, because no used group is built on them. Each group comes before its
    * predecessors.
    */
-  readonly unused: readonly number[];
+  readonly removed: readonly number[];
   readonly rebases: readonly Rebase[];
 }
 
@@ -63,16 +63,16 @@ export async function planCleanup({ groups, used, growing, upTo }: CleanupInput)
   const isMerged = (id: number) =>
     !used.has(id) && !fixed.has(id) && id <= upTo && successors.get(id) === 1 && links.has(id);
   const rebases: Rebase[] = [];
-  const unused: number[] = [];
+  const removed: number[] = [];
   await inSlices(groups, ({ id, prevId }) => {
-    if (!isKept(id)) unused.push(id);
+    if (!isKept(id)) removed.push(id);
     if (!needed.has(id) || isMerged(id) || fixed.has(id) || id > upTo) return;
     const through: number[] = [];
     let next = prevId;
     for (; next !== undefined && isMerged(next); next = links.get(next)?.prevId) through.push(next);
     if (through.length > 0) rebases.push({ id, through, prevId: next });
   });
-  return { unused: unused.sort((a, b) => b - a), rebases };
+  return { removed: removed.sort((a, b) => b - a), rebases };
 }
 
 /** Calls `work` for each group, with pauses for other requests. */

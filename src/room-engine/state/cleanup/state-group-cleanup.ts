@@ -93,7 +93,7 @@ export class StateGroupCleanup {
     const plan = await planCleanup({ groups, used, growing, upTo });
     const foundBefore = this.#unusedGroups.get(roomNid);
     this.#unusedGroups.delete(roomNid);
-    const removable = plan.unused.filter((id) => foundBefore?.has(id));
+    const removable = plan.removed.filter((id) => foundBefore?.has(id));
     // Cached chains may contain the groups that are removed next.
     if (removable.length > 0) await this.#dropCachedChains(payload);
     await this.#remove(removable, newest, signal);
@@ -102,7 +102,7 @@ export class StateGroupCleanup {
       await this.#rebase(rebase);
     }
     if (plan.rebases.length > 0) await this.#dropCachedChains(payload);
-    const removableNext = plan.unused.filter((id) => !foundBefore?.has(id));
+    const removableNext = plan.removed.filter((id) => !foundBefore?.has(id));
     for (const { through } of plan.rebases) removableNext.push(...through);
     if (removableNext.length === 0) return;
     await this.schedule(payload);

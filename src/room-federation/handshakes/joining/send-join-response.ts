@@ -81,7 +81,7 @@ export async function checkSendJoinResponse(
   const isRemote = (name: string) => name !== serverOfUser(event.event.sender);
   const servers = answer.serversInRoom.filter(isRemote);
   if (answer.membersOmitted && servers.length === 0) {
-    throw new HandshakeFailure(server, 'the response does not name the servers in the room');
+    throw new HandshakeFailure(server, 'the response names no other server in the room');
   }
   const verdict = authorize(event.event, lookupIn(stateByKey, authChain, event.event));
   if (!verdict.allowed) throw new HandshakeFailure(server, `the join is not allowed: ${verdict.reason}`);

@@ -64,7 +64,7 @@ interface Completion {
   dueAt: number;
   /** Whether a server that failed in the last attempt may answer now, because something has changed since. */
   mayAnswerNow: boolean;
-  /** Resolves when the state is complete, or on shutdown. */
+  /** Resolves when the state is complete or the local users have left, and on shutdown. */
   readonly done: Promise<void>;
   readonly resolve: () => void;
 }
@@ -158,7 +158,8 @@ export class StateCompletion {
   }
 
   /**
-   * Resolves when the state of the room is complete, at once for rooms that are not partial; also on shutdown.
+   * Resolves when the state of the room is complete or its local users have left, and on shutdown; at once for rooms that
+   * are not partial.
    * @param timeout milliseconds after which it resolves in any case; by default it waits for as long as it takes
    * @param signal when it aborts, the promise resolves
    */

@@ -85,7 +85,8 @@ export class PendingLeaves {
    * Queues a leave on disk, replacing an older leave of the same user and room, and begins to send it. Joins of
    * the room wait meanwhile.
    * @param ended as in `PendingLeave`
-   * @returns `sent` settles when all servers have answered or timed out, with the event that the first server accepted
+   * @returns `sent` settles when all servers have answered or timed out, with the event that the first server accepted;
+   * `undefined` when none did
    */
   async begin(
     leave: LeaveToSend,
@@ -179,7 +180,7 @@ export class PendingLeaves {
     if (!isResident(head, serverName) || !head.servers.has(serverName)) {
       return room === undefined || room.membership === 'leave';
     }
-    // The leave is sent only if the invite is still in the room's state.
+    // The leave is sent only if the user's membership event in the room is still the out-of-band invite or knock.
     const entry = head.entry('m.room.member', userId);
     const inviteEvent = entry && (await engine.events.get(entry.nid));
     const outOfBand =
