@@ -76,7 +76,7 @@ export interface Placement {
   find(eventIds: Iterable<string>): Promise<Map<string, StoredEvent>>;
 
   /**
-   * Returns the ids of those of `events` that are expired messages by the retention policy of the room and are not on
+   * Returns the ids of the messages among `events` that have expired by the retention policy of the room and are not on
    * its timeline. They stay missing, so that they can be backfilled when the policy changes.
    */
   missingExpiredMessages(

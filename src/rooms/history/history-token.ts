@@ -9,7 +9,7 @@ export interface StreamPlace {
   readonly position: number;
 }
 
-/** A place in a room's history that was reached by reading from a `StreamPlace`. */
+/** A place in a room's history; `split` is present if the place was reached by reading from a `StreamPlace`. */
 export interface SplitPlace extends HistoryPlace {
   /**
    * The stream position where reading began: backward pages have only events up to this position, and forward pages

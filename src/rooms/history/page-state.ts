@@ -15,7 +15,10 @@ export class PageState {
     this.#clientEvents = clientEvents;
   }
 
-  /** Returns the membership events of the senders if the filter lazy-loads members; otherwise `undefined`. */
+  /**
+   * Returns the membership events of the senders, from the state after the first event, if the filter lazy-loads
+   * members; otherwise `undefined`.
+   */
   async ofSenders(
     view: RoomView,
     viewer: Viewer,

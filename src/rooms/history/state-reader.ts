@@ -36,7 +36,7 @@ export interface StateReaderDeps {
 /**
  * Reads room state for users. Joined users see the current state; users who have left see the state at the time of
  * their leave event, except in world-readable rooms. In a room that was joined without its members, joined users wait
- * until all members are known; the parameter `request` ends the wait.
+ * until all members are known; when the signal of the parameter `request` aborts, the wait ends with M_UNKNOWN (503).
  * Source: client-server API, "Getting events for a room".
  */
 export class StateReader {

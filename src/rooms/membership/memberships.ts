@@ -151,7 +151,11 @@ export class Memberships {
     return sendMember(this.#deps.engine, userId, roomId, userId, content, originServerTs);
   }
 
-  /** Leaves a room, rejects an invite or retracts a knock. Does nothing for a user who has left. */
+  /**
+   * Leaves a room, rejects an invite or retracts a knock. Sends nothing for a user who has left.
+   * @throws MatrixError M_FORBIDDEN for a banned user, M_NOT_FOUND for a user who was never in the room, M_UNKNOWN with
+   * 504 when a partial state lacks the membership, and the errors of the leave check
+   */
   async leave(
     userId: string,
     roomId: string,

@@ -40,7 +40,7 @@ export const membershipOptions = {
         default: 'This room is too complex for this homeserver: it cannot be joined from here.',
       }),
       admins_can_join: option(boolean(), {
-        description: 'Lets administrators of this server join such rooms.',
+        description: 'Lets administrators of this server join rooms that are too complex for other users.',
         default: false,
       }),
     }),

@@ -16,7 +16,7 @@ const purgeJob = object({
 export const retentionOptions = {
   redaction_retention_period: option(nullable(duration()), {
     description:
-      'How long the content of a redacted message is stored, hidden. Expired content is deleted every five minutes. Null stores it without limit.',
+      'How long the original content of a redacted event is stored, hidden. Expired content is deleted every five minutes. Null stores it without limit.',
     default: '7d',
   }),
   forgotten_room_retention_period: option(nullable(duration()), {

@@ -74,8 +74,8 @@ export class HistoryPurge {
   /**
    * Schedules a purge.
    * @returns the id of the purge
-   * @throws MatrixError 404 for an unknown event, 400 for an event of another room, for a request without a bound, and
-   * while another purge of the room is running
+   * @throws MatrixError 404 for an unknown event and when no event was sent before `ts`, 400 for an event of another
+   * room, for a request without a bound, and while another purge of the room is running
    */
   schedule(head: RoomHead, request: HistoryPurgeRequest): Promise<string> {
     return this.#scheduling.run(head.roomId, () => this.#schedule(head, request));

@@ -21,7 +21,7 @@ export interface UserRedactionOrder {
   readonly redactor: string;
   readonly roomIds: readonly string[];
   readonly reason: string | null;
-  /** Maximum number of events that are redacted in each room; the newest events are chosen. */
+  /** Maximum number of the newest events in each room that are considered; events that are redacted already count. */
   readonly limit: number;
   /** Only events that were sent at this time or later, in milliseconds since the epoch; null: no bound. */
   readonly sentFrom: number | null;
