@@ -244,8 +244,11 @@ function membersPart(filter: MembersFilter): StatePart | undefined {
   };
 }
 
-const isSelected = (actual: string, { membership, notMembership }: MembersFilter): boolean =>
-  (membership === undefined || actual === membership) && actual !== notMembership;
+/** Whether the membership is the wanted one or differs from the unwanted one: where both are given, one suffices. */
+function isSelected(actual: string, { membership, notMembership }: MembersFilter): boolean {
+  if (actual === membership) return true;
+  return notMembership === undefined ? membership === undefined : actual !== notMembership;
+}
 
 /** Returns the place, or the place after the event `last` if that is earlier. */
 function earlierPlace(place: HistoryPlace, last: StoredEvent | undefined): HistoryPlace {

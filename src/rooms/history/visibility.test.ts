@@ -135,7 +135,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.doesNotMatch(JSON.stringify(leaveSection), /later|cleo/);
     });
 
-    it('filters /members by at, membership and not_membership', async () => {
+    it('filters /members by at, membership and not_membership, and returns the members that either of the two selects', async () => {
       const { path, roomId } = await createRoomWithHistory('shared', ['join']);
       const { next_batch: at } = await anna.sync();
       await anna.membership('ban', roomId, ben);
@@ -148,6 +148,11 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await members({}), ['@anna:test join', '@ben:test ban']);
       assert.deepEqual(await members({ membership: 'ban' }), ['@ben:test ban']);
       assert.deepEqual(await members({ not_membership: 'ban' }), ['@anna:test join']);
+      assert.deepEqual(await members({ membership: 'ban', not_membership: 'join' }), ['@ben:test ban']);
+      assert.deepEqual(await members({ membership: 'join', not_membership: 'ban' }), ['@anna:test join']);
+      const all = ['@anna:test join', '@ben:test ban'];
+      assert.deepEqual(await members({ membership: 'ban', not_membership: 'ban' }), all);
+      assert.deepEqual(await members({ membership: 'leave', not_membership: 'leave' }), all);
       assert.deepEqual(await members({ at }), ['@anna:test join', '@ben:test join']);
       assert.equal((await anna.call('GET', `${path}/members`, undefined, { at: 'nonsense' })).status, 400);
     });
