@@ -23,7 +23,8 @@ type Options = Pick<AccountOptions, 'server_name' | 'public_baseurl'>;
 
 const paths = ['/_proto/static/client/login/', '/_proto/static/client/login'] as const;
 const text = Type.String({ default: '' });
-const device = { device_id: text, initial_device_display_name: text };
+/** Parameters of `POST /login` that are no credentials: they describe the device and its session. */
+const device = { device_id: text, initial_device_display_name: text, refresh_token: text };
 
 /**
  * The login page for users of clients that have no login form of their own. It hands the response of the login to the
@@ -31,8 +32,12 @@ const device = { device_id: text, initial_device_display_name: text };
  */
 export function loginPageRoutes(deps: LoginPageDeps, options: Options): Route[] {
   const contract = { path: paths, auth: 'none', errors: 'page' } as const;
-  const show = (url: string, values: Readonly<Record<string, unknown>>, status = 200) =>
-    deps.pages.page('login.html', { ...waysToLogIn(deps, options), myurl: url, ...values }, { status });
+  const show = (url: string, values: DeviceFields & Readonly<Record<string, unknown>>, status = 200) =>
+    deps.pages.page(
+      'login.html',
+      { ...waysToLogIn(deps, options, values), myurl: url, ...values },
+      { status },
+    );
   return [
     route(
       { ...contract, method: 'GET', query: Type.Object({ ...device, loginToken: text }) },
@@ -61,12 +66,13 @@ export function loginPageRoutes(deps: LoginPageDeps, options: Options): Route[] 
   ];
 }
 
-interface LoginFields {
+/** The parameters in `device`; those that the client has not given are empty. */
+type DeviceFields = Readonly<Record<keyof typeof device, string>>;
+
+interface LoginFields extends DeviceFields {
   readonly username: string;
   readonly password: string;
   readonly login_token: string;
-  readonly device_id: string;
-  readonly initial_device_display_name: string;
 }
 
 /** Logs the user in. @returns the page that hands the response to the client */
@@ -75,12 +81,13 @@ async function logInFromPage(
   fields: LoginFields,
   ip: string,
 ): Promise<Reply> {
-  const { device_id, initial_device_display_name } = fields;
-  const device = toLoginDevice({
+  const { device_id, initial_device_display_name, refresh_token } = fields;
+  const loginDevice = toLoginDevice({
     ...(device_id !== '' && { device_id }),
     ...(initial_device_display_name !== '' && { initial_device_display_name }),
+    refresh_token: refresh_token === 'true',
   });
-  const { userId, session, extraFields } = await login.login(loginBody(fields), device, {
+  const { userId, session, extraFields } = await login.login(loginBody(fields), loginDevice, {
     ip,
     authenticate: () => undefined,
   });
@@ -109,15 +116,20 @@ function loginBody({ username, password, login_token: token }: LoginFields): Jso
 
 /**
  * Returns values of the page: whether it has a field for a password, and the links to identity providers and to a new
- * password.
+ * password. Identity providers send the user back to the page with the parameters of the device.
  */
 function waysToLogIn(
   { login, passwordChange }: LoginPageDeps,
   options: Options,
+  fields: DeviceFields,
 ): Readonly<Record<string, unknown>> {
   const flows = login.flows();
   const base = options.public_baseurl ?? `https://${options.server_name}/`;
-  const returnUrl = encodeURIComponent(new URL('_matrix/static/client/login/', base).href);
+  const url = new URL('_matrix/static/client/login/', base);
+  for (const name of Object.keys(device) as (keyof DeviceFields)[]) {
+    if (fields[name] !== '') url.searchParams.set(name, fields[name]);
+  }
+  const returnUrl = encodeURIComponent(url.href);
   const sso = flows.find(({ type }) => type === 'm.login.sso');
   const providers = Array.isArray(sso?.['identity_providers']) ? sso['identity_providers'] : [];
   return {

@@ -11,6 +11,7 @@ import {
 import { Pages, pageTemplates } from '../../kernel/pages/index.ts';
 import { systemRandomness } from '../../kernel/randomness.ts';
 import { Templates } from '../../kernel/templates/index.ts';
+import type { LoginType } from '../login/login.ts';
 import { accountPageRoutes, accountTemplates } from './account-pages.ts';
 
 const pages = new Pages(new Templates({ folders: [accountTemplates, pageTemplates] }));
@@ -219,6 +220,41 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([response.user_id, response.device_id], [alice.userId, 'PHONE']);
       const { body } = await server.call('GET', '/devices/PHONE', { token: response.access_token });
       assert.equal(body['display_name'], 'My <phone>');
+    });
+
+    it('returns a refresh token to a client that requests one by refresh_token=true', async () => {
+      await startWithAlice();
+      const page = await get(`${path}?refresh_token=true`);
+      assert.match(page.body, /name="refresh_token" value="true"/);
+      const tokenOf = async (fields: Record<string, string>) => {
+        const done = await send(path, { username: 'alice', password: 'password', ...fields });
+        const encoded = /data-response="([^"]+)"/.exec(done.body)?.[1] ?? '';
+        return typeof JSON.parse(encoded.replaceAll('&quot;', '"')).refresh_token;
+      };
+      assert.equal(await tokenOf({ refresh_token: 'true' }), 'string');
+      assert.equal(await tokenOf({}), 'undefined');
+    });
+
+    it('keeps the parameters of the client in the links to identity providers, which lead back to the page', async () => {
+      const providers: LoginType = {
+        type: 'm.login.sso',
+        opensSessions: true,
+        flow: () => ({ identity_providers: [{ id: 'oidc', name: 'Company' }] }),
+        login: () => assert.fail('nobody logs in'),
+      };
+      await start({ extensions: () => ({ loginTypes: [providers] }) });
+      /** Returns the path and the query of the page that the provider's link leads back to. */
+      const returnOf = async (query: string) => {
+        const { body } = await get(path + query);
+        const link = /href="([^"]+\/login\/sso\/redirect\/oidc\?[^"]+)"/.exec(body)?.[1] ?? '';
+        const { searchParams } = new URL(link.replaceAll('&amp;', '&'), 'https://test');
+        const { pathname, searchParams: kept } = new URL(searchParams.get('redirectUrl') ?? '');
+        return [pathname, Object.fromEntries(kept)];
+      };
+      const device = { device_id: 'PHONE', initial_device_display_name: 'My <phone>', refresh_token: 'true' };
+      const query = `?${new URLSearchParams({ ...device, other: '1' })}`;
+      assert.deepEqual(await returnOf(query), [path, device]);
+      assert.deepEqual(await returnOf(''), [path, {}]);
     });
 
     it('reports a wrong password without repeating it, and rejects forms from other sites with 403', async () => {
