@@ -1,4 +1,4 @@
-import { type DeviceCleanup, Devices, deviceRoutes, LastSeen } from '../devices/index.ts';
+import { type DeviceCleanup, type DeviceIdCheck, Devices, deviceRoutes, LastSeen } from '../devices/index.ts';
 import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
@@ -82,6 +82,8 @@ export interface OAuthExtensions {
 export interface AccountExtensions {
   /** Run in the transaction that deletes devices. */
   readonly deviceCleanups?: readonly DeviceCleanup[];
+  /** Refuses ids of new devices. */
+  readonly checkNewDeviceIds?: DeviceIdCheck;
   /** Run in the transactions that create and deactivate accounts. */
   readonly lifecycleHooks?: readonly AccountLifecycle[];
   /** Stages of interactive authentication that other slices add. */
@@ -140,7 +142,10 @@ function openServices(
   const cache = new SessionCache(environment.caches);
   const sessions = new Sessions({ ...environment, cache, options });
   const lastSeen = new LastSeen(environment, options);
-  const devices = new Devices({ ...environment, lastSeen }, [sessions, ...(extensions.deviceCleanups ?? [])]);
+  const devices = new Devices({ ...environment, lastSeen, checkNewIds: extensions.checkNewDeviceIds }, [
+    sessions,
+    ...(extensions.deviceCleanups ?? []),
+  ]);
   const hasher = new PasswordHasher(options.bcrypt_rounds, options.password_config.pepper);
   const thirdPartyIds = extensions.thirdPartyIds ?? noThirdPartyIdentifiers;
   const passwordLogin = new PasswordLogin(

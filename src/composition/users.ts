@@ -22,7 +22,7 @@ import type { ServiceRequests } from '../appservices/index.ts';
 import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
 import { maxScheduled } from '../delayed-events/index.ts';
 import { UserIndexJobs } from '../directory/index.ts';
-import { DeviceKeyChanges } from '../e2ee/index.ts';
+import { DeviceKeyChanges, refuseIdsOfKeys } from '../e2ee/index.ts';
 import { type Filters, openFilters } from '../filters/index.ts';
 import type { OutboundHttp } from '../kernel/outbound/index.ts';
 import { OwnedRows } from '../kernel/slices/index.ts';
@@ -225,6 +225,7 @@ function accountExtensions(
   const ownedRows = new OwnedRows(slices);
   return {
     deviceCleanups: [keyChanges, accountData, ownedRows, ...(modules?.deviceCleanups ?? [])],
+    checkNewDeviceIds: refuseIdsOfKeys,
     lifecycleHooks: [
       profiles,
       ownedRows,

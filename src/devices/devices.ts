@@ -58,6 +58,16 @@ export interface DeviceCleanup {
   ): Promise<void>;
 }
 
+/**
+ * Refuses ids of new devices, in the transaction that creates the devices.
+ * @throws MatrixError when one of the ids is refused
+ */
+export type DeviceIdCheck = (
+  writer: AnyWriter,
+  userId: string,
+  deviceIds: readonly string[],
+) => Promise<void>;
+
 /** The device that a login requests. */
 export interface DeviceRequest {
   readonly userId: string;
@@ -76,6 +86,8 @@ export interface DevicesDeps {
   readonly randomness: Randomness;
   /** Flushed before devices and addresses are read, so that the last activity is current. */
   readonly lastSeen?: Pick<LastSeen, 'flush' | 'forget'>;
+  /** Checks ids that this server has not generated. */
+  readonly checkNewIds?: DeviceIdCheck | undefined;
 }
 
 /** Maximum characters of a device name. */
@@ -147,7 +159,10 @@ export class Devices {
     if (displayName !== undefined) checkName(displayName);
   }
 
-  /** Creates a device unless it exists, inside the caller's transaction. */
+  /**
+   * Creates a device unless it exists, inside the caller's transaction.
+   * @throws MatrixError M_FORBIDDEN for an id that no new device may have
+   */
   async ensure(
     writer: AnyWriter,
     publish: Publish,
@@ -159,11 +174,16 @@ export class Devices {
     const devices = writerFor<DeviceTables>(writer);
     const createdAt = this.#deps.clock.now();
     const created = await insertDevice(devices, { userId, deviceId, displayName, createdAt, dehydrated });
+    if (created && request.deviceId !== undefined) await this.#deps.checkNewIds?.(writer, userId, [deviceId]);
     if (created) await this.recordListChange(devices, publish, userId, { deviceIds: [deviceId] });
     return { deviceId, created };
   }
 
-  /** Creates a device without logging in, for application services. @returns whether it is new */
+  /**
+   * Creates a device without logging in, for application services.
+   * @returns whether it is new
+   * @throws MatrixError M_INVALID_PARAM, M_TOO_LARGE, M_FORBIDDEN
+   */
   async create(request: DeviceRequest): Promise<boolean> {
     this.check(request);
     const { created } = await this.#deps.streams.write<DeviceTables, { created: boolean }>(
@@ -174,7 +194,7 @@ export class Devices {
 
   /**
    * Creates the devices that do not exist yet, without logging in. One transaction creates at most 1,000 devices.
-   * @throws MatrixError M_INVALID_PARAM
+   * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN
    */
   async createAll(userId: string, deviceIds: readonly string[]): Promise<void> {
     for (const deviceId of deviceIds) this.check({ deviceId });
@@ -183,7 +203,9 @@ export class Devices {
       const ids = deviceIds.slice(start, start + createdAtOnce);
       await this.#deps.streams.write<DeviceTables, void>(async (writer, publish) => {
         const created = await insertDevices(writer, userId, ids, createdAt);
-        if (created.length > 0) await this.recordListChange(writer, publish, userId, { deviceIds: created });
+        if (created.length === 0) return;
+        await this.#deps.checkNewIds?.(writer, userId, created);
+        await this.recordListChange(writer, publish, userId, { deviceIds: created });
       });
     }
   }

@@ -4,6 +4,7 @@ export { countActiveUsers, countDevices } from './count-devices.ts';
 export {
   type ChangedDevices,
   type DeviceCleanup,
+  type DeviceIdCheck,
   type DeviceListChange,
   type DeviceRequest,
   Devices,

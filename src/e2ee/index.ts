@@ -5,6 +5,7 @@
 
 export { DeviceKeyChanges } from './device-key-changes.ts';
 export type { DeviceListChanges, DeviceLists, SignatureChange } from './device-lists/device-lists.ts';
+export { refuseIdsOfKeys } from './keys/device-id-check.ts';
 export type { DeviceKeyCounts, KeyCounts } from './keys/key-counts.ts';
 export type { DeviceAddress } from './keys/one-time-key-store.ts';
 export { e2eeManifest } from './manifest.ts';

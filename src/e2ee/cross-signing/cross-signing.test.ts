@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import { passwordLogin } from '../../../test/support/servers/accounts-server.ts';
 import { codeOf, E2eeServer, type UserWithKeys } from '../../../test/support/servers/e2ee-server.ts';
 import { ClientIdentity } from '../../../test/support/users/client-device.ts';
 import type { JsonObject } from '../../protocol/index.ts';
@@ -191,18 +192,19 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await server.rows('cross_signing_keys'), 0);
     });
 
-    it('rejects a cross-signing key with the id of a device, and a device with the id of a cross-signing key', async () => {
+    it('answers 403 to a cross-signing key with the id of a device, and to a login with the id of a cross-signing key', async () => {
       await start();
-      const login = await server.server.login('alice', { device_id: identity.master.name });
+      const device_id = identity.master.name;
+      const login = await server.server.login('alice', { device_id });
       assert.deepEqual(codeOf(await upload(identity.keys())), [403, 'M_FORBIDDEN']);
       await server.call(login, 'POST', '/logout', {});
       assert.equal((await upload(identity.keys())).status, 200);
-      await assert.rejects(
-        server.server
-          .login('alice', { device_id: identity.master.name })
-          .then((newLogin) => server.uploadDeviceKeys(newLogin)),
-        /M_FORBIDDEN/,
-      );
+      const body = { ...passwordLogin('alice'), device_id };
+      assert.deepEqual(codeOf(await server.server.call('POST', '/login', { body })), [403, 'M_FORBIDDEN']);
+      const { devices } = server.server.slice;
+      await assert.rejects(devices.createAll(alice.userId, ['TABLET', device_id]), /cross-signing keys/);
+      const ids = (await devices.list(alice.userId)).map(({ deviceId }) => deviceId);
+      assert.deepEqual(ids, [alice.deviceId], 'no device is created');
     });
 
     it('removes signatures of a device from the master key when the device is deleted', async () => {

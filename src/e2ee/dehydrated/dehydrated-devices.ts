@@ -49,8 +49,8 @@ export class DehydratedDevices {
 
   /**
    * Creates the dehydrated device of a user and deletes the user's previous dehydrated device.
-   * @throws MatrixError M_FORBIDDEN when the user has another device with that id, M_INVALID_PARAM, M_TOO_LARGE; and the
-   * errors of `KeyUpload`
+   * @throws MatrixError M_FORBIDDEN when the user has another device or a cross-signing key with that id, M_INVALID_PARAM,
+   * M_TOO_LARGE; and the errors of `KeyUpload`
    */
   async put(userId: string, upload: DehydratedUpload): Promise<void> {
     const { devices, streams, upload: keyUpload } = this.#deps;

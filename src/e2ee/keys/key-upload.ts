@@ -2,14 +2,7 @@ import type { Devices } from '../../devices/index.ts';
 import type { AnyWriter, Database, Writer } from '../../kernel/database/index.ts';
 import { writerFor } from '../../kernel/database/index.ts';
 import type { Publish, Sequence, Stream, StreamWriter } from '../../kernel/streams/index.ts';
-import {
-  forbidden,
-  invalidParam,
-  type JsonObject,
-  notFound,
-  tooLarge,
-  VerifyKey,
-} from '../../protocol/index.ts';
+import { invalidParam, type JsonObject, notFound, tooLarge, VerifyKey } from '../../protocol/index.ts';
 import { coveredText, isSignedBy, signaturesBy, withSignatures } from '../signed-object.ts';
 import type { E2eeTables } from '../tables.ts';
 import { readCrossSigningKeys } from './cross-signing-key-store.ts';
@@ -67,7 +60,7 @@ export class KeyUpload {
 
   /**
    * @returns the number of unclaimed one-time keys of the device by algorithm
-   * @throws MatrixError M_BAD_JSON, M_INVALID_PARAM, M_TOO_LARGE, M_FORBIDDEN, M_NOT_FOUND
+   * @throws MatrixError M_BAD_JSON, M_INVALID_PARAM, M_TOO_LARGE, M_NOT_FOUND
    */
   async upload(userId: string, deviceId: string, body: KeyUploadBody): Promise<Record<string, number>> {
     const device = { userId, deviceId };
@@ -127,9 +120,6 @@ export class KeyUpload {
     const { userId, deviceId } = device;
     const stored = await readDeviceKeys(writer, userId, deviceId);
     const crossSigning = await readCrossSigningKeys(writer, userId);
-    if ([...crossSigning.values()].some(({ publicKey }) => publicKey === deviceId)) {
-      throw forbidden('The device id is the public key of one of your cross-signing keys');
-    }
     const isUnchanged = stored !== undefined && coveredText(stored) === covered;
     const signatures: Record<string, string> = isUnchanged ? { ...signaturesBy(stored, userId) } : {};
     const trustedSigners = [crossSigning.get('self_signing')?.publicKey, deviceId];

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { AuthenticatedLogin, Login, OpenedSession, Sessions } from '../../accounts/index.ts';
+import type { Login, OpenedSession, Sessions } from '../../accounts/index.ts';
 import type { Devices } from '../../devices/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
@@ -63,7 +63,8 @@ export class OAuthSessions {
    * `refresh_token`.
    * @param ip address of the client
    * @param redeem marks the grant as used in the same transaction, and throws when it was used before
-   * @throws OAuthError access_denied where modules or the limit of monthly active users refuse the login
+   * @throws OAuthError access_denied where modules or the limit of monthly active users refuse the login, and for a new
+   * device whose id is refused
    */
   async open(
     client: Client,
@@ -73,20 +74,23 @@ export class OAuthSessions {
   ): Promise<GrantedTokens> {
     const row = { user_id: userId, device_id: deviceId, client_id: client.clientId, scope };
     const displayName = client.metadata.client_name ?? new URL(client.metadata.client_uri).host.slice(0, 100);
-    await this.#check({ userId, type: loginType, deviceId, deviceName: displayName, ip });
-    const session = await this.#deps.login.open(
-      { userId, type: loginType },
-      { deviceId, displayName, refreshable: client.metadata.grant_types.includes('refresh_token') },
-      async (writer) => {
-        await redeem(writer);
-        await this.#deps.clients.markUsedIn(writer, client);
-      },
-      async (writer) => {
-        await writerFor<OAuthTables>(writer).insertInto('oauth_sessions').values(row).execute();
-        if (providerSession !== undefined)
-          await this.#deps.providerSessions?.recordIn(writer, { userId, deviceId }, providerSession);
-      },
-    );
+    const { clients, login, providerSessions } = this.#deps;
+    const session = await refusedAsDenied(async () => {
+      await login.check({ userId, type: loginType, deviceId, deviceName: displayName, ip });
+      return login.open(
+        { userId, type: loginType },
+        { deviceId, displayName, refreshable: client.metadata.grant_types.includes('refresh_token') },
+        async (writer) => {
+          await redeem(writer);
+          await clients.markUsedIn(writer, client);
+        },
+        async (writer) => {
+          await writerFor<OAuthTables>(writer).insertInto('oauth_sessions').values(row).execute();
+          if (providerSession !== undefined)
+            await providerSessions?.recordIn(writer, { userId, deviceId }, providerSession);
+        },
+      );
+    });
     return { ...session, scope };
   }
 
@@ -145,14 +149,6 @@ export class OAuthSessions {
     return new Map(rows.map((row) => [row.device_id, row.client_id]));
   }
 
-  async #check(login: AuthenticatedLogin): Promise<void> {
-    try {
-      await this.#deps.login.check(login);
-    } catch (error) {
-      throw error instanceof MatrixError ? new OAuthError('access_denied', error.message) : error;
-    }
-  }
-
   #find(
     reader: Pick<ReturnType<typeof writerFor<OAuthTables>>, 'selectFrom'>,
     userId: string,
@@ -204,5 +200,14 @@ export class OAuthSessions {
     // A token that still exists was refused for another reason: its account is locked, or it has expired.
     if (row === undefined || (await sessions.ownerOf(token)) !== undefined) return;
     await devices.remove(row.user_id, [row.device_id]);
+  }
+}
+
+/** Opens a session. @throws OAuthError access_denied where `open` throws a MatrixError */
+async function refusedAsDenied<T>(open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (error) {
+    throw error instanceof MatrixError ? new OAuthError('access_denied', error.message) : error;
   }
 }

@@ -7,6 +7,7 @@ import {
   e2eeManifest,
   e2eeMigrations,
   openE2ee,
+  refuseIdsOfKeys,
 } from '../../../src/e2ee/index.ts';
 import { federationMigrations } from '../../../src/federation/index.ts';
 import { Jobs, jobMigrations } from '../../../src/kernel/jobs/index.ts';
@@ -83,7 +84,11 @@ export class E2eeServer {
       extensions: ({ database, caches }) => {
         queues = new MessageQueues(database, caches);
         const rows = new OwnedRows([toDeviceManifest, e2eeManifest]);
-        return { deviceCleanups: [keyChanges, rows], lifecycleHooks: [rows] };
+        return {
+          deviceCleanups: [keyChanges, rows],
+          checkNewDeviceIds: refuseIdsOfKeys,
+          lifecycleHooks: [rows],
+        };
       },
       routes: async ({ devices, reauthenticator }, environment) => {
         const { streams, clock, caches } = environment;
