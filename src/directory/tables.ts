@@ -20,7 +20,7 @@ export interface DirectoryTables {
     joined_local_members: number;
     invited_members: number;
     state_events: number;
-    /** Name, alias and topic, folded. */
+    /** Name, alias and topic, in the form that `foldText` returns. */
     search_text: string;
   };
   /**

@@ -57,7 +57,7 @@ export class PublicRooms {
 
   /**
    * Returns a page of the list of this server or of a remote one.
-   * @throws MatrixError M_INVALID_PARAM; M_NOT_FOUND for a remote server when `remote` is absent
+   * @throws MatrixError M_INVALID_PARAM; M_NOT_FOUND for a remote server when `remote` is absent; the errors of `remote`
    */
   async list(serverName: string | undefined, request: ListRequest): Promise<JsonObject> {
     if (serverName !== undefined && serverName !== this.#deps.serverName) {

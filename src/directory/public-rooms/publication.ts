@@ -22,7 +22,8 @@ export class Publication {
   }
 
   /**
-   * Adds a room to the list, or removes it. Requires the power level for `m.room.canonical_alias`, or an administrator.
+   * Adds a room to the list, or removes it. The requester must be a member with the power level for
+   * `m.room.canonical_alias`, or an administrator of the server.
    * @throws MatrixError M_NOT_FOUND; M_FORBIDDEN, also when the operator's rules deny the publication
    */
   async set(requester: Requester, roomId: string, publish: boolean): Promise<void> {

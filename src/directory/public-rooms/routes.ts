@@ -34,7 +34,7 @@ const listBody = Type.Object({
 /**
  * Returns the routes of the client-server API, "Published room directory", including the route for application
  * services.
- * @param withoutAuth serve the list without access token (`allow_public_rooms_without_auth`)
+ * @param withoutAuth whether GET requests for the list need no access token (`allow_public_rooms_without_auth`)
  */
 export function publicRoomRoutes(
   rooms: PublicRooms,

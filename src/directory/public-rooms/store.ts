@@ -69,8 +69,8 @@ export async function countList(
 }
 
 /**
- * Selects the published rooms that match the filter. Excludes rooms without members. Users without an invite can join,
- * knock on or read the selected rooms.
+ * Selects the published rooms that match the filter, apart from its search term. Excludes rooms without members, and
+ * rooms that users without an invite can neither join, knock on nor read.
  */
 function listed<O>(query: Query<O>, published: PublishedRooms, filter: ListFilter): Query<O> {
   const { roomTypes, network, federatableOnly } = filter;

@@ -41,8 +41,9 @@ interface RoomChange {
 const anyChange: RoomChange = { servers: 'all', hasNewDescription: true };
 
 /**
- * Updates one row per room, so that room lists need not read the state of each room. Changes of a room during a write
- * are combined, so that a busy room is written once for many changes.
+ * Updates the rows of each room in `room_stats`, `listed_rooms` and `room_servers`, so that room lists need not read the
+ * state of each room. Changes of a room during a write are combined, so that a busy room is written once for many
+ * changes.
  */
 export class RoomStats {
   readonly #deps: RoomStatsDeps;

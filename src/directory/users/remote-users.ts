@@ -58,7 +58,7 @@ export class RemoteUsers {
     this.#collectedAfter = streams.current;
     this.#redacted.start();
     engine.stream.subscribe(({ stateChanges }) => {
-      for (const { type, event } of stateChanges) if (type === 'm.room.member') this.#note(event);
+      for (const { type, event } of stateChanges) if (type === 'm.room.member') this.#collect(event);
     });
     return this.#follower.start();
   }
@@ -74,11 +74,11 @@ export class RemoteUsers {
 
   /** Writes the entries of all remote users who are joined to a room, whether the entries have changed or not. */
   async rewriteRoom(roomId: string): Promise<void> {
-    await this.#noteMembers(roomId);
+    await this.#collectMembers(roomId);
     await this.#writeChanged();
   }
 
-  #note(stored: StoredEvent | undefined): void {
+  #collect(stored: StoredEvent | undefined): void {
     const userId = stored?.event.stateKey;
     if (stored === undefined || userId === undefined) return;
     const content = visibleContent(stored);
@@ -92,9 +92,9 @@ export class RemoteUsers {
   }
 
   async #follow(after: number): Promise<void> {
-    if (after < this.#collectedAfter) await this.#lookUp(after);
+    if (after < this.#collectedAfter) await this.#collectEarlier(after);
     for (const stored of await this.#redacted.take()) {
-      if (stored.event.type === 'm.room.member') this.#note(stored);
+      if (stored.event.type === 'm.room.member') this.#collect(stored);
     }
     await this.#writeChanged();
   }
@@ -121,21 +121,21 @@ export class RemoteUsers {
   }
 
   /** Collects the members of the rooms that changed before `start` was called. */
-  async #lookUp(after: number): Promise<void> {
+  async #collectEarlier(after: number): Promise<void> {
     const { engine } = this.#deps;
     for (const roomId of await engine.events.roomsChangedBetween(after, this.#collectedAfter)) {
-      await this.#noteMembers(roomId);
+      await this.#collectMembers(roomId);
     }
   }
 
-  async #noteMembers(roomId: string): Promise<void> {
+  async #collectMembers(roomId: string): Promise<void> {
     const { engine } = this.#deps;
     const head = await engine.heads.get(roomId);
     const joined = [...(head?.state.values() ?? [])].filter(({ membership }) => membership === 'join');
     const nids = joined.map(({ nid }) => nid);
     for (let start = 0; start < nids.length; start += membersAtOnce) {
       const events = await engine.events.getMany(nids.slice(start, start + membersAtOnce));
-      for (const stored of events.values()) this.#note(stored);
+      for (const stored of events.values()) this.#collect(stored);
     }
   }
 

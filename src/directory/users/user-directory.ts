@@ -49,7 +49,7 @@ const maxTermLength = 256;
 const candidatesPerBatch = 500;
 
 /** Maximum number of batches of candidates in one search. */
-const maxRounds = 10;
+const maxBatches = 10;
 
 /**
  * A search reads no more candidates once it has found this many visible users. It chooses the best matches among them.
@@ -94,7 +94,7 @@ export class UserDirectory {
     const reader = this.#deps.database.reader<DirectoryTables>();
     const visibleUsers: DirectoryEntry[] = [];
     let before = Number.MAX_SAFE_INTEGER;
-    for (let round = 0; round < maxRounds && visibleUsers.length < maxVisible; round++) {
+    for (let batch = 0; batch < maxBatches && visibleUsers.length < maxVisible; batch++) {
       const nids = await this.#texts.candidates({ query, before, limit: candidatesPerBatch });
       const users = await readUsersByNid(reader, nids);
       const matching = users.filter(

@@ -94,7 +94,7 @@ export class KeyBackups {
 
   /**
    * Deletes a backup with its keys. Does nothing when the backup was deleted before.
-   * @throws MatrixError M_NOT_FOUND
+   * @throws MatrixError M_NOT_FOUND for a version that the user has never created
    */
   async delete(userId: string, version: string): Promise<void> {
     const parsed = parseVersion(version);

@@ -66,7 +66,7 @@ export class CrossSigning {
 
   /**
    * Stores the cross-signing keys of a request. Keys that replace stored keys need authentication.
-   * @throws Challenge when the user has to authenticate again; MatrixError M_INVALID_PARAM,
+   * @throws Challenge when the user has to authenticate again; MatrixError M_INVALID_PARAM, M_TOO_LARGE,
    * M_INVALID_SIGNATURE, M_MISSING_PARAM without a master key, M_FORBIDDEN when a key has the id of a device
    */
   async upload(requester: Requester, body: CrossSigningBody, ip: string): Promise<void> {
@@ -77,18 +77,18 @@ export class CrossSigning {
       streams.write<E2eeTables, boolean>((writer, publish) =>
         this.#store(writer, publish, { userId, uploadedKeys, isAuthenticated }),
       );
-    const isTrusted = requester.appservice !== undefined;
+    const isAppservice = requester.appservice !== undefined;
     for (;;) {
       const stored = await readCrossSigningKeys(database.reader<E2eeTables>(), userId);
       checkChain(uploadedKeys, stored, userId);
       if (newKeys(uploadedKeys, stored).length === 0) return;
-      if (!isTrusted && needsReauthentication(uploadedKeys, stored)) {
+      if (!isAppservice && needsReauthentication(uploadedKeys, stored)) {
         const operation = 'POST /keys/device_signing/upload';
         const request = { requester, operation, body, ip, always: true };
         await reauthenticator.confirm(request, () => store(true));
         return;
       }
-      if (await store(isTrusted)) return;
+      if (await store(isAppservice)) return;
     }
   }
 

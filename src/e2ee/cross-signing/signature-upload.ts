@@ -39,7 +39,7 @@ export interface SignatureUploadDeps {
   readonly signatureStream: Stream<SignatureChange>;
 }
 
-/** Errors by user id and key id. */
+/** Errors by user id, and by device id or public key. */
 export type SignatureFailures = Record<string, Record<string, JsonObject>>;
 
 interface SignedObject {

@@ -11,7 +11,7 @@ type Rooms = ReadonlyMap<string, UserRoom>;
 export class UsersSharingRooms {
   readonly #ownRooms: Rooms;
   readonly #userId: string;
-  /** User id to room id to transitions, oldest first. */
+  /** Transitions of each user in each room, oldest first, by user id and room id. */
   readonly #transitions = new Map<string, Map<string, MembershipTransition[]>>();
 
   /** @param transitions all transitions after the earliest position that is passed to the methods, oldest first */

@@ -74,7 +74,10 @@ export async function writeDeviceKeys(
     .execute();
 }
 
-/** Deletes the one-time and fallback keys of devices. These keys are useless after a change of the identity keys. */
+/**
+ * Deletes the one-time keys of devices, claimed ones included, and the fallback keys. These keys are useless after a
+ * change of the identity keys.
+ */
 export async function deleteOneTimeKeysOfDevices(
   writer: Writer<E2eeTables>,
   userId: string,
