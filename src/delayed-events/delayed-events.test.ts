@@ -148,7 +148,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await messages())[0], eventId);
     });
 
-    it('authorizes events when they are sent', async () => {
+    it('authorizes a delayed event when it is sent, and refuses it when its user has left the room', async () => {
       const delayId = await schedule(5_000, hello, bob);
       await talk.leave(bob);
       const refused = await manage(delayId, 'send');

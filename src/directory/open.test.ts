@@ -11,7 +11,7 @@ import { openDirectory } from './open.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('openDirectory', () => {
-    it('follows the stream of rooms unless both stats.enabled and user_directory.enabled are false', async (context) => {
+    it('follows the stream of rooms when stats.enabled and user_directory.enabled are true, and not when both are false', async (context) => {
       const fixture = await RoomsUnderTest.open(open, directoryMigrations);
       const { database, streams, clock, rooms } = fixture;
       const { mock } = context.mock.method(rooms.engine.stream, 'subscribe');

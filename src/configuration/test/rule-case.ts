@@ -4,10 +4,12 @@ import { loadConfigurationSources } from '../load.ts';
 
 /** A rule between options, with a document that breaks it and one that follows it. */
 export interface RuleCase {
+  /** The title of the test. */
   readonly rule: string;
   /** A document that breaks the rule; see `load`. */
   readonly invalid: string;
   readonly kind: 'error' | 'warning' | 'notice';
+  /** Path of the option that the problem is reported for. */
   readonly path: string;
   readonly message: RegExp;
   /** A document that follows the rule and differs little from the one that breaks it. */

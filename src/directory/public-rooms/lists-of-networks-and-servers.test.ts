@@ -59,7 +59,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await stats.stop();
     });
 
-    it('lists only federated rooms for remote servers', async () => {
+    it('lists for remote servers only the rooms without "m.federate": false', async () => {
       const { stats, make, names } = await openLists();
       await make('Everywhere', { visibility: 'public' });
       await make('Here only', { visibility: 'public', creation_content: { 'm.federate': false } });

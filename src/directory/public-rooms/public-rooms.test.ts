@@ -96,7 +96,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
     after(() => lists.server.stop());
 
-    it('lists rooms by number of members with their descriptions', async () => {
+    it('lists the room with the most members first, and the description of each room', async () => {
       const answer = await lists.server.api('GET', `${v3}/publicRooms`, { token: bob.token });
       const [first] = answer.body['chunk'] as Listed[];
       assert.deepEqual(first, {

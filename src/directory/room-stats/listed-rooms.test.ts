@@ -16,8 +16,11 @@ import {
 } from './listed-rooms.ts';
 import { writeRoomStats } from './store.ts';
 
-const older = directoryMigrations.slice(0, directoryMigrations.indexOf(listedRoomsMigration));
-const rooms = [...streamMigrations, ...roomMigrations];
+const olderDirectoryMigrations = directoryMigrations.slice(
+  0,
+  directoryMigrations.indexOf(listedRoomsMigration),
+);
+const migrationsOfRooms = [...streamMigrations, ...roomMigrations];
 
 type Room = DirectoryTables['room_stats'];
 
@@ -60,7 +63,7 @@ const rowsOf = (database: Database) =>
 
 forSelectedDatabases(import.meta.url, (open) => {
   it('listedRoomsMigration adds all rooms, and cuts sorted texts after 200 characters', async () => {
-    const database = await open([...rooms, ...older]);
+    const database = await open([...migrationsOfRooms, ...olderDirectoryMigrations]);
     const all = Array.from({ length: 1_201 }, (_, index) => roomOf(index));
     all[7] = roomOf(7, {
       name: `X${'😀'.repeat(300)}`,
@@ -71,7 +74,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     await database.transaction<DirectoryTables, void>(async (writer) => {
       await insertRooms(writer, all);
     });
-    await migrate(database, [...rooms, ...directoryMigrations]);
+    await migrate(database, [...migrationsOfRooms, ...directoryMigrations]);
     const rows = await rowsOf(database);
     assert.equal(rows.length, all.length);
     assert.deepEqual(
@@ -100,7 +103,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   it('changedListedRooms returns new and renamed rooms, and no room whose name and other listed values stay the same', async () => {
-    const database = await open([...rooms, ...directoryMigrations]);
+    const database = await open([...migrationsOfRooms, ...directoryMigrations]);
     const write = async (...changed: Room[]) => {
       const rows = await changedListedRooms(database, changed.map(listedRoom));
       await database.transaction<DirectoryTables, void>((writer) => writeListedRooms(writer, rows));
@@ -115,7 +118,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   it('each order of the lists of rooms by texts, flags and counts reads an index, without a sort', async () => {
-    const database = await open([...rooms, ...directoryMigrations]);
+    const database = await open([...migrationsOfRooms, ...directoryMigrations]);
     const all = Array.from({ length: 1_201 }, (_, index) => roomOf(index, { name: `Room ${index % 50}` }));
     await database.transaction<DirectoryTables, void>(async (writer) => {
       await insertRooms(writer, all);
@@ -145,7 +148,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   it('listedRoomChecks find rows without rooms and rooms without rows, and mend both', async () => {
-    const database = await open([...rooms, ...directoryMigrations]);
+    const database = await open([...migrationsOfRooms, ...directoryMigrations]);
     await database.transaction<DirectoryTables, void>(async (writer) => {
       await writeRoomStats(writer, roomOf(1));
       await writeRoomStats(writer, roomOf(2));

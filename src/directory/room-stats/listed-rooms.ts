@@ -117,7 +117,8 @@ export const listedRoomChecks: readonly DatabaseCheck[] = [
   }),
   {
     ...rowsCheck({
-      problem: 'rooms that searches and lists sorted by a text leave out, because listed_rooms has no row for them',
+      problem:
+        'rooms that searches and lists sorted by a text leave out, because listed_rooms has no row for them',
       select: `select room_id as subject from room_stats where ${lacksRow}`,
     }),
     mend: (writer) => addMissingRooms(writerFor<DirectoryTables>(writer)),

@@ -9,8 +9,11 @@ import { directoryMigrations } from '../migrations.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { roomServersMigration, serverChanges, writeServerChanges } from './room-servers.ts';
 
-const older = directoryMigrations.slice(0, directoryMigrations.indexOf(roomServersMigration));
-const rooms = [...streamMigrations, ...roomMigrations];
+const olderDirectoryMigrations = directoryMigrations.slice(
+  0,
+  directoryMigrations.indexOf(roomServersMigration),
+);
+const migrationsOfRooms = [...streamMigrations, ...roomMigrations];
 
 const rowsOf = async (database: Database) =>
   (
@@ -25,7 +28,7 @@ const rowsOf = async (database: Database) =>
 
 forSelectedDatabases(import.meta.url, (open) => {
   it('roomServersMigration adds the servers of the joined users of all rooms', async () => {
-    const database = await open([...rooms, ...older]);
+    const database = await open([...migrationsOfRooms, ...olderDirectoryMigrations]);
     const members: readonly (readonly [userId: string, roomNid: number, membership: string])[] = [
       ['@ann:here.test', 1, 'join'],
       ['@ben:far.test:8448', 1, 'join'],
@@ -61,7 +64,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           })
           .execute();
     });
-    await migrate(database, [...rooms, ...directoryMigrations]);
+    await migrate(database, [...migrationsOfRooms, ...directoryMigrations]);
     assert.deepEqual(await rowsOf(database), [
       'else.test !room2',
       'far.test !room1',
@@ -71,7 +74,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   it('serverChanges returns the servers to add to the rows of a room and to remove from them, and none after the changes are written', async () => {
-    const database = await open([...rooms, ...directoryMigrations]);
+    const database = await open([...migrationsOfRooms, ...directoryMigrations]);
     const write = async (members: Readonly<Record<string, string>>) => {
       const head = { roomId: '!room', members: new Map(Object.entries(members)) } as unknown as RoomHead;
       const changes = await serverChanges(database, head);
@@ -90,7 +93,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   it('serverChanges compares only the servers that the caller names', async () => {
-    const database = await open([...rooms, ...directoryMigrations]);
+    const database = await open([...migrationsOfRooms, ...directoryMigrations]);
     const members = new Map([['@a:one.test', 'join'] as const, ['@b:two.test', 'join'] as const]);
     const head = { roomId: '!room', members } as unknown as RoomHead;
     const changesOf = (...servers: string[]) => serverChanges(database, head, new Set(servers));

@@ -192,7 +192,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await server.rows('room_keys'), 0);
     });
 
-    it('rejects malformed keys with 400, and large keys with 413', async () => {
+    it('rejects malformed keys with 400 and large keys with 413, and accepts a room without keys whatever its id is', async () => {
       await start();
       const cases: [rooms: unknown, status: number][] = [
         [undefined, 400],

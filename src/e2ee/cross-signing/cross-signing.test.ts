@@ -136,7 +136,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(statuses.sort(), [200, 401, 401]);
     });
 
-    it('deletes the signatures of a replaced master key', async () => {
+    it('deletes, when the master key is replaced, the other cross-signing keys, and the signatures by and on the old keys', async () => {
       await setUp();
       const bob = await server.user('bob');
       const bobIdentity = new ClientIdentity(bob.userId);
@@ -338,7 +338,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(codeOf(await sign(large)), [413, 'M_TOO_LARGE']);
     });
 
-    it('checks signatures of remote users against the master keys from their servers', async () => {
+    it('checks signatures on master keys of remote users against the keys that their servers return, and reports M_UNKNOWN when a server does not answer', async () => {
       const bobIdentity = new ClientIdentity('@bob:elsewhere');
       await start({
         remote: {

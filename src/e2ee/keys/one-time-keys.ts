@@ -50,7 +50,7 @@ function parseKey(name: string, key: JsonValue | undefined): OneTimeKey {
   const algorithm = name.slice(0, colon);
   const keyId = name.slice(colon + 1);
   const isName = colon > 0 && keyId !== '' && name.length <= maxNameLength && !name.includes('\0');
-  if (!isName) throw badJson('The name of a one-time key must be <algorithm>:<key id>');
+  if (!isName) throw badJson('The name of a one-time or fallback key must be <algorithm>:<key id>');
   if (algorithm === 'signed_curve25519') checkSigned(name, key);
   else if (algorithm === 'curve25519') {
     if (!isPublicKey(key)) throw badJson(`${name} is not a base64 key of 32 bytes`);

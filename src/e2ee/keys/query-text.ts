@@ -3,7 +3,7 @@ import { type LongText, TextBuilder } from '../../kernel/http/index.ts';
 import { TimeSlices } from '../../kernel/time-slices.ts';
 import type { QueryResponse } from './key-query.ts';
 
-/** Writes the response to a key query as JSON, with pauses: it may have several megabytes. */
+/** Returns the response to a key query as JSON. Works in time slices, because the text may have several megabytes. */
 export async function queryText(response: QueryResponse, clock: Clock): Promise<string | LongText> {
   const slices = new TimeSlices(clock);
   const text = new TextBuilder();
