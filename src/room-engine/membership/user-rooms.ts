@@ -158,7 +158,7 @@ export class UserRooms {
     this.#onForget = work;
   }
 
-  /** Marks a room as forgotten by the user, until the user joins it again. */
+  /** Marks a room as forgotten by the user, until the user's membership in it changes. */
   async forget(streams: StreamWriter, userId: string, room: UserRoom): Promise<void> {
     await streams.write<RoomTables, void>(async (writer, publish) => {
       await writer

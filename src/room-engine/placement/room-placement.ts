@@ -38,7 +38,11 @@ export class RoomPlacement implements Placement {
     this.#before = before;
     this.#outliers = new Outliers(deps);
     this.#placing = new EventPlacer(deps, before);
-    this.#entering = new EnterRoom(deps, { before, outliers: this.#outliers, placing: this.#placing });
+    this.#entering = new EnterRoom(deps, {
+      beforeStates: before,
+      outliers: this.#outliers,
+      placing: this.#placing,
+    });
     this.#outOfBand = new OutOfBandMemberships(deps);
     this.#backfill = new Backfill(deps, before);
     this.#completing = new CompleteState(deps, before);

@@ -82,7 +82,7 @@ describe('repeated GET /sync requests', () => {
   });
 });
 
-describe('identical sync requests at the same time', () => {
+describe('repeated and simultaneous sync requests (RepeatedSyncs)', () => {
   const client = (wasSent: boolean) =>
     Object.assign(new AbortController(), { wasSent: Promise.resolve(wasSent) });
   const request = (more: Partial<RepeatableRequest> = {}): RepeatableRequest => ({

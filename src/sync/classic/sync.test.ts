@@ -71,7 +71,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('rejects unknown tokens and malformed filters', async () => {
+    it('answers 400 to unknown tokens, malformed filters and a malformed timeout', async () => {
       const { ben } = await usersInRoom(2);
       for (const since of ['x', 's1_999999999999', 't1_1_1', 's1_-1', '']) {
         assert.equal((await ben.call('GET', '/sync', undefined, { since })).status, 400, since);
@@ -86,7 +86,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       return answer.rooms || answer.account_data ? answer : nextFor(client, answer.next_batch);
     };
 
-    it('ends a long poll for messages, account data, typing and the start and end of invites', async () => {
+    it('answers a waiting request when there is a message, account data, typing, an invite or the end of an invite', async () => {
       const { anna, ben, cleo, roomId } = await usersInRoom(3);
       await cleo.leave(roomId);
       const privateRoom = await anna.createRoom({});

@@ -25,7 +25,7 @@ const maxFormerExtremities = 200;
 
 /** The parts of placement that are needed to enter rooms. */
 export interface EnterRoomParts {
-  readonly before: BeforeStates;
+  readonly beforeStates: BeforeStates;
   readonly outliers: Outliers;
   readonly placing: EventPlacer;
 }
@@ -61,13 +61,13 @@ interface PreparedJoin extends JoinContext {
 /** Enters rooms with the response of a resident server to `send_join`. */
 export class EnterRoom {
   readonly #deps: PlacementDeps;
-  readonly #before: BeforeStates;
+  readonly #beforeStates: BeforeStates;
   readonly #outliers: Outliers;
   readonly #placing: EventPlacer;
 
-  constructor(deps: PlacementDeps, { before, outliers, placing }: EnterRoomParts) {
+  constructor(deps: PlacementDeps, { beforeStates, outliers, placing }: EnterRoomParts) {
     this.#deps = deps;
-    this.#before = before;
+    this.#beforeStates = beforeStates;
     this.#outliers = outliers;
     this.#placing = placing;
   }
@@ -113,7 +113,7 @@ export class EnterRoom {
         head.chain.id !== group ||
         !prepared.isValidFor(head)
       ) {
-        this.#before.drop(context.before.newGroups);
+        this.#beforeStates.drop(context.before.newGroups);
         continue;
       }
       const partialState = partial && { ...partial, joinEventId: event.event.eventId };
@@ -127,7 +127,7 @@ export class EnterRoom {
         await this.#replaceAbandoned(head, context.abandoned, durable);
         return { stored, durable, nextEventWaitsForDisk: true };
       } catch (error) {
-        this.#before.drop(context.before.newGroups);
+        this.#beforeStates.drop(context.before.newGroups);
         throw error;
       }
     }
@@ -174,7 +174,7 @@ export class EnterRoom {
     const missingAuth = authIdsOf(event).filter((eventId) => !authById.has(eventId));
     if (missingAuth.length > 0) throw new MissingEvents(missingAuth);
     const stateEvents = await events.getManyById(stateIds);
-    const state = await this.#before.acceptedState(head, stateEvents.values());
+    const state = await this.#beforeStates.acceptedState(head, stateEvents.values());
     if (!state.has(stateMapKey('m.room.create', ''))) throw forbidden('The state has no create event');
     const authState = isPartial ? withMembersFromAuthEvents(state, authById.values()) : state;
     const rejection = rejectionByAuthEvents(event, authById) ?? rejectionByState(event, authState);
@@ -188,7 +188,7 @@ export class EnterRoom {
       replaces: authState.get(stateMapKey(event.type, event.stateKey ?? '')),
       auth: [...new Set(auth.filter((nid) => nid !== undefined))],
       missing: event.prevEventIds.filter((eventId) => isMissing(prev.get(eventId))),
-      before: await this.#before.ofState(head, state),
+      before: await this.#beforeStates.ofState(head, state),
       outOfBandMembers: isPartial
         ? []
         : await readOutOfBandMembers(this.#deps.database.reader(), head.roomNid),

@@ -22,7 +22,8 @@ export class OutOfBandMemberships {
   /**
    * Stores an out-of-band membership event and publishes the membership. A repeated event changes nothing.
    * Calls for one room must be serialized.
-   * @throws MatrixError M_BAD_JSON, M_FORBIDDEN as `Placement.addOutOfBand`
+   * @throws MatrixError M_BAD_JSON for any other event; M_FORBIDDEN for a remote user, for an event that is placed
+   * already, when a local user is in the room, and when this server has entered the room with another version
    */
   async add(
     room: RoomWithVersion,

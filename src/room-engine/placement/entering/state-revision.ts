@@ -108,7 +108,7 @@ export class StateRevision {
     this.#upTo = Math.max(this.#upTo, upTo);
   }
 
-  /** Computes the states before and after an event again, and whether the state before it allows it. */
+  /** Computes the states before and after an event again, and whether the state before the event allows the event. */
   async revise(stored: StoredEvent): Promise<void> {
     const { event } = stored;
     const isJoin = stored.nid === this.join.nid;

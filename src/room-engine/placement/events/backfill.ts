@@ -18,25 +18,25 @@ import { hasPlace, requireSameRoom } from './place-event.ts';
 interface ExaminedOlderEvent extends VerifiedEvent {
   readonly storedEvent: StoredEvent | undefined;
   readonly examination: EventExamination;
-  /** As in `RemoteWrite`. */
+  /** Number of further backfill responses that may be fetched from here without a request of a client; `undefined`: 0. */
   readonly backfillsLeft: number | undefined;
 }
 
 /** Places backfilled events before the earliest events of timelines. */
 export class Backfill {
   readonly #deps: PlacementDeps;
-  readonly #before: BeforeStates;
+  readonly #beforeStates: BeforeStates;
   readonly #examiner: EventExaminer;
 
   constructor(deps: PlacementDeps, before: BeforeStates) {
     this.#deps = deps;
-    this.#before = before;
+    this.#beforeStates = before;
     this.#examiner = new EventExaminer(deps, before);
   }
 
   /**
    * Places backfilled events, oldest first:
-   * 1. keeps the events that the room's backward extremities lead to, and events that were found by their time
+   * 1. keeps the events that the room's backward extremities lead to, and events that `/timestamp_to_event` found
    * (`detached`), except messages that have expired by the retention policy of the room;
    * 2. authorizes each by its auth events and by the state before it; soft failure does not apply to old events;
    * 3. stores it at a negative position, or as rejected. Resolves when everything is on disk. Calls for one room must
@@ -92,7 +92,7 @@ export class Backfill {
       : undefined;
     const chain = keyNid === undefined ? undefined : await examination.stateBefore.chain();
     if (head.broken) {
-      this.#before.drop(examination.stateBefore.newGroups);
+      this.#beforeStates.drop(examination.stateBefore.newGroups);
       throw new Error(
         'the head of the room is broken: an event could not be stored, or the room is being deleted',
       );
@@ -106,7 +106,7 @@ export class Backfill {
       });
       return { durable: Promise.all(staged).then(() => undefined) };
     } catch (error) {
-      this.#before.drop(examination.stateBefore.newGroups);
+      this.#beforeStates.drop(examination.stateBefore.newGroups);
       throw error;
     }
   }

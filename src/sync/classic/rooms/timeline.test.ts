@@ -9,7 +9,10 @@ const messageCount = 60;
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('the timeline of a room in a sync (readTimeline)', () => {
-    /** Returns the timeline of a client that requests 100 events of a room, after a restart. */
+    /**
+     * Returns the timeline of a client that requests 100 events of a room, after a restart.
+     * @param length characters of each of the 60 messages
+     */
     const timelineOf = async (length: number) => {
       const before = await RoomsUnderTest.open(open);
       const roomId = await before.room(alice);

@@ -24,11 +24,17 @@ const actions = [
   'join',
 ] as const;
 
+/** An action of a user in a room, and the clients that sync after it. */
 export interface BusyStep {
+  /** Index of the user's device in `BusyRooms.people`. */
   readonly actor: number;
+  /** Index of the room in `BusyRooms.rooms`. */
   readonly room: number;
   readonly action: (typeof actions)[number];
-  /** Chooses one of the sent events, counted from the newest. */
+  /**
+   * Chooses one of the sent events, counted from the newest. For `ignore`, the bit mask of the ignored users; for `tag`,
+   * `nick` and `topic`, a number in the new value.
+   */
   readonly pick: number;
   /** Bit mask of the clients that sync after this step. */
   readonly watchers: number;
