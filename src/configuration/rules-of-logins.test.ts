@@ -33,7 +33,7 @@ const cases: RuleCase[] = [
     invalid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key: k, key_file: f, jwt_header: {alg: ES256}}}]`,
     kind: 'error',
     path: 'oidc_providers[0].client_secret_jwt_key',
-    message: /needs one of key and key_file/,
+    message: /needs either key or key_file, not both/,
     valid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key: k, jwt_header: {alg: ES256}}}]`,
   },
   {
@@ -41,7 +41,7 @@ const cases: RuleCase[] = [
     invalid: `oidc_providers: [{${provider}, client_secret_jwt_key: {jwt_header: {alg: ES256}}}]`,
     kind: 'error',
     path: 'oidc_providers[0].client_secret_jwt_key',
-    message: /needs one of key and key_file/,
+    message: /needs either key or key_file, not both/,
     valid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key_file: f, jwt_header: {alg: ES256}}}]`,
   },
   {

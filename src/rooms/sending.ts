@@ -36,11 +36,11 @@ export interface SendingDeps {
 /**
  * Sends events for local users. The checks of an event, in this order: 1. The sender is not suspended (for redactions:
  * step 4). Events of shadow-banned users are not sent (the response contains an event id that no event has), except
- * membership events other than invites. 2. The transaction id is new; a repeated request is answered with the earlier
- * event id, without the later checks. 3. The rate limit allows it (`Throttle`). 4. By kind of event: a message has a
- * valid relation that is not a duplicate annotation, a redaction has a target that the sender may redact, a state event
- * has valid content (`StateChecks`). 5. The engine applies the authorization rules and its own checks when it appends
- * the event.
+ * membership events other than invites. 2. The transaction id, which state events do not have, is new; a repeated
+ * request is answered with the earlier event id, without the later checks. 3. The rate limit allows it (`Throttle`). 4.
+ * By kind of event: a message has a valid relation that is not a duplicate annotation, a redaction has a target that
+ * the sender may redact, a state event has valid content (`StateChecks`). 5. The engine applies the authorization rules
+ * and its own checks when it appends the event.
  *
  * For redactions, steps 3 and 4 are one step, because the rate limit depends on the target. Source: client-server API,
  * "Sending events to a room" and "Redactions".
@@ -57,7 +57,8 @@ export class Sending {
    * Sends a message event, once for each transaction id. `m.room.redaction` is handled by `redact`.
    * @param txnId absent: every call sends an event
    * @returns the event id
-   * @throws MatrixError M_USER_SUSPENDED, M_LIMIT_EXCEEDED, M_DUPLICATE_ANNOTATION, M_BAD_JSON, M_FORBIDDEN
+   * @throws MatrixError M_USER_SUSPENDED, M_LIMIT_EXCEEDED, M_DUPLICATE_ANNOTATION, M_BAD_JSON, M_FORBIDDEN,
+   *   M_INVALID_PARAM for an invalid transaction id, and for redactions the errors of `redact`
    */
   async message(
     sender: Sender,
@@ -82,8 +83,8 @@ export class Sending {
   /**
    * Redacts an event of the sender, or of another user if the sender has the `redact` power level.
    * @returns the event id of the redaction
-   * @throws MatrixError M_INVALID_PARAM for an invalid event id, 400 M_UNKNOWN for an event of another room,
-   *   M_FORBIDDEN, M_USER_SUSPENDED, M_LIMIT_EXCEEDED
+   * @throws MatrixError M_INVALID_PARAM for an invalid event id or transaction id, M_UNKNOWN for an event of another
+   *   room, M_FORBIDDEN, M_USER_SUSPENDED, M_LIMIT_EXCEEDED
    */
   async redact(
     sender: Sender,

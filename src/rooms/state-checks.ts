@@ -24,8 +24,8 @@ export interface StateChecksDeps {
 const maxRemoteAliases = 20;
 
 /**
- * Checks state events of local users for errors that the authorization rules do not find, or would report as
- * a lack of power.
+ * Checks state events of local users for errors that the authorization rules do not find, or for which they would only
+ * answer M_FORBIDDEN.
  * Source: client-server API, `PUT /rooms/{roomId}/state/{eventType}/{stateKey}`.
  */
 export class StateChecks {
@@ -37,7 +37,8 @@ export class StateChecks {
 
   /**
    * Checks a state event with an empty state key; most types have no checks.
-   * @throws MatrixError M_BAD_JSON and M_INVALID_PARAM for malformed content, M_BAD_ALIAS
+   * @throws MatrixError M_BAD_JSON or M_INVALID_PARAM for malformed content, M_INVALID_PARAM for a tombstone that names
+   *   its own room, an ACL that denies this server or too many new aliases, M_BAD_ALIAS for an alias of another room
    */
   async check(sender: string, roomId: string, type: string, content: JsonObject): Promise<void> {
     if (type === 'm.room.server_acl') checkAcl(content, this.#deps.serverName);

@@ -67,7 +67,7 @@ export class MatchFinder {
     this.#deps = deps;
   }
 
-  /** Returns a page of matches. Waits until all events so far are indexed. */
+  /** Returns a page of matches. Waits until all events so far are indexed, or until a timeout. */
   async find(request: MatchesRequest): Promise<Matches> {
     const { engine, index, clock } = this.#deps;
     const { term, place, limit } = request;

@@ -3,7 +3,7 @@ import { type Route, route } from '../kernel/http/index.ts';
 import { unknown } from '../protocol/index.ts';
 import type { Search } from './search.ts';
 
-/** Maximum characters of a search term: a long sentence is found by a part of it. */
+/** Maximum characters of a search term. A longer text can be found by a part of it. */
 const maxTermLength = 1_000;
 
 const roomEvents = Type.Object({

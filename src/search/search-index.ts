@@ -23,7 +23,7 @@ export interface SearchIndexDeps {
  */
 const eventsPerCommit = 250;
 
-/** Characters of texts per commit, because their n-grams are in memory together. */
+/** Number of characters after which texts are committed, because the n-grams of one commit are in memory together. */
 const charactersPerCommit = 500_000;
 
 /** Milliseconds between two rounds of indexing. A search does not wait this long, but starts the next round at once. */
@@ -35,7 +35,7 @@ export class SearchIndex {
   readonly #texts: FullText;
   readonly #follower: Follower;
   readonly #slices: TimeSlices;
-  /** Events to be indexed. */
+  /** Events to be indexed, and redactions. */
   readonly #buffer: FactBuffer<{ readonly stored: StoredEvent; readonly position: number }>;
 
   constructor(deps: SearchIndexDeps) {

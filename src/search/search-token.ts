@@ -34,7 +34,7 @@ export function decodeSearchPlace(token: string): SearchPlace {
 function isSearchPlace(value: unknown): value is SearchPlace {
   if (typeof value !== 'object' || value === null) return false;
   const { before, skip, roomId, sender } = value as Record<string, unknown>;
-  const isNumber = (member: unknown) => member === undefined || Number.isSafeInteger(member);
-  const isText = (member: unknown) => member === undefined || typeof member === 'string';
+  const isNumber = (field: unknown) => field === undefined || Number.isSafeInteger(field);
+  const isText = (field: unknown) => field === undefined || typeof field === 'string';
   return isNumber(before) && isNumber(skip) && isText(roomId) && isText(sender);
 }

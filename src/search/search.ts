@@ -202,11 +202,11 @@ function groupsOf(
   const groups: Record<string, JsonObject> = {};
   for (const { key } of keys) {
     if (key === undefined) continue;
-    const members = Map.groupBy(matches, ({ stored: { event } }) =>
+    const matchesByValue = Map.groupBy(matches, ({ stored: { event } }) =>
       key === 'room_id' ? event.roomId : event.sender,
     );
     groups[key] = Object.fromEntries(
-      [...members].map(([value, ofGroup], order) => [
+      [...matchesByValue].map(([value, ofGroup], order) => [
         value,
         {
           order,

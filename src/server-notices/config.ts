@@ -40,7 +40,7 @@ const notices = object({
   }),
 });
 
-/** Notices that administrators send to users. */
+/** Notices that administrators, or the server by itself, send to users. */
 export const serverNoticesSection = section({
   title: 'Server notices',
   options: {

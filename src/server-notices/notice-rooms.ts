@@ -48,8 +48,9 @@ export class NoticeRooms {
   }
 
   /**
-   * Prepares a user's room for a notice: makes one if the user is neither joined nor invited to an existing
-   * one, updates its name, topic and avatar, and invites the user.
+   * Prepares a user's room for a notice: makes one if there is none that can be used (`#isOpen`), updates its name,
+   * topic
+   * and avatar, and invites the user.
    * @param userId an active local user
    * @returns the room id
    */
@@ -70,8 +71,8 @@ export class NoticeRooms {
   }
 
   /**
-   * Whether the room can be used for further notices: its sender is joined, and the user is joined, invited, or not yet
-   * invited because of a crash.
+   * Whether the room can be used for further notices: the notices user is joined, and the recipient is joined, invited,
+   * or not yet invited because of a crash.
    */
   #isOpen(head: RoomHead, userId: string): boolean {
     const membership = head.membership(userId);
@@ -111,6 +112,8 @@ export class NoticeRooms {
 
   /**
    * Tags the room, and invites the user, even with `block_non_admin_invites`, and even when the user blocks invites.
+   * With
+   * `auto_join` the user also joins.
    */
   async #tagAndInvite(userId: string, roomId: string): Promise<void> {
     const { rooms, tags, user, options } = this.#deps;

@@ -1,7 +1,10 @@
 import type { JsonObject } from '../protocol/index.ts';
 import type { NoticeOptions } from './config.ts';
 
-/** The sender of the notices. There is no account of that name, so no client can log in as this user. */
+/**
+ * The sender of the notices. Not an account, so that no client can log in as this user; an older account may have the
+ * id.
+ */
 export interface NoticesUser {
   readonly userId: string;
   /** Display name and avatar. */

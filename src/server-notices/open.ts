@@ -24,7 +24,7 @@ export interface OpenServerNoticesDeps {
   readonly clock: Clock;
   readonly rooms: Rooms;
   readonly tags: RoomTags;
-  /** Whether a local user has an account. */
+  /** Whether a local user has an active account. */
   readonly userExists: (userId: string) => Promise<boolean>;
   /** Null: notices cannot be sent. */
   readonly options: NoticeOptions | null;

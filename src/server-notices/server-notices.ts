@@ -65,8 +65,9 @@ export class ServerNotices {
   /**
    * Sends a notice to a user, in their notice room; makes the room if there is none.
    * @returns the event id
-   * @throws MatrixError M_UNKNOWN (400) when notices are disabled or the user is remote, M_INVALID_PARAM,
-   * M_NOT_FOUND for an unknown user, M_TOO_LARGE
+   * @throws MatrixError M_UNKNOWN (400) when notices are disabled or the user is remote, M_INVALID_PARAM for an invalid
+   * type, user id or transaction id, M_NOT_FOUND for an unknown user or when the notice of a repeated request has been
+   * deleted, M_TOO_LARGE
    */
   async send(userId: string, content: JsonObject, options: SendNoticeOptions = {}): Promise<string> {
     const { once } = options;

@@ -3,7 +3,8 @@ import type { OidcProviderConfig } from './options/oidc.ts';
 type Requirement = OidcProviderConfig['attribute_requirements'][number];
 
 /**
- * Whether the attributes of a user meet all requirements. Where an attribute has several values, one needs to match.
+ * Whether the attributes of a user meet all requirements. Where an attribute has several values, one needs to match. A
+ * requirement with neither `value` nor `one_of` is met by any value.
  */
 export function meetsRequirements(
   attributes: Readonly<Record<string, unknown>>,

@@ -29,7 +29,7 @@ export interface ProviderDeps
 /** The configured providers, with their login types and routes. */
 export interface OpenedProviders {
   readonly providers: readonly IdentityProvider[];
-  /** Login types that need no browser. */
+  /** Login types besides `m.login.sso`. */
   readonly loginTypes: readonly LoginType[];
   /** Returns the routes for the browsers and requests that providers send. */
   routes(logins: BrowserLogins): Route[];

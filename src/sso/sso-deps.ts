@@ -45,6 +45,6 @@ export interface SsoOptions extends SsoConfig {
   readonly server_name: string;
   readonly public_baseurl: string | null;
   readonly max_avatar_size: number | null;
-  /** The terms that new users must accept before their account is created. */
+  /** The version of the terms that new users must accept before their account is created; null without terms. */
   readonly terms: string | null;
 }

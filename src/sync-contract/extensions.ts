@@ -19,7 +19,10 @@ export interface ExtensionRoom {
 export interface RoomExtension {
   /** The name under which clients request it. */
   readonly name: string;
-  /** Returns the event of each room that has one, as JSON text by room id. */
+  /**
+   * Returns the event of each room that has one, as JSON text by room id.
+   * @param upTo stream position of the response: later data is left to the next response
+   */
   inRooms(
     userId: string,
     rooms: readonly ExtensionRoom[],
@@ -41,6 +44,7 @@ export interface Extension {
   readonly name: string;
   /** The fields of a request besides `enabled`. */
   readonly request: TObject;
+  /** @param range stream positions of the new data; `after: undefined` where the client has no data yet */
   answer(
     userId: string,
     range: { readonly after: number | undefined; readonly upTo: number },

@@ -8,8 +8,8 @@ import type { PrejoinStateKeys } from '../room-engine/index.ts';
 import type { InvitePolicy, ReadingRooms } from '../rooms/index.ts';
 import type { SyncSource } from '../sync-contract/index.ts';
 import { Answers } from './classic/answers.ts';
+import { CachingSync } from './classic/caching-sync.ts';
 import { DeviceFields } from './classic/device-fields.ts';
-import { RepeatedSyncs } from './classic/repeated-syncs.ts';
 import { EventText } from './classic/rooms/event-text.ts';
 import { JoinedRooms } from './classic/rooms/joined-rooms.ts';
 import { PlainTimelines } from './classic/rooms/plain-timelines.ts';
@@ -25,7 +25,7 @@ import { RoomInfos } from './event-stream/room-info.ts';
 import { RoomWaiters } from './event-stream/room-waiters.ts';
 import type { EventStreamServices } from './event-stream/routes.ts';
 import { Feeds } from './feeds/feeds.ts';
-import { Removals } from './removals.ts';
+import { KicksAndBans } from './kicks-and-bans.ts';
 import { ShownInvites } from './shown-invites.ts';
 import { openSlidingSync } from './sliding/open-sliding-sync.ts';
 import type { SlidingSync } from './sliding/sliding-sync.ts';
@@ -55,7 +55,7 @@ export interface SyncServicesDeps {
 }
 
 export interface SyncServices {
-  readonly sync: RepeatedSyncs;
+  readonly sync: CachingSync;
   readonly slidingSync: SlidingSync;
   /** Services of the endpoints that clients used before `/sync` existed and still use for room previews. */
   readonly eventStream: EventStreamServices;
@@ -76,19 +76,19 @@ export function openSync(deps: SyncServicesDeps): SyncServices {
   const joinedRooms = new JoinedRooms({ engine, text, sources, sentMembers, plainTimelines });
   const shownInvites = new ShownInvites(engine, deps.invitePolicy);
   const unjoinedRooms = new UnjoinedRooms(engine, text, deps.prejoinStateKeys);
-  const removals = new Removals(engine, deps.caches);
+  const kicksAndBans = new KicksAndBans(engine, deps.caches);
   const deviceFields = new DeviceFields(sources);
   const { excludedRooms } = deps;
-  const rooms = { engine, sources, joinedRooms, unjoinedRooms, shownInvites, removals, excludedRooms };
+  const rooms = { engine, sources, joinedRooms, unjoinedRooms, shownInvites, kicksAndBans, excludedRooms };
   const answers = new Answers({ engine, sources, deviceFields, roomEntries: new RoomEntries(rooms) });
   const sync = new Sync({ streams, clock, feeds, deviceFields, answers });
-  const repeated = new RepeatedSyncs(sync, deps, deps.answerCacheDuration);
+  const cachingSync = new CachingSync(sync, deps, deps.answerCacheDuration);
   accountData.accountDataStream.subscribe(({ userId, type }) => {
     const hidesUsers = type === 'm.ignored_user_list' || type.endsWith('invite_permission_config');
-    if (hidesUsers) repeated.forget(userId);
+    if (hidesUsers) cachingSync.forget(userId);
   });
   return {
-    sync: repeated,
+    sync: cachingSync,
     slidingSync: openSlidingSync({
       ...deps,
       sources,
@@ -97,7 +97,7 @@ export function openSync(deps: SyncServicesDeps): SyncServices {
       text,
       unjoinedRooms,
       shownInvites,
-      removals,
+      kicksAndBans,
     }),
     eventStream: openEventStream({ ...deps, sources, shownInvites, feeds }),
     sources,

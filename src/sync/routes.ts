@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import type { Filter } from '../filters/index.ts';
 import { Reply, type Route, type RouteContract, type RouteRequest, route } from '../kernel/http/index.ts';
+import type { CachingSync } from './classic/caching-sync.ts';
 import type { StateAfter } from './classic/recipient.ts';
-import type { RepeatedSyncs } from './classic/repeated-syncs.ts';
 
 /** Returns the filter that the `filter` query parameter names or contains. */
 export type ReadFilter = (userId: string, filter: string | undefined) => Filter | Promise<Filter>;
@@ -56,7 +56,7 @@ function stateAfterIn(query: {
  * @param maxTimelineEvents the largest timeline (`filter_timeline_limit`)
  */
 export function syncRoutes(
-  sync: RepeatedSyncs,
+  sync: CachingSync,
   readFilter: ReadFilter,
   setPresence: SetPresence,
   maxTimelineEvents: number,

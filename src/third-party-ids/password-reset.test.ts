@@ -179,7 +179,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       url.searchParams.set('token', '<script>');
       const { status, text } = await fixture.open(url.href);
       assert.equal(status, 400);
-      assert.match(text, /This link is not valid, or has expired/);
+      assert.match(text, /This link or validation is not valid, or has expired/);
       assert.equal(text.includes('<script>'), false);
     });
   });

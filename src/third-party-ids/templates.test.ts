@@ -86,7 +86,7 @@ describe('templates of mails and of the pages that they lead to', () => {
       const wrong = new URL(link);
       wrong.searchParams.set('token', 'wrong');
       const { text } = await fixture.open(wrong.href);
-      assert.equal(text, `not done: ${purpose}, This link is not valid, or has expired`);
+      assert.equal(text, `not done: ${purpose}, This link or validation is not valid, or has expired`);
     }
   });
 

@@ -1,7 +1,9 @@
 import type { JsonObject } from '../protocol/index.ts';
 import { type RoomHead, type RoomReader, visibleContent } from '../room-engine/index.ts';
 
-/** Fields of the request. Each is followed by its source: the type of a state event, and a field of the event's content. */
+/**
+ * Fields of the request. Each is followed by its source: the type of a state event, and a field of the event's content.
+ */
 const sources = [
   ['room_alias', 'm.room.canonical_alias', 'alias'],
   ['room_avatar_url', 'm.room.avatar', 'url'],
@@ -20,10 +22,10 @@ export async function inviteDetails(
   { sender, profile, webClient }: { sender: string; profile: JsonObject; webClient: string | undefined },
 ): Promise<JsonObject> {
   const details: Record<string, string> = { room_id: head.roomId, sender };
-  for (const [name, type, member] of sources) {
+  for (const [name, type, field] of sources) {
     const entry = head.entry(type, '');
     const stored = entry && (await engine.events.get(entry.nid));
-    const value = stored && visibleContent(stored)[member];
+    const value = stored && visibleContent(stored)[field];
     if (typeof value === 'string') details[name] = value;
   }
   const { displayname, avatar_url } = profile;

@@ -4,7 +4,7 @@ import { decodePosition } from '../kernel/streams/index.ts';
 import { invalidParam } from '../protocol/index.ts';
 import type { RoomReader } from '../room-engine/index.ts';
 import type { ThreadKey } from './thread.ts';
-import { causeInThread, mustSeeThread, noThread } from './thread-access.ts';
+import { causeInThread, mustSeeThread, noThreadOrSubscription } from './thread-access.ts';
 import type { ThreadSubscriptions } from './thread-subscriptions.ts';
 
 const threadPath =
@@ -33,7 +33,7 @@ function subscriptionRoutes({ engine, threads }: ThreadRouteDeps): Route[] {
       const key = keyOf(params, requester);
       await mustSeeThread(engine, key);
       const state = await threads.stateOf(key);
-      if (state === 'none') throw noThread();
+      if (state === 'none') throw noThreadOrSubscription();
       return { automatic: state === 'automatic' };
     }),
     route(

@@ -11,7 +11,7 @@ export async function mustSeeThread(
   engine: RoomReader,
   { userId, roomId, rootId }: ThreadKey,
 ): Promise<void> {
-  if (!(await visibleEvent(engine, userId, roomId, rootId))) throw noThread();
+  if (!(await visibleEvent(engine, userId, roomId, rootId))) throw noThreadOrSubscription();
 }
 
 /**
@@ -46,4 +46,5 @@ async function visibleEvent(
 }
 
 /** Returns the error for a thread that the user cannot see or does not follow. */
-export const noThread = () => notFound('There is no such thread, or you are not subscribed to it');
+export const noThreadOrSubscription = () =>
+  notFound('There is no such thread, or you are not subscribed to it');

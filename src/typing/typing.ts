@@ -47,7 +47,9 @@ export class Typing {
   readonly #clock: Clock;
   /** Room id to user id to the timer that ends the notification; `undefined` when another process ends it. */
   readonly #rooms = new Map<string, Map<string, Timer | undefined>>();
+  /** Position of the last change of each room, by room id. */
   readonly #changes: Cache<string, number>;
+  /** Number of typing users in all rooms together. */
   #count = 0;
 
   constructor({ streams, clock, caches, roomStream, follows = false }: TypingDeps) {

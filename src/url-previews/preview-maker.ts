@@ -144,7 +144,7 @@ export class PreviewMaker {
 
   /**
    * Logs why an image or oEmbed response is left out of a preview.
-   * @throws the error again unless the fetch has failed
+   * @throws the error again when it is a rate limit, or not a MatrixError
    */
   #logOmission(error: unknown, url: URL): undefined {
     if (!(error instanceof MatrixError) || error.status === 429) throw error;
@@ -157,7 +157,7 @@ export class PreviewMaker {
 }
 
 /**
- * Returns the members of a preview that describe its image.
+ * Returns the fields of a preview that describe its image.
  * Source: client-server API, `GET /_matrix/client/v1/media/preview_url`.
  */
 const propertiesOf = (image: PreviewImage | undefined): JsonObject =>

@@ -50,7 +50,10 @@ interface Failure {
   readonly error: MatrixError;
 }
 
-/** Previews of URLs, shared by all users: each URL is fetched at most once an hour. */
+/**
+ * Previews of URLs, shared by all users: each URL is fetched at most once an hour, or every five minutes while it
+ * fails.
+ */
 export class UrlPreviews {
   readonly #deps: UrlPreviewsDeps;
   readonly #running = new LoadOnce<string, JsonObject>();
@@ -98,7 +101,9 @@ export class UrlPreviews {
     }
   }
 
-  /** Makes a preview once for all concurrent requests for its URL. @throws MatrixError M_LIMIT_EXCEEDED, cached failures */
+  /**
+   * Makes a preview once for all concurrent requests for its URL. @throws MatrixError M_LIMIT_EXCEEDED, cached failures
+   */
   #makeOnce(userId: string, url: URL, currentHour: number): Promise<JsonObject> {
     const key = url.href;
     const failure = this.#failures.get(key);

@@ -3,7 +3,7 @@ import { type Route, redirect, route } from '../kernel/http/index.ts';
 import type { Pages } from '../kernel/pages/index.ts';
 
 export interface WelcomeOptions {
-  /** How operators call this program. */
+  /** The command with which operators run this program. */
   readonly command: string;
   readonly serverName: string;
   /** URL of the web client. Browsers are redirected to it. */

@@ -29,8 +29,9 @@ export interface ThirdPartyInviting {
     invites: readonly AddressInvite[],
   ): Promise<{ userIds: readonly string[]; inviteOthers(roomId: string): Promise<void> }>;
   /**
-   * Creates the invite for a user who joins a room with `signed`. An identity server has signed this object: it proves
-   * that a third-party invite of the room is for this user.
+   * Creates the invite for a user who joins a room with `third_party_signed`. An identity server has signed this
+   * object: it proves that a third-party invite of the room is for this user.
+   * @param signed the field `third_party_signed` of the join
    * @throws MatrixError M_FORBIDDEN when the object does not match a third-party invite of the room
    */
   redeem(userId: string, roomId: string, signed: JsonObject): Promise<void>;

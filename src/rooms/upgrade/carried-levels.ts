@@ -13,7 +13,7 @@ import {
 /** The power level of the old room's creators in a new room whose version has no privileged creators. */
 const formerCreatorLevel = 100;
 
-/** Level of `m.room.tombstone` in room versions with privileged creators, and in earlier room versions. */
+/** Default level of `m.room.tombstone` in room versions with privileged creators, and in earlier room versions. */
 const tombstoneLevel = { withPrivilegedCreators: 150, earlier: 100 };
 
 /** The events that determine power levels in the old room. */
@@ -24,9 +24,9 @@ export interface OldLevels {
 
 /**
  * Returns the power levels of the new room: the levels of the old room in the format of the new version. Unknown keys
- * are copied. In room versions with privileged creators, the new creators are left out, and former creators are
- * assigned no level, because the user who upgrades chooses the creators. Source: client-server API, "Room Upgrades";
- * room version 12.
+ * are copied. In room versions with privileged creators, the new creators are left out, former creators are assigned no
+ * level, because the user who upgrades chooses the creators, and the default level of `m.room.tombstone` is raised.
+ * Source: client-server API, "Room Upgrades"; room version 12.
  */
 export function carriedLevels(
   { create, levels }: OldLevels,

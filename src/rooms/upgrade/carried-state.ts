@@ -59,7 +59,10 @@ export function carriedCreation(
 /** Types that are copied only in part: the part that concerns the new room. */
 const partlyCarriedTypes = new Set(['m.room.create', 'm.room.power_levels', 'm.room.canonical_alias']);
 
-/** Whether an upgrade needs an entry of the old room's state: most members are not copied. @param key as `stateMapKey` */
+/**
+ * Whether an upgrade needs an entry of the old room's state: most members are not copied.
+ * @param key as `stateMapKey`
+ */
 export function mayBeCarried(key: string, { membership }: Pick<StateEntry, 'membership'>): boolean {
   const [type, stateKey] = splitStateMapKey(key);
   if (membership !== undefined) return membership === 'ban';
@@ -68,8 +71,8 @@ export function mayBeCarried(key: string, { membership }: Pick<StateEntry, 'memb
 }
 
 /**
- * Returns the state that is copied to the new room, without power levels: first the types that the specification
- * recommends, then space children and bans.
+ * Returns the state that is copied to the new room, without power levels and canonical alias: first the
+ * `carriedTypes`, then space children and bans.
  * @param state the state of the old room, by `stateMapKey`
  * @param sender the user who upgrades the room
  * @param levels the power levels: bans of users with a lower level than `sender` are copied

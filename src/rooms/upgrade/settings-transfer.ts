@@ -111,13 +111,18 @@ export class SettingsTransfer {
     await this.#logRefusal(rooms, () => moveListing(oldHead.roomId, roomId));
   }
 
-  /** Logs errors that each retry would repeat, so that they do not delay the settings of other users. */
+  /**
+   * Does the work. Logs a MatrixError, which each retry would repeat, so that it does not delay other users' settings.
+   */
   async #logRefusal(rooms: object, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
       if (!(error instanceof MatrixError)) throw error;
-      this.#deps.log.warn({ ...rooms, err: error }, 'Some settings of a replaced room could not be copied');
+      this.#deps.log.warn(
+        { ...rooms, err: error },
+        'Some settings or aliases of a replaced room could not be moved',
+      );
     }
   }
 

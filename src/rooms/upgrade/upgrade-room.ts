@@ -78,8 +78,8 @@ export class RoomUpgrade {
    * Creates the new room and restricts the old room. The same request during an upgrade (for instance after a double
    * click) is answered with the same room.
    * @returns the id of the new room
-   * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_INVALID_PARAM, M_FORBIDDEN for users who may not send tombstones,
-   * M_LIMIT_EXCEEDED
+   * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_INVALID_PARAM, M_NOT_FOUND for an unknown room, M_FORBIDDEN for
+   * users who are not in the room or may not send tombstones, M_LIMIT_EXCEEDED
    */
   upgrade(requester: RequestingUser, roomId: string, request: UpgradeRequest): Promise<string> {
     const key = JSON.stringify([requester.userId, roomId, request]);
@@ -251,7 +251,7 @@ export class RoomUpgrade {
     return splitCanonicalAlias(stored ? visibleContent(stored) : {}, (alias) => aliases.has(alias));
   }
 
-  /** Restricts sending in the old room to moderators, if the user has the power to do so. */
+  /** Restricts sending and inviting in the old room to moderators, if the user has the power to do so. */
   async #restrict(userId: string, oldRoom: OldRoom): Promise<void> {
     const content = restrictedLevels(oldRoom);
     if (!content) return;

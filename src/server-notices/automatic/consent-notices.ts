@@ -53,7 +53,8 @@ export class ConsentNotices {
     if (!toGuests && (await isGuest(userId))) return;
     if ((await readNotifiedVersion(database.reader<ServerNoticeTables>(), userId)) === version) return;
     const body = content.body.replaceAll('%(consent_uri)s', consent.link(userId));
-    // The transaction id prevents a second notice when the server stops before it has recorded the version.
+    // The transaction id prevents a second notice when the server stops before it has recorded the version. `policy` is
+    // not the id of a user, so that the transaction id is different from the transaction ids of requests.
     const once = { userId: 'policy', deviceId: undefined, txnId: JSON.stringify([userId, version]) };
     await notices.send(userId, { ...content, body }, { once });
     await database.transaction(async (writer) =>

@@ -42,7 +42,7 @@ export class OncePerUser {
       .run(userId, task, () => skipUntil(Number.POSITIVE_INFINITY))
       .catch((err: unknown) => {
         skipUntil(this.#clock.monotonic() + retryDelay);
-        this.#log.warn({ err, user: userId }, 'Failed to send a server notice');
+        this.#log.warn({ err, user: userId }, 'Failed to send or unpin a server notice');
       });
   }
 

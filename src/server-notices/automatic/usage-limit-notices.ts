@@ -31,7 +31,7 @@ export interface UsageLimitNoticesDeps {
 /** The pinned events of a notice room. */
 interface PinnedEvents {
   readonly pinned: readonly string[];
-  /** Pinned events that are not notices about the limit; they stay pinned. */
+  /** Pinned events without the `msgtype` of notices; they stay pinned. */
   readonly others: readonly string[];
   /** The nid of the room's `m.room.pinned_events`; absent before the first one. */
   readonly changedBy: number | undefined;
@@ -48,12 +48,12 @@ const unpinDelay = 3_600_000;
 
 /**
  * Notifies active users when the limit of monthly active users is reached, with a notice that is pinned in their notice
- * room, and unpins it when the limit has not been reached for an hour. The pinned events of the room show whether a user was
- * notified, so that a restart repeats no notice. Source: client-server API, "Server Notices".
+ * room, and unpins it when the limit has not been reached for an hour. The pinned events of the room show whether a
+ * user was notified, so that a restart repeats no notice. Source: client-server API, "Server Notices".
  */
 export class UsageLimitNotices {
   readonly #deps: UsageLimitNoticesDeps;
-  /** Whether notices stay pinned. */
+  /** Whether the limit is reached, or has been reached within the last `unpinDelay`. */
   #isInForce: boolean;
   /** When the limit was first seen not to be reached, by the monotonic clock; absent while the limit is reached. */
   #belowSince: number | undefined;

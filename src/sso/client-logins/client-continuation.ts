@@ -19,7 +19,8 @@ export interface ClientContinuationDeps {
 export const clientLogin = 'client';
 
 /**
- * Lifetime of a login token in milliseconds: the client uses it at once, after a confirmation by the user.
+ * Lifetime of a login token in milliseconds. It includes the time in which the user confirms the redirect to the
+ * client.
  */
 const tokenLifetime = 2 * 60_000;
 

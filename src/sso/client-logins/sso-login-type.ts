@@ -3,8 +3,8 @@ import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import type { ProviderDescription } from '../browser-logins/identity-provider.ts';
 
 /**
- * `m.login.sso` in `GET /login`, with the providers. Clients log in with `m.login.token` afterwards. Source:
- * client-server API, "Client login via SSO".
+ * `m.login.sso` in `GET /login`, with the providers, or `m.login.cas` without them. Clients log in with `m.login.token`
+ * afterwards. Source: client-server API, "Client login via SSO".
  */
 export class SsoLoginType implements LoginType {
   readonly type: string;

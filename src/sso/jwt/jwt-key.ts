@@ -23,7 +23,7 @@ export function jwtKey(algorithm: string, secret: string): KeyObject {
   if (isSymmetric && isPem) {
     throw new JwtKeyProblem(
       'jwt_config.secret',
-      `a public key cannot be the secret of ${algorithm}, since public keys are not secret`,
+      `a key in PEM form cannot be the secret of ${algorithm}, since public keys are not secret`,
     );
   }
   if (isSymmetric) return createSecretKey(Buffer.from(secret));

@@ -73,7 +73,8 @@ export class JwtLogin implements LoginType {
         clockTolerance: tolerance,
         currentDate: new Date(now),
       });
-      if (audiences === null && payload.aud !== undefined) throw invalid('it is for another audience');
+      if (audiences === null && payload.aud !== undefined)
+        throw invalid('it names an audience, and this server has none');
       if (payload.iat !== undefined && payload.iat > now / 1000 + tolerance)
         throw invalid('its iat is in the future');
       return payload;

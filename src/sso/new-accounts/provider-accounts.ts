@@ -42,8 +42,10 @@ export class ProviderAccounts {
   }
 
   /**
-   * Returns the user id of the account; `undefined` for a new user.
-   * @throws LoginFailure when the account is deactivated or locked, or belongs to another user of the provider
+   * Returns the user id of the account; `undefined` for a new user. Links an existing account of the user to the
+   * provider.
+   * @throws LoginFailure when the id of the user is unusable, or the account is deactivated, locked, or belongs to a
+   * guest, an application service or another user
    */
   async find(provider: IdentityProvider, remote: RemoteUser): Promise<string | undefined> {
     const { externalId } = remote;
@@ -225,7 +227,7 @@ export class ProviderAccounts {
   }
 
   /**
-   * Returns the addresses that no account has, so that no user takes an address over by naming it at a
+   * Returns the allowed addresses that no account has, so that no user takes an address over by naming it at a
    * provider.
    */
   async #freeAddresses(emails: readonly string[]): Promise<string[]> {

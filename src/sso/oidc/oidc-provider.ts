@@ -115,7 +115,7 @@ export class OidcProvider implements IdentityProvider {
   /** Returns the claims of a logout token. @throws Error */
   async verifyLogoutToken(token: string): Promise<JsonObject> {
     const { jwks_uri: uri, issuer, id_token_signing_alg_values_supported } = await this.#metadata.read();
-    if (uri === undefined) throw new Error('the provider has no keys');
+    if (uri === undefined) throw new Error('the provider names no jwks_uri');
     const claims = await this.#keys.verify(token, uri, {
       issuer,
       audience: this.config.client_id,
@@ -175,7 +175,7 @@ export class OidcProvider implements IdentityProvider {
   ): Promise<JsonObject | undefined> {
     if (token === undefined || !this.#usesOpenid) return undefined;
     try {
-      if (uri === undefined) throw new Error('the provider has no keys');
+      if (uri === undefined) throw new Error('the provider names no jwks_uri');
       const claims = await this.#keys.verify(token, uri, {
         issuer,
         audience: this.config.client_id,
@@ -214,7 +214,7 @@ export class OidcProvider implements IdentityProvider {
     if (status !== 200) throw new Error(`the userinfo endpoint responded ${status}`);
     if (contentType === 'application/jwt') {
       const { jwks_uri: uri, issuer, id_token_signing_alg_values_supported } = await this.#metadata.read();
-      if (uri === undefined) throw new Error('the provider has no keys');
+      if (uri === undefined) throw new Error('the provider names no jwks_uri');
       const algorithms = [...id_token_signing_alg_values_supported];
       const claims = await this.#keys.verify(text, uri, { issuer, algorithms });
       // OpenID Connect Core, section 5.3.2: the response should name its audience, and some providers name none.

@@ -30,6 +30,7 @@ export class ProviderKeys {
 
   /**
    * Returns the claims of a signed token. Symmetric algorithms and `none` are refused.
+   * @param uri the `jwks_uri` of the provider
    * @throws Error
    */
   async verify(token: string, uri: string, options: JWTVerifyOptions): Promise<JWTPayload> {

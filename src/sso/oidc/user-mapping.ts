@@ -34,7 +34,10 @@ export class UserMapping {
     }
   }
 
-  /** Returns the value that identifies the user at the provider. @throws LoginFailure when it is empty */
+  /**
+   * Returns the value that identifies the user at the provider.
+   * @throws LoginFailure when it is empty, or when the template or the module fails
+   */
   async subject(claims: JsonObject): Promise<string> {
     const subject = (await idByModule(this.#mapper, claims)) ?? (await this.#render('subject', claims));
     if (subject === undefined) throw new LoginFailure('mapping_error', 'The provider sent no id of the user');

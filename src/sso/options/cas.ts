@@ -12,7 +12,7 @@ const cas = object({
     },
   ),
   protocol_version: option(nullable(integer({ minimum: 1, maximum: 3 })), {
-    description: 'The version of the CAS protocol. `required_attributes` needs 3.',
+    description: 'The version of the CAS protocol. Null means 2. `required_attributes` needs 3.',
     default: null,
   }),
   displayname_attribute: option(nullable(string({ minLength: 1 })), {

@@ -31,7 +31,7 @@ function clientSecret(provider: OidcProviderConfig, path: string, view: RuleView
 
 function jwtKey({ client_secret_jwt_key: key }: OidcProviderConfig, path: string, view: RuleView): void {
   if (key !== null && (key.key === null) === (key.key_file === null)) {
-    view.error(`${path}.client_secret_jwt_key`, 'needs one of key and key_file');
+    view.error(`${path}.client_secret_jwt_key`, 'needs either key or key_file, not both');
   }
 }
 

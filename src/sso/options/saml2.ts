@@ -31,7 +31,7 @@ const serviceProvider = openObject({
     { description: 'The metadata of identity providers.' },
   ),
   accepted_time_diff: option(integer({ minimum: 0 }), {
-    description: 'The maximum difference of the clocks of both sides.',
+    description: 'The maximum difference between the clocks of this server and of the identity provider.',
     default: 0,
     unit: 'seconds',
   }),

@@ -8,7 +8,7 @@ import type { UsableAssertion, UsedAssertions } from './used-assertions.ts';
 
 /**
  * Milliseconds that are added to `accepted_time_diff` when the time of an authentication is compared, because the
- * clocks of both sides may differ.
+ * clocks of the identity provider and of this server may differ.
  */
 const clockTolerance = 60_000;
 
@@ -73,8 +73,8 @@ export class ResponseCheck {
   }
 
   /**
-   * Refuses responses that report no success, or name another destination or issuer. No signature covers these values in most
-   * responses, so nothing else is read from the envelope.
+   * Refuses responses that report no success, or name another destination or issuer. No signature covers these values
+   * in most responses, so nothing else is read from the envelope.
    * @returns whether the response itself has a signature
    * @throws Error
    */

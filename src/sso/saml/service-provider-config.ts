@@ -23,6 +23,7 @@ export interface ServiceProviderConfig {
   readonly entityId: string | undefined;
   /** The key that signs requests and decrypts assertions, in PEM form. */
   readonly privateKey: string | undefined;
+  /** The certificate of `privateKey`, in PEM form; the metadata of this server contains it. */
   readonly certificate: string | undefined;
 }
 
@@ -50,8 +51,8 @@ export function serviceProviderOf({
  * @throws Error when a file cannot be read; StartFailure for an invalid `accepted_time_diff`
  */
 export function readServiceProvider(given: JsonObject): ServiceProviderConfig {
-  const metadata = memberOf(given, 'metadata');
-  const sp = memberOf(memberOf(given, 'service'), 'sp');
+  const metadata = objectIn(given, 'metadata');
+  const sp = objectIn(objectIn(given, 'service'), 'sp');
   const fileOf = (name: string) =>
     typeof given[name] === 'string' ? readFileSync(given[name], 'utf8') : undefined;
   const remote = listOf(metadata['remote']).map((entry) => (isJsonObject(entry) ? entry['url'] : entry));
@@ -70,13 +71,16 @@ export function readServiceProvider(given: JsonObject): ServiceProviderConfig {
   };
 }
 
-/** Returns a valid number of seconds: the schema of options does not check the file of `config_path`. @throws StartFailure */
+/**
+ * Returns a valid number of seconds: the schema of options does not check the file of `config_path`. @throws
+ * StartFailure
+ */
 function secondsOf(value: JsonValue): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
   throw new StartFailure('saml2_config: accepted_time_diff must be a whole number of seconds, 0 or more');
 }
 
-const memberOf = (object: JsonObject, name: string): JsonObject => {
+const objectIn = (object: JsonObject, name: string): JsonObject => {
   const value = object[name];
   return isJsonObject(value) ? value : {};
 };

@@ -44,7 +44,10 @@ export class Feed {
   /** The fields that every answer to a device has, by device id; empty after a change outside of rooms. */
   readonly #constantFields = new Map<string | undefined, string>();
 
-  /** @param onGrowth called after each `changesPerMeasure` changes, so that `bytes` is counted again */
+  /**
+   * @param floor position after which the feed receives all changes
+   * @param onGrowth called after each `changesPerMeasure` changes, so that `bytes` is counted again
+   */
   constructor(userId: string, floor: number, onGrowth: () => void = () => {}) {
     this.userId = userId;
     this.#onGrowth = onGrowth;

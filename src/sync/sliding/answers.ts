@@ -241,7 +241,7 @@ function mayHaveChanged({
   after,
 }: RoomRequest): boolean {
   if (mayHaveNewEvents || mayHaveOtherChanges || after === undefined || room.stream > after) return true;
-  return config.state.text !== sent?.state || config.timelineLimit > sent.timelineLimit;
+  return config.state.text !== sent?.requiredState || config.timelineLimit > sent.timelineLimit;
 }
 
 /** Returns the answers of extensions as a JSON object. */

@@ -8,7 +8,7 @@ import type { RoomReader } from '../../room-engine/index.ts';
 import type { EventText } from '../classic/rooms/event-text.ts';
 import type { UnjoinedRooms } from '../classic/rooms/unjoined-rooms.ts';
 import type { Feeds } from '../feeds/feeds.ts';
-import type { Removals } from '../removals.ts';
+import type { KicksAndBans } from '../kicks-and-bans.ts';
 import type { ShownInvites } from '../shown-invites.ts';
 import type { SourceList } from '../sources/source-list.ts';
 import { Answers } from './answers.ts';
@@ -32,12 +32,13 @@ export interface SlidingSyncServicesDeps {
   readonly engine: RoomReader;
   readonly feeds: Feeds;
   readonly text: EventText;
+  /** Makes the stripped state of invites and knocks, as in the classic sync. */
   readonly unjoinedRooms: UnjoinedRooms;
   readonly sources: SourceList;
   /** Contains the user's direct chats and room tags. */
   readonly accountData: AccountData;
   readonly shownInvites: ShownInvites;
-  readonly removals: Removals;
+  readonly kicksAndBans: KicksAndBans;
   readonly excludedRooms: ReadonlySet<string>;
   /** Maximum number of events of a timeline. */
   readonly maxTimelineEvents: number;

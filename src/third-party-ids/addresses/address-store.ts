@@ -3,6 +3,7 @@ import type { ThirdPartyIdTables } from '../tables.ts';
 
 export type AddressRow = ThirdPartyIdTables['third_party_ids'];
 
+/** Returns the user id of the account that has an address. */
 export async function findOwner(
   reader: Reader<ThirdPartyIdTables>,
   medium: string,
@@ -28,7 +29,10 @@ export function listAddresses(reader: Reader<ThirdPartyIdTables>, userId: string
     .execute();
 }
 
-/** @returns whether the address belongs to no other account */
+/**
+ * Adds an address to an account, or updates `validated_at` if the account has the address.
+ * @returns false when the address belongs to another account
+ */
 export async function insertAddress(writer: Writer<ThirdPartyIdTables>, row: AddressRow): Promise<boolean> {
   await writer
     .insertInto('third_party_ids')

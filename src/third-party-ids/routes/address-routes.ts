@@ -138,7 +138,11 @@ function add(
       await addresses.add(request.requester.userId, session);
       return {};
     }
-    throw new MatrixError(refusal, 'M_THREEPID_AUTH_FAILED', 'The address has not been validated');
+    throw new MatrixError(
+      refusal,
+      'M_THREEPID_AUTH_FAILED',
+      'The address has not been validated for an account',
+    );
   });
 }
 

@@ -5,7 +5,7 @@ import type { Purpose } from '../validation/purpose.ts';
 import type { TokenRequests } from '../validation/token-requests.ts';
 
 /**
- * Members of all requests. `id_server` and `id_access_token` have no effect, because this server validates addresses
+ * Fields of all requests. `id_server` and `id_access_token` have no effect, because this server validates addresses
  * itself.
  */
 const shared = {

@@ -160,7 +160,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { status, text } = await fixture.open(link);
       assert.equal(status, 400);
       assert.match(text, /This link does not work/);
-      assert.match(text, /This link is not valid, or has expired/);
+      assert.match(text, /This link or validation is not valid, or has expired/);
     });
 
     it('rejects a link with the token, the secret or the session id of another session', async () => {

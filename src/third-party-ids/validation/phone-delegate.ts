@@ -61,7 +61,7 @@ export class PhoneDelegate {
   /**
    * Returns the number that a session has validated, and when; `undefined` unless the service reports a validated
    * number.
-   * @throws MatrixError 502 when the service cannot be reached
+   * @throws MatrixError 502 when the service cannot be reached or sends an invalid response
    */
   async validated(
     sid: string,

@@ -38,7 +38,7 @@ export function mailForm({ requests, randomness }: StageFormsDeps): StageForm {
   };
 }
 
-/** The form for a phone number: has a text message sent, then requests the code in it. */
+/** The form for a phone number: has a text message sent, then asks the user for the code in it. */
 export function phoneForm({ requests, validated, randomness }: StageFormsDeps): StageForm {
   return {
     template: 'msisdn_stage.html',

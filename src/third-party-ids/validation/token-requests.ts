@@ -47,7 +47,8 @@ export class TokenRequests {
    * Sends a validation mail, at most one for each send attempt.
    * @returns the session id
    * @throws MatrixError M_THREEPID_MEDIUM_NOT_SUPPORTED, M_INVALID_PARAM, M_THREEPID_DENIED, M_LIMIT_EXCEEDED;
-   * M_THREEPID_IN_USE and M_THREEPID_NOT_FOUND unless `request_token_inhibit_3pid_errors` is on
+   * M_THREEPID_IN_USE and M_THREEPID_NOT_FOUND unless `request_token_inhibit_3pid_errors` is on; errors of modules that
+   * refuse the address
    */
   async email(purpose: Purpose, body: TokenRequestBody & { email: string }, ip: string): Promise<string> {
     const { mails, sessions } = this.#deps;
@@ -62,7 +63,12 @@ export class TokenRequests {
     );
   }
 
-  /** Requests a text message with a token. Throws the errors of `email`, and errors of the SMS service. */
+  /**
+   * Requests a text message with a token, at most one for each send attempt.
+   * @returns the session id
+   * @throws the errors of `email`, and errors of the service for phone numbers unless
+   * `request_token_inhibit_3pid_errors` is on
+   */
   async msisdn(
     purpose: Purpose,
     body: TokenRequestBody & { country: string; phone_number: string },

@@ -90,8 +90,8 @@ export class ValidationSessions {
 
   /**
    * Begins a session, or continues the client's pending session for the address.
-   * @param prepare runs before the transaction when a message is to be sent, for example to have another service send it;
-   * returns that service's session id
+   * @param prepare runs before the transaction when a message is to be sent, for example to have another service send
+   * it; returns that service's session id
    * @param deliver schedules the message with the token in the transaction that stores it
    * @returns the session id
    */
@@ -247,4 +247,4 @@ function toValidated({ medium, address, purpose, validated_at }: SessionRow): Va
 export const isSessionIdOrSecret = (text: string) => /^[0-9a-zA-Z.=_-]{1,255}$/.test(text);
 
 const unknownSession = () =>
-  new MatrixError(400, 'M_THREEPID_AUTH_FAILED', 'This link is not valid, or has expired');
+  new MatrixError(400, 'M_THREEPID_AUTH_FAILED', 'This link or validation is not valid, or has expired');

@@ -27,7 +27,7 @@ export function describeJsonLd(scripts: readonly string[]): LinkedData {
   return {
     title: textOf(described['headline']) ?? textOf(described['name']),
     description: textOf(described['description']),
-    siteName: textOf(memberOf(described['publisher'], 'name')),
+    siteName: textOf(fieldOf(described['publisher'], 'name')),
     image: imageOf(described['image']),
   };
 }
@@ -53,7 +53,7 @@ function objectsIn(value: unknown): JsonObject[] {
   });
 }
 
-const memberOf = (value: unknown, name: string) => {
+const fieldOf = (value: unknown, name: string) => {
   const object: unknown = Array.isArray(value) ? value[0] : value;
   return isObject(object) ? object[name] : undefined;
 };
@@ -63,5 +63,5 @@ const textOf = (value: unknown) =>
 
 function imageOf(value: unknown): string | undefined {
   const image: unknown = Array.isArray(value) ? value[0] : value;
-  return textOf(image) ?? textOf(memberOf(image, 'url'));
+  return textOf(image) ?? textOf(fieldOf(image, 'url'));
 }

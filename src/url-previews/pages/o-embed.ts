@@ -12,17 +12,17 @@ export const isOEmbedType = (contentType: string) =>
 
 /** Reads an oEmbed response. @throws Error when the text is not an oEmbed response */
 export function readOEmbed(text: string, contentType: string, url: string): PageResult {
-  const members = /xml/i.test(contentType.split(';', 1)[0]!) ? membersOfXml(text) : membersOfJson(text);
-  const memberOf = (name: string) => members.get(name) || undefined;
-  const html = memberOf('html');
+  const fields = /xml/i.test(contentType.split(';', 1)[0]!) ? fieldsOfXml(text) : fieldsOfJson(text);
+  const fieldOf = (name: string) => fields.get(name) || undefined;
+  const html = fieldOf('html');
   const embedded = html === undefined ? undefined : readPage(`<body>${html}`);
-  const type = memberOf('type');
-  const title = memberOf('title');
+  const type = fieldOf('type');
+  const title = fieldOf('title');
   const video = type === 'video' ? webUrl(embedded?.frames[0], url) : undefined;
   const embeddedResult = embedded && describePage(embedded, url);
   const properties = {
     ...(title !== undefined && { 'og:title': plain(title) }),
-    ...(memberOf('provider_name') !== undefined && { 'og:site_name': plain(memberOf('provider_name')!) }),
+    ...(fieldOf('provider_name') !== undefined && { 'og:site_name': plain(fieldOf('provider_name')!) }),
     ...(type === 'rich' &&
       embeddedResult?.properties['og:description'] !== undefined && {
         'og:description': embeddedResult.properties['og:description'],
@@ -32,48 +32,48 @@ export function readOEmbed(text: string, contentType: string, url: string): Page
     ...(video !== undefined && { 'og:video': video }),
   };
   const images = [
-    type === 'photo' ? webUrl(memberOf('url'), url) : undefined,
-    webUrl(memberOf('thumbnail_url'), url),
+    type === 'photo' ? webUrl(fieldOf('url'), url) : undefined,
+    webUrl(fieldOf('thumbnail_url'), url),
     ...(type === 'rich' ? (embeddedResult?.images ?? []) : []),
   ];
   return {
     properties,
     images: images.filter((image) => image !== undefined),
-    author: memberOf('author_name'),
+    author: fieldOf('author_name'),
   };
 }
 
 /** Maximum number of characters of a value that are read. */
 const maxValue = 65_536;
 
-function membersOfJson(text: string): Map<string, string> {
+function fieldsOfJson(text: string): Map<string, string> {
   const value: unknown = JSON.parse(text);
   if (typeof value !== 'object' || value === null) throw new TypeError('Not an object');
-  const members = Object.entries(value).filter(
+  const fields = Object.entries(value).filter(
     (entry): entry is [string, string] => typeof entry[1] === 'string',
   );
-  return new Map(members.map(([name, member]) => [name, member.slice(0, maxValue)]));
+  return new Map(fields.map(([name, field]) => [name, field.slice(0, maxValue)]));
 }
 
 /** Returns the texts of the children of the root element, by name. */
-function membersOfXml(text: string): Map<string, string> {
-  const members = new Map<string, string>();
+function fieldsOfXml(text: string): Map<string, string> {
+  const fields = new Map<string, string>();
   const path: string[] = [];
   const parser = new Parser(
     {
       onopentag: (name) => void path.push(name),
       onclosetag: () => void path.pop(),
       ontext(value) {
-        const [root, member] = path;
-        if (path.length !== 2 || root !== 'oembed' || member === undefined) return;
-        const earlierText = members.get(member) ?? '';
-        if (earlierText.length < maxValue && members.size < 50)
-          members.set(member, earlierText + value.slice(0, maxValue));
+        const [root, field] = path;
+        if (path.length !== 2 || root !== 'oembed' || field === undefined) return;
+        const earlierText = fields.get(field) ?? '';
+        if (earlierText.length < maxValue && fields.size < 50)
+          fields.set(field, earlierText + value.slice(0, maxValue));
       },
     },
     { xmlMode: true },
   );
   parser.end(text);
-  if (members.size === 0) throw new TypeError('Not an oEmbed response');
-  return members;
+  if (fields.size === 0) throw new TypeError('Not an oEmbed response');
+  return fields;
 }

@@ -2,7 +2,7 @@ import { TextBuilder } from '../../../kernel/http/index.ts';
 import { allReady, whenReady } from '../../../kernel/when-ready.ts';
 import type { RoomHead, RoomReader, UserRoom } from '../../../room-engine/index.ts';
 import type { AccountDataItem } from '../../../sync-contract/index.ts';
-import type { Removals } from '../../removals.ts';
+import type { KicksAndBans } from '../../kicks-and-bans.ts';
 import type { ShownInvites } from '../../shown-invites.ts';
 import { type SourceList, timelineBit } from '../../sources/source-list.ts';
 import { accountDataIn } from '../account-data.ts';
@@ -18,7 +18,7 @@ export interface RoomEntriesDeps {
   readonly joinedRooms: JoinedRooms;
   readonly unjoinedRooms: UnjoinedRooms;
   readonly shownInvites: ShownInvites;
-  readonly removals: Removals;
+  readonly kicksAndBans: KicksAndBans;
   /** Rooms that are left out of every sync (`exclude_rooms_from_sync`). */
   readonly excludedRooms: ReadonlySet<string>;
 }
@@ -249,7 +249,7 @@ export class RoomEntries {
     since: number | undefined,
   ): Promise<boolean> {
     if (filter.room.includeLeave) return true;
-    return since === undefined ? this.#deps.removals.wasRemoved(userId, room) : room.stream > since;
+    return since === undefined ? this.#deps.kicksAndBans.wasRemoved(userId, room) : room.stream > since;
   }
 
   async #accountDataOfRooms(userId: string): Promise<AccountDataItem[]> {
@@ -324,8 +324,8 @@ const sectionOf = (membership: UserRoom['membership']): keyof RoomSections =>
   membership === 'ban' ? 'leave' : membership;
 
 /**
- * Whether an answer may contain the room: the user is joined to it, or the client may not know that the user
- * has left.
+ * Whether an answer may contain the room: the user is joined to it, the client requests the full state, or the client
+ * may not know the user's membership yet.
  */
 const mayHaveEntry = (room: UserRoom, { since, fullState }: AnswerRange) =>
   room.membership === 'join' || fullState || isNewTo(room, since);

@@ -51,13 +51,15 @@ const maxPages = 6;
  */
 const firstPage = 10;
 
-/** Number of events that are read together, because an event may have 64 KiB. The timelines of most clients have fewer. */
+/**
+ * Number of events that are read together, because an event may have 64 KiB. The timelines of most clients have fewer.
+ */
 const eventsAtOnce = 40;
 
 /** Estimated bytes of read events. Above them, the timeline ends and is limited. */
 const maxBytes = 2_097_152;
 
-/** Maximum number of pages when no event can pass the filter. */
+/** Maximum number of pages when the filter passes no event or the limit is 0. */
 const maxPagesWithoutEvents = 3;
 
 /** Reads the newest events of a room in `(after, upTo]` that the user may see and the filter wants. */

@@ -73,7 +73,8 @@ export class Connection {
   }
 
   /**
-   * Confirms the generation of the position that the client has sent.
+   * Confirms the generation of the position that the client has sent. If the client still has the position before the
+   * last answer, discards that answer.
    * @returns whether the connection knows the generation
    */
   accept(generation: number): boolean {

@@ -47,7 +47,7 @@ export class Connections {
   readonly #deps: ConnectionsDeps;
   readonly #cache: Cache<string, Connection>;
   readonly #loading = new LoadOnce<string, Connection | undefined>();
-  /** The required states that are on disk, by connection. Connections without an entry have not been written yet. */
+  /** The `required_state` parameters on disk, by connection. Connections without an entry have not been written yet. */
   readonly #onDisk = new WeakMap<Connection, StateTexts>();
   readonly #requests = new RunningRequests();
   /** Loads and saves each connection one operation at a time. */
@@ -67,8 +67,8 @@ export class Connections {
   }
 
   /**
-   * Begins a request on a new connection. When the new connection is saved for the first time, it replaces the connection
-   * of the same name.
+   * Begins a request on a new connection. When the new connection is saved for the first time, it replaces the
+   * connection of the same name.
    */
   begin(requested: ConnectionAddress): ConnectedRequest {
     const id = Buffer.from(this.#deps.randomness.bytes(6)).readUIntBE(0, 6);
@@ -88,7 +88,8 @@ export class Connections {
       this.#saving.run(key, async () => this.#cache.peek(key) ?? this.#load(address, position));
     const connection = this.#cache.get(key) ?? (await this.#loading.run(key, load));
     if (connection?.id !== position.connection || !connection.accept(position.generation)) throw unknownPos();
-    // `accept` discards the answer to an earlier request. Nothing is awaited after it, so that no other request intervenes.
+    // `accept` discards the answer to an earlier request. Nothing is awaited after it, so that no other request
+    // intervenes.
     return { ...this.#requests.begin(key), connection };
   }
 

@@ -24,8 +24,8 @@ export const roomParts = ['timeline', ...rememberedExtensions] as const;
 export interface SentRoom extends Readonly<Record<(typeof roomParts)[number], SentPart>> {
   /** The client has at least this many of the newest events, or all events that it may receive. */
   readonly timelineLimit: number;
-  /** The required state that the client was sent, as `RequiredState.text`. */
-  readonly state: string;
+  /** The `required_state` that decided which state the client was sent, as `RequiredState.text`. */
+  readonly requiredState: string;
 }
 
 /** In place of a room nid: the sent parts of data that belongs to no room. */
@@ -36,7 +36,7 @@ export const nothingSent: SentRoom = {
   receipts: 'never',
   account_data: 'never',
   timelineLimit: 0,
-  state: '[]',
+  requiredState: '[]',
 };
 
 /**
@@ -53,6 +53,6 @@ export function isSame(a: SentRoom | undefined, b: SentRoom | undefined): boolea
   return (
     roomParts.every((part) => a[part] === b[part]) &&
     a.timelineLimit === b.timelineLimit &&
-    a.state === b.state
+    a.requiredState === b.requiredState
   );
 }

@@ -7,10 +7,13 @@ const maxTexts = 256;
 /** Maximum characters of all required states that a connection uses. */
 const maxLength = 256 * 1024;
 
-/** The different required states that a connection has used, as `RequiredState.text`, without duplicates in memory. */
+/**
+ * The different `required_state` parameters that a connection has used, as `RequiredState.text`, without duplicates in
+ * memory.
+ */
 export class StateTexts {
   /** The required states of a new connection. */
-  static readonly first = new StateTexts([nothingSent.state]);
+  static readonly first = new StateTexts([nothingSent.requiredState]);
   /** Number of characters of all texts. */
   readonly length: number;
   readonly #texts: ReadonlyMap<string, string>;
@@ -33,14 +36,15 @@ export class StateTexts {
   /** Returns these texts and the required states of an answer; this object itself if the answer adds none. */
   withStates(changes: SentChanges): StateTexts {
     const texts = new Set(this.#texts.keys());
-    for (const sent of changes.values()) if (sent) texts.add(sent.state);
+    for (const sent of changes.values()) if (sent) texts.add(sent.requiredState);
     return texts.size === this.#texts.size ? this : new StateTexts(texts);
   }
 
   /**
-   * Returns the room with the string of this object that equals its state, so that equal strings are in memory once.
+   * Returns the room with the string of this object that equals its `requiredState`, so that equal strings are in
+   * memory once.
    */
   withSharedText(sent: SentRoom): SentRoom {
-    return { ...sent, state: this.#texts.get(sent.state) ?? sent.state };
+    return { ...sent, requiredState: this.#texts.get(sent.requiredState) ?? sent.requiredState };
   }
 }

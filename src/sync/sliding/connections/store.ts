@@ -11,7 +11,7 @@ export interface StoredConnection {
   readonly id: number;
   /** The oldest generation that a request may continue from. */
   readonly floor: number;
-  /** Required states; rooms refer to them by index. */
+  /** The `required_state` parameters, as texts; rooms refer to them by index. */
   readonly states: readonly string[];
 }
 
@@ -205,7 +205,7 @@ const isNothing = (row: RoomRow) =>
   row.timeline === never && row.receipts === never && row.account_data === never;
 
 function columnsOf(
-  { timeline, receipts, account_data, timelineLimit, state }: SentRoom,
+  { timeline, receipts, account_data, timelineLimit, requiredState }: SentRoom,
   states: ReadonlyMap<string, number>,
 ) {
   return {
@@ -213,7 +213,7 @@ function columnsOf(
     receipts: numberOf(receipts),
     account_data: numberOf(account_data),
     timeline_limit: timelineLimit,
-    state: states.get(state) ?? 0,
+    state: states.get(requiredState) ?? 0,
   };
 }
 
@@ -223,7 +223,7 @@ function sentRoom(row: RoomRow, states: readonly string[]): SentRoom {
     receipts: partOf(row.receipts),
     account_data: partOf(row.account_data),
     timelineLimit: row.timeline_limit,
-    state: states[row.state] ?? nothingSent.state,
+    requiredState: states[row.state] ?? nothingSent.requiredState,
   };
 }
 

@@ -21,7 +21,7 @@ export interface Filtering {
   readonly marks: Marks;
   /** Pauses between rooms, because a user may have thousands of them. */
   readonly slices: TimeSlices;
-  /** Children of the spaces that lists have requested, by room id. */
+  /** Room ids of the children of the spaces that lists have requested, by the room id of the space. */
   readonly spaces: Map<string, ReadonlySet<string>>;
 }
 

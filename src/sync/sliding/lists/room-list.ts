@@ -1,5 +1,5 @@
 import type { RoomReader, UserRoom } from '../../../room-engine/index.ts';
-import type { Removals } from '../../removals.ts';
+import type { KicksAndBans } from '../../kicks-and-bans.ts';
 import type { ShownInvites } from '../../shown-invites.ts';
 import { type SentRoom, sentUpTo } from '../connections/sent-room.ts';
 import type { RoomActivity } from '../rooms/room-activity.ts';
@@ -7,7 +7,7 @@ import type { RoomActivity } from '../rooms/room-activity.ts';
 export interface RoomListDeps {
   readonly engine: RoomReader;
   readonly activity: RoomActivity;
-  readonly removals: Removals;
+  readonly kicksAndBans: KicksAndBans;
   readonly shownInvites: ShownInvites;
   /** Rooms that are left out of every sync (`exclude_rooms_from_sync`). */
   readonly excludedRooms: ReadonlySet<string>;
@@ -58,6 +58,6 @@ export class RoomList {
     if (membership === 'knock') return true;
     if (membership === 'invite') return this.#deps.shownInvites.isShown(userId, room);
     if (sent && room.stream > (sentUpTo(sent.timeline, since) ?? 0)) return true;
-    return !room.forgotten && this.#deps.removals.wasRemoved(userId, room);
+    return !room.forgotten && this.#deps.kicksAndBans.wasRemoved(userId, room);
   }
 }

@@ -5,6 +5,7 @@ import type { EventText } from '../../classic/rooms/event-text.ts';
 import { nidAt, type StateNids, stateAt, stateChanges } from '../../classic/rooms/room-state.ts';
 import { readTimeline, type Timeline } from '../../classic/rooms/timeline.ts';
 import type { SourceList } from '../../sources/source-list.ts';
+import { nothingSent } from '../connections/sent-room.ts';
 import { lazyMembers } from './lazy-members.ts';
 import { RequiredState } from './required-state.ts';
 import type { RoomActivity } from './room-activity.ts';
@@ -42,6 +43,7 @@ export class JoinedRoom {
     const { engine, text } = this.#deps;
     const { config, sent, room, connection, isDirect, recipient } = request;
     const isInitial = request.after === undefined;
+    // A client that raises the `timeline_limit` receives the newest events again.
     const isExpanded = !isInitial && config.timelineLimit > (sent?.timelineLimit ?? 0);
     const counts = await this.#counts(request);
     const details = { isDirect, counts };
@@ -49,7 +51,7 @@ export class JoinedRoom {
     const detailsChanged = lastDetails
       ? JSON.stringify(lastDetails) !== JSON.stringify(details)
       : request.mayHaveOtherChanges;
-    const wantsOtherState = config.state.text !== sent?.state;
+    const wantsOtherState = config.state.text !== sent?.requiredState;
     if (!isInitial && !isExpanded && !request.mayHaveNewEvents && !wantsOtherState && !detailsChanged)
       return nothingNew(request);
     const timeline = await this.#timeline(head, request, isInitial || isExpanded);
@@ -59,7 +61,7 @@ export class JoinedRoom {
     const isQuiet = !isInitial && !timeline?.limited && !timeline?.events.length && events.length === 0;
     const sentAfterAnswer = {
       timelineLimit: timelineLimitAfter(request, timeline),
-      state: config.state.text,
+      requiredState: config.state.text,
     };
     if (isQuiet && !detailsChanged) return { ...nothingNew(request), sent: sentAfterAnswer };
     const [timelineTexts, requiredState, fields] = await Promise.all([
@@ -110,8 +112,8 @@ export class JoinedRoom {
     } else {
       if (mayHaveNewEvents) changes = await stateChanges(engine, head, after, upTo);
       for (const [key, nid] of changes) if (config.state.matches(key)) toSend.set(key, nid);
-      if (sent?.state !== config.state.text) {
-        const sentState = RequiredState.parse(sent?.state ?? '[]', recipient.userId);
+      if (sent?.requiredState !== config.state.text) {
+        const sentState = RequiredState.parse((sent ?? nothingSent).requiredState, recipient.userId);
         const current = await stateAt(engine, head, upTo);
         for (const key of config.state.select(current)) {
           if (!sentState.matches(key)) toSend.set(key, current.get(key) ?? 0);

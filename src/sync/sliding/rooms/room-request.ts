@@ -2,7 +2,7 @@ import type { UserRoom } from '../../../room-engine/index.ts';
 import type { Recipient } from '../../classic/recipient.ts';
 import type { Connection } from '../connections/connection.ts';
 import type { RoomDetails } from '../connections/sent-details.ts';
-import type { SentRoom } from '../connections/sent-room.ts';
+import { nothingSent, type SentRoom } from '../connections/sent-room.ts';
 import type { RoomConfig } from './room-config.ts';
 
 /** A room that an answer may contain. */
@@ -28,26 +28,26 @@ export interface RoomRequest {
   readonly isDirect: boolean;
 }
 
-/** The entry of a room in an answer, and the sent state after the answer. */
+/** The entry of a room in an answer, and what the connection records as sent with it. */
 export interface RoomResult {
   /** The entry as JSON text; `undefined` without new data. */
   readonly text: string | undefined;
-  /** The timeline and state that the client has after the answer. */
-  readonly sent: Pick<SentRoom, 'timelineLimit' | 'state'>;
+  /** The bounds by which timeline and state were sent. */
+  readonly sent: Pick<SentRoom, 'timelineLimit' | 'requiredState'>;
   readonly isInitial: boolean;
   /** Ids of the events in the timeline. */
   readonly eventIds: readonly string[];
-  /** Membership events that are sent because the timeline needs them, by user id. */
+  /** Nids of the membership events that are sent because the timeline needs them, by user id. */
   readonly members: ReadonlyMap<string, number>;
   readonly details: RoomDetails | undefined;
 }
 
 /** Returns the result for a room without new data. */
 export function nothingNew({ sent }: RoomRequest): RoomResult {
-  const { timelineLimit = 0, state = '[]' } = sent ?? {};
+  const { timelineLimit, requiredState } = sent ?? nothingSent;
   return {
     text: undefined,
-    sent: { timelineLimit, state },
+    sent: { timelineLimit, requiredState },
     isInitial: false,
     eventIds: [],
     members: new Map(),

@@ -66,7 +66,7 @@ export class UnjoinedRoom {
       text: roomText({ fields, requiredState, timeline: timelineTexts }),
       sent: {
         timelineLimit: Math.max(config.timelineLimit, sent?.timelineLimit ?? 0),
-        state: config.state.text,
+        requiredState: config.state.text,
       },
       isInitial,
       eventIds: timeline.events.map((event) => event.stored.event.eventId),

@@ -5,7 +5,7 @@ import { plainCaches } from '../../../test/support/servers/caches.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, type SyncJson, TestClient } from '../../../test/support/users/test-client.ts';
 import { noFilter } from '../../filters/compile-filter.ts';
-import { type RepeatableRequest, RepeatedSyncs } from './repeated-syncs.ts';
+import { CachingSync, type RepeatableRequest } from './caching-sync.ts';
 import type { SyncAnswer } from './sync.ts';
 
 const minute = 60_000;
@@ -100,7 +100,7 @@ describe('repeated and simultaneous sync requests (RepeatedSyncs)', () => {
     ...more,
   });
 
-  /** Makes `RepeatedSyncs` whose answers the test resolves. */
+  /** Makes `CachingSync` whose answers the test resolves. */
   const openSlowSyncs = (duration = minute) => {
     const answers: ((answer: SyncAnswer) => void)[] = [];
     const sync = {
@@ -108,7 +108,7 @@ describe('repeated and simultaneous sync requests (RepeatedSyncs)', () => {
       sync: () => new Promise<SyncAnswer>((resolve) => answers.push(resolve)),
     };
     const clock = manualClock();
-    const syncs = new RepeatedSyncs(sync, { clock, caches: plainCaches(clock) }, duration);
+    const syncs = new CachingSync(sync, { clock, caches: plainCaches(clock) }, duration);
     return { answers, syncs };
   };
 

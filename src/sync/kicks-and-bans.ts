@@ -6,7 +6,7 @@ import { RoomView } from '../rooms/index.ts';
 const maxRemembered = 10_000;
 
 /** Decides whether users who are not in a room were removed from it by other users. */
-export class Removals {
+export class KicksAndBans {
   readonly #engine: RoomReader;
   /** Whether membership events are removals, by the nid of the event. */
   readonly #removals: Cache<number, boolean>;

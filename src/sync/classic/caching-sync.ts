@@ -35,11 +35,12 @@ interface Running {
 }
 
 /**
- * Answers repeated syncs from a cache. Clients repeat a request when they have lost their connection before the answer
- * arrived, or have stopped waiting. Identical requests at the same time share one answer, and later requests
- * receive it for a while (`caches.sync_response_cache_duration`), so that the work of a large sync is done once.
+ * Answers syncs: repeated requests from a cache, all others by `Sync`. Clients repeat a request when they have lost
+ * their connection before the answer arrived, or have stopped waiting. Identical requests at the same time share one
+ * answer, and later identical requests receive it for a while (`caches.sync_response_cache_duration`), so that the work
+ * of a large sync is done once.
  */
-export class RepeatedSyncs {
+export class CachingSync {
   readonly #sync: Pick<Sync, 'quietAnswer' | 'sync'>;
   readonly #answers: Cache<string, CachedAnswer> | undefined;
   readonly #clock: Clock;
@@ -64,7 +65,7 @@ export class RepeatedSyncs {
   }
 
   /**
-   * @returns the answer as JSON text
+   * Returns the answer as JSON text, from the cache if it is there.
    * @throws MatrixError M_INVALID_PARAM for an unknown token
    */
   sync(request: RepeatableRequest): string | Promise<string | LongText> {
