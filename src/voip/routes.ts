@@ -40,7 +40,8 @@ export function callRoutes(options: CallOptions, clock: Clock): Route[] {
           throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests receive no TURN credentials');
         }
         const credentials = turnCredentials(options, userId, clock.now());
-        if (!credentials) throw notFound('This server has no TURN servers, or no credentials for them, configured');
+        if (!credentials)
+          throw notFound('This server has no TURN servers, or no credentials for them, configured');
         return credentials;
       },
     ),

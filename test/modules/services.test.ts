@@ -189,9 +189,9 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     it('lets modules create and join rooms, and read and set profiles and account data of local users', async () => {
       const [alice, bob] = [await server.register('alice'), await server.register('bob')];
-      const name = { name: 'Lobby', topic: 'Hello', alias: 'lobby', preset: 'public_chat' as const };
+      const settings = { name: 'Lobby', topic: 'Hello', alias: 'lobby', preset: 'public_chat' as const };
       const initialState = [{ type: 'org.test.kind', stateKey: '', content: { kind: 'lobby' } }];
-      const roomId = await api.rooms.create(alice.userId, { ...name, initialState });
+      const roomId = await api.rooms.create(alice.userId, { ...settings, initialState });
       assert.equal(await api.rooms.resolve('#lobby:test'), roomId);
       assert.equal(await api.rooms.join(bob.userId, '#lobby:test'), roomId);
       const state = api.rooms.state(roomId);

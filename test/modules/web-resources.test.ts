@@ -33,7 +33,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
     after(() => fixture.stop());
 
-    it('passes modules their configuration, and requests to a path and below it [option: modules[].module, modules[].config]', async () => {
+    it('passes modules their configuration, and the requests to the paths of their web resources and below these paths [option: modules[].module, modules[].config]', async () => {
       assert.deepEqual(fixture.config, { key: 'event callbacks', more: [1] });
       assert.equal(fixture.api.serverName, 'test');
       for (const prefix of ['/_synapse', '/_server']) {
@@ -52,8 +52,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
       const plain = await fixture.server.api('GET', '/_synapse/client/test');
       assert.deepEqual([plain.body['path'], plain.body['user']], ['', null]);
-      const stale = await fixture.server.api('GET', '/_synapse/client/test', { token: 'nonsense' });
-      assert.deepEqual([stale.status, stale.body['errcode']], [401, 'M_UNKNOWN_TOKEN']);
+      const unknownToken = await fixture.server.api('GET', '/_synapse/client/test', { token: 'nonsense' });
+      assert.deepEqual([unknownToken.status, unknownToken.body['errcode']], [401, 'M_UNKNOWN_TOKEN']);
       const broken = await fixture.server.api('GET', '/_synapse/client/broken');
       assert.deepEqual([broken.status, broken.body['errcode']], [500, 'M_UNKNOWN']);
       assert.equal((await fixture.server.api('GET', '/_synapse/client/testing')).status, 404);

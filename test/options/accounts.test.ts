@@ -44,7 +44,7 @@ describe('options of accounts', () => {
     return [status, body['errcode']];
   };
 
-  it('answers 403 with the configured message to registrations and to requests of users who are not administrators [option: hs_disabled, hs_disabled_message]', async () => {
+  it('answers 403 with the configured message to registrations and to requests of users who are not administrators, except logins and logouts [option: hs_disabled, hs_disabled_message]', async () => {
     await start({
       hs_disabled: true,
       hs_disabled_message: 'Closed for the holidays',

@@ -100,7 +100,7 @@ describe('auto-join rooms', () => {
     assert.deepEqual(await roomsOf(alice), [created.body['room_id']]);
   });
 
-  it('auto-join rooms are private, and the configured user creates them and invites new users [option: auto_join_mxid_localpart, autocreate_auto_join_room_preset]', async () => {
+  it('auto-join rooms with a private preset are created by the configured user, who invites new users to them [option: auto_join_mxid_localpart, autocreate_auto_join_room_preset]', async () => {
     for (const preset of ['private_chat', 'trusted_private_chat'] as const) {
       await start({
         auto_join_rooms: ['#lobby:test'],

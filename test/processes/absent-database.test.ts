@@ -47,13 +47,13 @@ describe('a server whose PostgreSQL is restarted while messages are sent', () =>
       const body = { username, password: 'correct horse', auth: { type: 'm.login.dummy' } };
       return String((await call('POST', 'register', undefined, body))['access_token']);
     };
-    const [token, reader] = [await register('ann'), await register('ben')];
+    const [token, tokenOfBen] = [await register('ann'), await register('ben')];
     const { room_id } = await call('POST', 'createRoom', token, { preset: 'public_chat' });
     const room = encodeURIComponent(String(room_id));
     const roomPath = `${clientApi}/rooms/${room}`;
-    await call('POST', `join/${room}`, reader, {});
+    await call('POST', `join/${room}`, tokenOfBen, {});
     gateway = await PushGateway.start();
-    await call('POST', 'pushers/set', reader, {
+    await call('POST', 'pushers/set', tokenOfBen, {
       kind: 'http',
       app_id: 'app',
       pushkey: 'key',
