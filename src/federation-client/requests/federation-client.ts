@@ -21,6 +21,7 @@ import { FederationError, MalformedResponse, RemoteError, ServerUnavailable } fr
 import { readPairResponse, readResponse, remoteError } from './read-response.ts';
 import { type FederationRequest, withQuery } from './request.ts';
 import { authorize } from './request-signature.ts';
+import { ResponseMeasure } from './response-measure.ts';
 import { retriesOf, retryDelay } from './retry-delay.ts';
 
 export interface FederationClientDeps {
@@ -69,18 +70,12 @@ export class FederationClient {
    * @throws ServerUnavailable, RemoteError, MalformedResponse; OutboundError `aborted` when the caller's signal aborts
    */
   request(request: FederationRequest): Promise<JsonObject> {
-    return this.#withRetries(request, async (target, signed) => {
-      const response = await this.#deps.http.send(target, signed);
-      return readResponse(request.destination, response, this.#deps.clock, request);
-    });
+    return this.#requestJson(request, readResponse);
   }
 
   /** Like `request`, for old endpoints that respond `[200, {...}]`. */
   requestPair(request: FederationRequest): Promise<JsonObject> {
-    return this.#withRetries(request, async (target, signed) => {
-      const response = await this.#deps.http.send(target, signed);
-      return readPairResponse(request.destination, response, this.#deps.clock, request);
-    });
+    return this.#requestJson(request, readPairResponse);
   }
 
   /**
@@ -92,6 +87,17 @@ export class FederationClient {
       if (response.status < 400) return response;
       const body = await readStart(response.body, errorMaxBody);
       throw remoteError(request.destination, { ...response, body });
+    });
+  }
+
+  #requestJson(request: FederationRequest, read: typeof readResponse): Promise<JsonObject> {
+    const { http, clock } = this.#deps;
+    const { destination, budget } = request;
+    return this.#withRetries(request, async (target, signed) => {
+      const measure = new ResponseMeasure(request);
+      const inspect = (chunk: Buffer) => measure.add(chunk);
+      const response = await http.send(target, { ...signed, inspect });
+      return read(destination, response, { clock, measure, budget });
     });
   }
 

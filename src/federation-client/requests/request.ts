@@ -18,10 +18,7 @@ export interface FederationRequest {
   readonly timeout?: number;
   /** Maximum bytes of the response; 16 MiB when absent. */
   readonly maxBody?: number;
-  /**
-   * Maximum number of values in the response; 8,000,000 when absent. The values are counted before the response is
-   * parsed.
-   */
+  /** Maximum number of values in the response; 8,000,000 when absent. The values are counted while the response arrives. */
   readonly maxValues?: number;
   /** Limits the total cost of the responses that one request of a client causes. */
   readonly budget?: ResponseBudget;

@@ -42,12 +42,16 @@ function decompressor(encoding = 'identity'): Transform | undefined {
 
 /**
  * Reads a whole body.
+ * @param inspect called with each chunk when it arrives; the rest is not read when it throws an OutboundError
  * @throws OutboundError
  */
-export async function readAll(body: Readable): Promise<Buffer> {
+export async function readAll(body: Readable, inspect?: (chunk: Buffer) => void): Promise<Buffer> {
   const chunks: Buffer[] = [];
   try {
-    for await (const chunk of body) chunks.push(chunk as Buffer);
+    for await (const chunk of body) {
+      inspect?.(chunk as Buffer);
+      chunks.push(chunk as Buffer);
+    }
   } catch (error) {
     throw toOutboundError(error);
   }

@@ -29,6 +29,11 @@ export interface OutboundRequest {
   /** Whether a redirect to a URL may be followed; by default each one may. */
   readonly mayFollow?: (to: URL) => boolean;
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Called with each chunk of a response body that is read whole, when it arrives. The request fails with the
+   * OutboundError that it throws, and the rest of the body is not read.
+   */
+  readonly inspect?: (chunk: Buffer) => void;
   /** Replaces the certificate authorities and TLS versions of the machine. */
   readonly tls?: TlsSettings | undefined;
 }
@@ -100,7 +105,7 @@ export class OutboundHttp {
   /** Sends a request to a URL and reads the response, whatever its status. @throws OutboundError */
   async fetch(url: URL, request: OutboundRequest): Promise<FetchedResponse> {
     const response = await this.open(url, request);
-    return { ...response, body: await this.#read(response.body) };
+    return { ...response, body: await this.#read(response.body, request.inspect) };
   }
 
   /**
@@ -133,7 +138,7 @@ export class OutboundHttp {
   /** Sends a request to an already resolved target and reads the response. @throws OutboundError */
   async send(target: Target, request: OutboundRequest): Promise<OutboundResponse> {
     const response = await this.openTarget(target, request);
-    return { ...response, body: await this.#read(response.body) };
+    return { ...response, body: await this.#read(response.body, request.inspect) };
   }
 
   /** Like `send`, with the body as a stream, as `open` returns it. */
@@ -147,9 +152,9 @@ export class OutboundHttp {
     return this.#pools.close();
   }
 
-  async #read(body: Readable): Promise<Buffer> {
+  async #read(body: Readable, inspect: OutboundRequest['inspect']): Promise<Buffer> {
     try {
-      return await readAll(body);
+      return await readAll(body, inspect);
     } catch (error) {
       throw this.#failure(error);
     }
