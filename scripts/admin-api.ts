@@ -2,7 +2,7 @@ import { pathsOf, type Route, toMatrixSpelling } from '../src/kernel/http/index.
 
 type Schema = { readonly [keyword: string]: unknown };
 
-/** Paths of the admin API; the pages of the console are not part of it. */
+/** Whether a path belongs to the admin API; the pages of the console do not. */
 const isDescribed = (path: string) =>
   path.startsWith('/_server/admin/') && !/^\/_server\/admin\/ui(\/|$)/.test(path);
 
@@ -84,8 +84,8 @@ const contentOf = (response: Schema) =>
     : { 'application/json': { schema: closed(response) } };
 
 /**
- * Returns a schema whose objects accept no fields besides the named ones. Objects without named fields accept any
- * fields.
+ * Returns a schema whose objects accept no fields besides the named ones. Objects without named fields, and objects with
+ * `additionalProperties`, stay as they are.
  */
 function closed(schema: Schema): Schema {
   const members = Object.entries(schema).map(([keyword, value]) => [keyword, closedMember(keyword, value)]);

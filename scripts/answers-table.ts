@@ -5,12 +5,12 @@ import { expectedDifferences } from '../test/interop/answers/expected-difference
 /** The page with the table, which is between `heading` and the next heading. */
 const page = 'docs/interoperability.md';
 
-/** Maximum number of requests named in a row. */
+/** Maximum number of requests that one row of the table names. */
 const maxShown = 2;
 
 const heading = '## Differences of answers\n';
 
-/** Returns the page with the table of expected differences, by its path. */
+/** Returns the path of the page, and its text with the table of expected differences. */
 export function answersPage(root: string): readonly [path: string, content: string] {
   const written = readFileSync(join(root, page), 'utf8');
   const start = written.indexOf(heading);

@@ -79,7 +79,7 @@ const ownAddresses = (program: string): Plugin => ({
   },
 });
 
-/** The parts of undici that the program uses: loading all of it takes 13 MB more. */
+/** The parts of undici that the program uses: loading all of undici takes 13 MB more memory. */
 const undiciParts: Plugin = {
   name: 'undici-parts',
   setup({ onResolve, onLoad }) {
@@ -100,7 +100,7 @@ const undiciParts: Plugin = {
 
 /**
  * Loads `node:http` with `require`: an import reads all its exports, and `http.WebSocket` loads the copy of undici that is part of
- * Node, which takes 13 MB.
+ * Node, which takes 13 MB of memory.
  */
 const httpWithoutWebSocket: Plugin = {
   name: 'http-without-web-socket',

@@ -6,7 +6,7 @@ import { answersPage } from './answers-table.ts';
 import { moduleReference } from './module-reference.ts';
 import { collectProofs, ledgerPage, ledgerProblems, provenOptionsModule } from './option-ledger.ts';
 
-/** Generated files by their paths in the repository, and the problems of the markers `[option: …]` in test titles. */
+/** The texts of generated files by path in the repository, and the problems of the markers `[option: …]` in test titles. */
 export interface GeneratedDocs {
   readonly files: ReadonlyMap<string, string>;
   readonly problems: readonly string[];

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 /** The types that modules import as `hearth/module`. */
 const folder = 'src/modules/api';
 
-/** The files of the types, in the order of the page; others follow. */
+/** The files of the types in the order of the page. Files that are not listed follow alphabetically. */
 const order = ['module', 'decision', 'spam-checker', 'event-rules', 'password-provider', 'web-resource'];
 
-/** Returns the reference of the API for modules, by its path: its types, without their imports. */
+/** Returns the path and the text of the page about the API for modules, which shows its types without imports. */
 export function moduleReference(root: string): readonly [path: string, content: string] {
   const found = globSync('*.ts', { cwd: join(root, folder) })
     .map((file) => file.replace(/\.ts$/, ''))

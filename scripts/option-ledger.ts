@@ -10,7 +10,7 @@ const optionMarker = /\[option: ((?:[^[\]]|\[\])+)\]/g;
 
 /**
  * Returns the options in the markers of one test file's titles: `[option: bcrypt_rounds]`, or several paths
- * with commas. Reads the titles from the source; titles of skipped tests and of todo tests do not count.
+ * with commas. Reads the titles from the source; titles of `test.skip` and `test.todo` do not count.
  */
 export function optionMarkersIn(source: string): string[] {
   const titles = [...source.matchAll(testCall)].map(
@@ -46,7 +46,7 @@ export function ledgerProblems(
   const lost = provenBefore.filter((path) => counted.has(path) && !proofs.has(path));
   return [
     ...notCounted.map(
-      ([path, files]) => `${files.join(', ')}: ${path} is not an option that can be proven by itself`,
+      ([path, files]) => `${files.join(', ')}: ${path} is not an option that the ledger counts`,
     ),
     ...lost.map((path) => `${path} has lost the test that proved it`),
   ];
@@ -55,6 +55,7 @@ export function ledgerProblems(
 /**
  * Returns the ledger in Markdown: the options that are proven, with their tests, and those that are not in
  * force yet.
+ * @param counted the paths of the options with `isCounted`
  */
 export function ledgerPage(proofs: Proofs, counted: readonly string[]): string {
   const proven = counted.filter((path) => proofs.has(path));
@@ -62,7 +63,7 @@ export function ledgerPage(proofs: Proofs, counted: readonly string[]): string {
   return `# Options in force
 
 ${proven.length} of ${counted.length} options are proven: a test shows their effect and names them in its title. Options
-that are not proven are read and checked; when a file sets one, the server logs a warning about its feature. This page is
+that are not proven are read and checked; when the configuration sets one, the server logs a warning about its feature. This page is
 generated from the titles of the tests; the second list may only shrink.
 
 ## Proven

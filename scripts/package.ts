@@ -56,7 +56,7 @@ HEARTH_COMMAND=\${HEARTH_COMMAND:-$0} exec "$here/bin/node" "$here/bin/hearth.js
 
 function makeFolder(folder: string): void {
   mkdirSync(folder, { recursive: true });
-  // The folder of the container may hold the password of a database.
+  // Operators may have written the password of a database into a file of this folder.
   const filter = (path: string) => path !== join(root, 'contrib', 'container');
   for (const part of ['bin', ...documents])
     cpSync(join(root, part), join(folder, part), { recursive: true, filter });

@@ -1,7 +1,7 @@
 /**
  * Runs the tests: `node scripts/test.ts [path ...] [flag of node --test ...]`. A path is a file, a folder or a glob.
- * Without a path, runs all tests that need nothing but npm. The tests of `test/processes` and `test/cost` run in a
- * thorough run only. Write the value of a flag after `=`, not after a space.
+ * Without a path, runs all tests that need nothing but npm. The tests of `test/processes` and `test/cost` run only with
+ * `HEARTH_TEST_THOROUGHLY=1`. Write the value of a flag after `=`, not after a space.
  */
 import { spawn } from 'node:child_process';
 import { globSync, statSync } from 'node:fs';
@@ -17,8 +17,8 @@ const everything = ['src/**/*.test.ts', 'test/**/*.test.ts'];
  * servers. The others measure the CPU time of the largest requests.
  */
 const longTests = ['test/processes/**', 'test/cost/**'];
-/** Tests that need clients from the operating system's packages. */
-const needsInstalledClients = ['test/clients/**', 'test/interop/**'];
+/** Tests that need clients or another server that are installed on this machine. */
+const needsInstalledPrograms = ['test/clients/**', 'test/interop/**'];
 /**
  * Tests that keep a process busy for long, that start processes, or that measure CPU time. Each file runs in a process
  * of its own, before the others. (CPU time includes the garbage collection of a large heap.)
@@ -35,7 +35,7 @@ const flags = given.filter((argument) => argument.startsWith('-'));
 const paths = given.filter((argument) => !argument.startsWith('-'));
 
 process.chdir(dirname(import.meta.dirname));
-const excluded = isThorough ? needsInstalledClients : [...needsInstalledClients, ...longTests];
+const excluded = isThorough ? needsInstalledPrograms : [...needsInstalledPrograms, ...longTests];
 const files = paths.length > 0 ? paths.flatMap(filesOf) : globSync(everything, { exclude: excluded });
 if (files.length === 0) {
   process.stderr.write(`no test matches ${paths.join(' ')}\n`);

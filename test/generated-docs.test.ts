@@ -61,8 +61,8 @@ describe('the ledger of options', () => {
       ['email.smtp_host', ['c.test.ts']],
     ]);
     assert.deepEqual(ledgerProblems(proofs, options, ['pid_file', 'email.smtp_host']), [
-      'a.test.ts: email is not an option that can be proven by itself',
-      'b.test.ts: emial is not an option that can be proven by itself',
+      'a.test.ts: email is not an option that the ledger counts',
+      'b.test.ts: emial is not an option that the ledger counts',
       'pid_file has lost the test that proved it',
     ]);
   });

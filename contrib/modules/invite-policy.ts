@@ -1,6 +1,6 @@
 /**
- * An example of a module: users invite users of some servers only, and administrators invite all. A room may forbid invites
- * with the state event `org.example.invites` (`{"allowed": false}`).
+ * An example of a module: users may invite only users of the configured servers; server administrators may invite any user.
+ * A room may forbid invites with the state event `org.example.invites` (`{"allowed": false}`).
  *
  *     modules:
  *       - module: ./contrib/modules/invite-policy.ts

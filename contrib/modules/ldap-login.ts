@@ -1,6 +1,6 @@
 /**
  * An example of a module: users log in with their passwords of an LDAP directory. The first login creates the account, with
- * the name that the directory has. Needs the package `ldapts` beside the module: `npm install ldapts`.
+ * the display name in the directory. Needs the package `ldapts` beside the module: `npm install ldapts`.
  *
  *     modules:
  *       - module: ./contrib/modules/ldap-login.ts
@@ -19,7 +19,7 @@ interface Config {
   readonly start_tls?: boolean;
   /** The entry below which the users are. */
   readonly base: string;
-  /** The entry that searches for users, with its password; absent: the search is anonymous. */
+  /** The DN that the search for users binds as, with `bind_password`; absent: the search is anonymous. */
   readonly bind_dn?: string;
   readonly bind_password?: string;
   /** The attribute with the localpart of the user id; `uid` when absent. */
@@ -43,7 +43,7 @@ const ldapLogin: Module<Config> = (config, api) => {
   if (typeof url !== 'string' || typeof base !== 'string') throw new TypeError('url and base must be texts');
   const condition = filter === undefined ? [] : [FilterParser.parseString(filter)];
 
-  /** Runs requests to the directory over a connection of their own. */
+  /** Opens a connection to the directory, runs `work` with it, and closes it. */
   const connected = async <T>(work: (client: Client) => Promise<T>): Promise<T> => {
     const client = new Client({ url, timeout, connectTimeout: timeout });
     try {
@@ -54,6 +54,7 @@ const ldapLogin: Module<Config> = (config, api) => {
     }
   };
 
+  /** Returns the user with a localpart; `undefined` when the directory has none, or more than one. */
   const find = (localpart: string): Promise<FoundUser | undefined> =>
     connected(async (client) => {
       if (bind_dn !== undefined) await client.bind(bind_dn, bind_password ?? '');

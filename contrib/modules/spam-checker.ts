@@ -1,5 +1,5 @@
 /**
- * An example of a module: rejects messages that match a pattern, and users who send too many messages.
+ * An example of a module: rejects texts that match a pattern, and messages of users who send too many.
  *
  *     modules:
  *       - module: ./contrib/modules/spam-checker.ts

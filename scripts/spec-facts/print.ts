@@ -2,7 +2,10 @@ import { isObject } from './source.ts';
 
 const lineWidth = 120;
 
-/** Prints a value as JSON. Each object and list that fits into one line is printed on one line. */
+/**
+ * Prints a value as JSON. Each object and list that fits into one line is printed on one line.
+ * @param used the number of characters between the indent and the value
+ */
 export function printJson(value: unknown, indent = '', used = 0): string {
   const line = inOneLine(value);
   if (indent.length + used + line.length <= lineWidth || !isCollection(value)) return line;

@@ -5,8 +5,8 @@ type ReduceOperand = (operand: unknown, url: URL) => unknown;
 /** Keywords that inform readers; validators ignore them. */
 const ignored = /^(title|description|examples?|default|deprecated|\$schema|x-.*)$/;
 
-/** Folders of the specification that stay out of the names of schemas. */
-const unnamedFolders = new Set([
+/** Folders, and members in JSON pointers, that are left out of the names of schemas. */
+const partsLeftOut = new Set([
   'api',
   'definitions',
   'components',
@@ -37,7 +37,7 @@ export class SchemaCollector {
     return Object.fromEntries([...this.#schemas].sort(byName));
   }
 
-  /** @throws when the schema has a keyword that this script does not know. */
+  /** Returns a schema with the keywords of validation only. @throws when the schema has a keyword that this script does not know. */
   reduce({ url, value }: Located): JsonObject {
     const reduced = Object.entries(value as JsonObject)
       .filter(([keyword]) => !ignored.test(keyword))
@@ -109,7 +109,7 @@ function schemaName({ pathname, hash }: URL, root: URL): string {
     .replace(/\.yaml$/, '')
     .split('/');
   const member = hash.split('/').slice(1);
-  return [...folders, ...member].filter((part) => !unnamedFolders.has(part)).join('.');
+  return [...folders, ...member].filter((part) => !partsLeftOut.has(part)).join('.');
 }
 
 function byName([a]: [string, unknown], [b]: [string, unknown]): number {

@@ -16,7 +16,7 @@ export interface Located {
 export class SpecSource {
   readonly #documents = new Map<string, unknown>();
 
-  /** Returns the value at a URL; undefined when the file has no value there. Does not follow a reference at this URL. */
+  /** Returns the value at a URL, undefined when the file has none there. Follows references on the way and at the end. */
   at(url: URL): Located {
     const tokens = decodeURIComponent(url.hash).split('/').slice(1);
     let value = this.#document(url);

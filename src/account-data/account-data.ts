@@ -60,7 +60,7 @@ export class AccountData {
     this.#deps = deps;
   }
 
-  /** @throws MatrixError M_NOT_FOUND */
+  /** Returns computed or stored content. @throws MatrixError M_NOT_FOUND when there is none, M_INVALID_PARAM for an invalid type */
   async get(key: AccountDataKey): Promise<JsonObject> {
     const compute = key.roomId === undefined ? this.#deps.computed?.get(key.type) : undefined;
     if (compute) return compute(key.userId);

@@ -33,7 +33,7 @@ const lists = [
 ] as const;
 
 /**
- * Parses invite permissions. Their globs name users and servers. Invalid parts are ignored, so that a mistake of a
+ * Parses invite permissions, whose lists hold globs of user ids and of server names. Invalid parts are ignored, so that a mistake of a
  * client neither allows nor blocks invites. Source: client-server API, "Invite permission" (`default_action`); MSC4155
  * (the lists, `enabled`).
  */

@@ -52,6 +52,7 @@ async function toEntries(rows: readonly Row[]): Promise<AccountDataEntry[]> {
   return entries;
 }
 
+/** Returns a piece of account data; `{}` is the content of a deleted piece. */
 export async function readEntry(
   reader: Reader<AccountDataTables>,
   { userId, roomId = '', type }: AccountDataKey,

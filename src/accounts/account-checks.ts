@@ -16,7 +16,7 @@ export interface AuthenticatedLogin {
 export interface CompletedRegistration {
   readonly userId: string;
   readonly isGuest: boolean;
-  /** Addresses that the client has validated. */
+  /** Email addresses and phone numbers that the client has validated. */
   readonly addresses: readonly ValidatedAddress[];
   /** Address of the client. */
   readonly ip: string;
@@ -53,7 +53,7 @@ export interface PendingRegistration {
   readonly stages: JsonObject;
 }
 
-/** Names of new accounts; supplied by modules. An absent member leaves the name to the client. */
+/** Names of new accounts; supplied by modules. An absent member answers like one that returns `undefined`. */
 export interface AccountNames {
   /**
    * Returns the localpart of the user id; `undefined` leaves it to the client.

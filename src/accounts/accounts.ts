@@ -76,7 +76,7 @@ export interface Deactivation {
   readonly erase: boolean;
   /** Whether an administrator deactivates the account. */
   readonly byAdmin: boolean;
-  /** Runs after the check and before the account is deactivated. */
+  /** Runs after `checkDeactivation` and before the account is deactivated. */
   readonly afterCheck?: () => Promise<unknown>;
 }
 
@@ -182,7 +182,7 @@ export class Accounts extends AccountReader {
     });
   }
 
-  /** Ends all sessions of a user and deletes their devices. */
+  /** Ends all sessions of a user, deletes their devices, and signs the user out of the pages of this server. */
   async logoutAll(userId: string): Promise<void> {
     await this.#deps.sessions.change(userId, (writer, publish) => this.#logoutIn(writer, publish, userId));
   }

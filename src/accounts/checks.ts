@@ -8,8 +8,8 @@ const withoutDevice = (table: string) =>
     where d.user_id = ${table}.user_id and d.device_id = ${table}.device_id)`;
 
 /**
- * Returns the database checks of a table of tokens: tokens of missing accounts and of missing devices are
- * deleted.
+ * Returns the database checks of a table of tokens. They find tokens of missing accounts and of missing devices, and mend
+ * the table by deleting them.
  */
 const tokenChecks = (table: string, label: string): DatabaseCheck[] => [
   rowsCheck({

@@ -60,7 +60,7 @@ export {
 } from './open.ts';
 export { accountPageRoutes, accountTemplates } from './pages/account-pages.ts';
 export { passwordResetPageOf } from './pages/password-reset-page.ts';
-export { requireSameSite } from './pages/same-site.ts';
+export { requireSameOrigin } from './pages/same-origin.ts';
 export { canChangePassword, type PasswordChange } from './passwords/password-change.ts';
 export type { PasswordAuthority } from './passwords/password-login.ts';
 export { maxPasswordLength } from './passwords/password-policy.ts';

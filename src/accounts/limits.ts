@@ -11,7 +11,10 @@ export interface Limiter {
   check(key: string): void;
 }
 
-/** Limiters of the options `rc_registration`, `rc_registration_token_validity` and `rc_login`. */
+/**
+ * Limiters of the options `rc_registration`, `rc_registration_token_validity` and `rc_login`, and of actions without an
+ * option of their own.
+ */
 export interface AccountLimits {
   /** Registrations, by client address. */
   readonly registration: Limiter;

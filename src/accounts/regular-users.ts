@@ -28,6 +28,7 @@ export async function countRegularUsers(database: Database, registeredUntil: num
 /**
  * Reads the sorted ids of users who are not deactivated, except guests and users of application services.
  * @param after the last id of the previous page; empty for the first page
+ * @param registeredUntil milliseconds since the epoch; users who registered later are left out
  */
 export async function readRegularUsers(
   database: Database,

@@ -22,9 +22,10 @@ export interface AccountTables {
   };
   access_tokens: {
     id: number;
-    /** SHA-256 of the token, base64url. */
+    /** SHA-256 of the token; for the token of a guest its MAC; base64url. */
     hash: string;
     user_id: string;
+    /** Null in a session without a device, which an administrator has opened to act as the user. */
     device_id: string | null;
     /** The refresh token that was issued together with the access token. */
     refresh_token_id: number | null;
@@ -32,7 +33,7 @@ export interface AccountTables {
     replaces_refresh_token_id: number | null;
     created_at: number;
     expires_at: number | null;
-    /** When the user last authenticated in this session. */
+    /** When the user last authenticated with this token; 0 when that never happened. */
     confirmed_at: number;
     /** The administrator who logged in as the user; null when the user logged in. */
     issued_by: Generated<string | null>;
@@ -57,6 +58,7 @@ export interface AccountTables {
     created_at: number;
     /** SHA-256 of the operation, base64url. */
     operation: string;
+    /** MAC of the parameters of the request, keyed by the session id; base64url. */
     body_digest: string;
     /** The encrypted parameters of the request; the encrypted result once the operation has been carried out. */
     sealed_body: Uint8Array;

@@ -12,7 +12,7 @@ export interface ValidatedAddress {
   readonly purpose?: string | undefined;
 }
 
-/** Mail addresses and phone numbers of accounts, as accounts need them; provided by `third-party-ids`. */
+/** What the slice `accounts` needs about mail addresses and phone numbers; provided by `third-party-ids`. */
 export interface ThirdPartyIdentifiers {
   /** Stages of interactive authentication that let a user who is not logged in reset the password. */
   resetStages(): readonly string[];

@@ -21,6 +21,6 @@ const isSlidingSync = ({ path }: RouteContract) =>
 const isLimited = (contract: RouteContract) =>
   limitedOperations.has(contract.operationId ?? contract.actsAs ?? '') || isSlidingSync(contract);
 
-/** Returns the routes. Routes that sync or send events refuse users beyond the limit. */
+/** Returns `routes`, of which those that sync or send events refuse users beyond the limit. */
 export const limitedRoutes = (routes: readonly Route[], limit: UsageLimit): Route[] =>
   checkedRoutes(routes, isLimited, ({ requester }) => limit.checkRequester(requester));

@@ -74,7 +74,7 @@ export class UsageLimit {
     return this.#deps.monthly.has(userId);
   }
 
-  /** Whether the limit applies to the user. It applies to counted users, except users of application services. */
+  /** Whether the user counts against the limit: a counted user, except users of application services. */
   appliesTo(userId: string): boolean {
     return this.isCounted(userId) && !this.#deps.monthly.isOfService(userId);
   }

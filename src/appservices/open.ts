@@ -120,6 +120,7 @@ function openSending(deps: AppservicesDeps): { sender: AppserviceSender; rooms: 
     caughtUp: () => sender.caughtUpSoon(),
     onData: (servicesToWake) => sender.wake(servicesToWake),
   });
+  /** Asks the service about a user without an account, so that it can create the user. */
   const onMember = (userId: string) =>
     void userExists(userId)
       .then((exists) => exists || requests.queries.userExists(userId))

@@ -34,8 +34,8 @@ export const isExemptFromConsent = ({ appservice, userType }: User): boolean =>
   appservice !== undefined || exemptTypes.has(userType);
 
 /**
- * Returns the routes. Routes that send events or join rooms refuse users who have not agreed to the current version of
- * the policy. Application services and their users are exempt, as in the reference server. Source: client-server API,
+ * Returns `routes`, of which those that send events or join rooms refuse users who have not agreed to the current version
+ * of the policy. Application services and their users are exempt, as in the reference server. Source: client-server API,
  * `M_CONSENT_NOT_GIVEN`; interface document, "user_consent".
  * @param message the option `block_events_error`
  */

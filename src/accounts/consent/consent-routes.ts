@@ -34,7 +34,10 @@ export function consentRoutes({ consents, accounts }: ConsentRoutesDeps, options
   const currentVersion = options.user_consent?.version ?? undefined;
   const languages = languagesIn(folder);
 
-  /** Returns the first language that the browser accepts and that has a template. @throws MatrixError M_NOT_FOUND */
+  /**
+   * Returns the first language with the template `name` among those that the browser accepts and the default language.
+   * @throws MatrixError M_NOT_FOUND
+   */
   const languageOf = (name: string, accepted: string | string[] | undefined): string => {
     const hasTemplate = (language: string) =>
       languages.has(language) && existsSync(join(folder, language, name));

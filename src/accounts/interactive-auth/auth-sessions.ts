@@ -77,7 +77,7 @@ export class AuthSessions {
   #begunSinceCleanup = 0;
   /** Does one piece of work at a time on each session, by session id. */
   readonly #perSession = new KeyedMutex();
-  /** For stages with `store`: stores the results one at a time for each type of stage; by the type. */
+  /** Stores the results of one type of stage one after the other. Keys are types of stages. */
   readonly #storing = new KeyedMutex();
 
   constructor(deps: AuthSessionsDeps) {
@@ -156,7 +156,7 @@ export class AuthSessions {
     );
   }
 
-  /** Stores the result of the operation, for repeated requests. */
+  /** Stores the result of the operation, for requests that repeat it. */
   async answer({ session, idHash }: AuthSession, result: JsonValue): Promise<void> {
     const sealed = sealBody({ result }, session, this.#deps.randomness);
     await this.#write((writer) => answerInteractiveSession(writer, idHash, sealed));

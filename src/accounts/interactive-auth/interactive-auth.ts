@@ -25,7 +25,7 @@ export interface InteractiveAuthRequest {
   readonly requester: Requester | undefined;
   readonly ip: string;
   readonly flows: Flows;
-  /** Checks the parameters before the user authenticates. Not called for a repeated request. */
+  /** Checks the parameters before the user authenticates. Not called when the operation has already been carried out. */
   readonly check?: () => Promise<void>;
 }
 
@@ -42,8 +42,8 @@ export interface InteractiveAuthResult {
 /**
  * User-interactive authentication: a client repeats its request with one more stage of a flow each time, until a flow
  * is complete. A session is valid for one operation with the same parameters, by the same user. The operation is
- * carried out once; a repeated request receives its result again. Source: client-server API, "User-Interactive
- * Authentication API".
+ * carried out once; later requests with the session receive its result again. Source: client-server API,
+ * "User-Interactive Authentication API".
  */
 export class InteractiveAuth {
   readonly #sessions: AuthSessions;
@@ -60,7 +60,8 @@ export class InteractiveAuth {
    * request receives the same result. A session is stored when a stage remains; each new session counts towards the
    * limits of its user, or towards the limits of the client's address when there is no user.
    * @throws Challenge (401) with the stages that remain; MatrixError M_FORBIDDEN when the session is for another
-   * operation, or the proof authenticates another user, M_LIMIT_EXCEEDED, M_TOO_LARGE; what the operation throws
+   * operation or other parameters, or the proof authenticates another user, M_BAD_JSON, M_LIMIT_EXCEEDED, M_TOO_LARGE;
+   * what `check` and the operation throw
    */
   run<T>(
     request: InteractiveAuthRequest,

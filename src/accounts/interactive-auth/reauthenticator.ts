@@ -56,7 +56,7 @@ export class Reauthenticator implements Reauthentication {
     this.#options = options;
   }
 
-  /** @throws MatrixError 401 with the flows; M_FORBIDDEN when there are no flows */
+  /** @throws MatrixError M_FORBIDDEN when there are no flows, and what `InteractiveAuth.run` and `ExternalConfirmation` throw */
   async confirm<T>(confirmation: AccountConfirmation, action: () => Promise<T>): Promise<T> {
     const confirmed = await this.#externalConfirmation?.confirm(confirmation, action);
     if (confirmed !== undefined) return confirmed.result;

@@ -165,7 +165,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const ipAndRequester: unknown[] = [];
       const type: LoginType = {
         type: 'test.requester',
-        opensSessions: true,
+        isOffered: true,
         async login(_body, { ip, authenticate }) {
           const requester = await authenticate();
           ipAndRequester.push(ip, requester?.userId);

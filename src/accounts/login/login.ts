@@ -26,7 +26,7 @@ export interface LoginType {
   /** For instance `m.login.password`. */
   readonly type: string;
   /** Whether `GET /login` offers it and `POST /login` accepts it. */
-  readonly opensSessions: boolean;
+  readonly isOffered: boolean;
   /** Whether its logins are not limited by the address of the client. */
   readonly isUnlimited?: boolean;
   /** Returns the fields of its entry in `GET /login`, besides `type`. */
@@ -84,8 +84,9 @@ export class Login {
   }
 
   /**
-   * @throws MatrixError M_UNKNOWN for a type that is not offered, M_LIMIT_EXCEEDED, and the errors of the
-   * login type and of the check
+   * Authenticates a user, runs the check, and opens a session.
+   * @throws MatrixError M_UNKNOWN for a type that is not offered, M_LIMIT_EXCEEDED, and the errors of the login type, of
+   * the check and of `Devices.check`
    */
   async login(
     body: JsonObject,
@@ -164,6 +165,6 @@ export class Login {
   }
 
   #offered(): LoginType[] {
-    return this.#deps.types.filter((type) => type.opensSessions);
+    return this.#deps.types.filter((type) => type.isOffered);
   }
 }

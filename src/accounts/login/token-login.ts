@@ -42,7 +42,7 @@ export class TokenLogin implements LoginType {
     this.#options = options;
   }
 
-  get opensSessions(): boolean {
+  get isOffered(): boolean {
     return this.#options.login_via_existing_session.enabled || this.#deps.issuer?.issuesTokens === true;
   }
 

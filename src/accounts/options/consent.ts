@@ -19,7 +19,7 @@ const consent = object({
   }),
   version: option(nullable(numberAsText()), {
     description:
-      'The version of the policy that is shown when a request names none. It must be given when a listener serves `consent`.',
+      'The version of the policy to which users must agree, and which is shown when a request names none. It must be given when a listener serves `consent`.',
     default: null,
   }),
   server_notice_content: option(nullable(notice), {

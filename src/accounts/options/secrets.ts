@@ -4,7 +4,7 @@ import { nullable, option, string } from '../../kernel/config/index.ts';
 export const secretOptions = {
   macaroon_secret_key: option(nullable(string({ minLength: 1 })), {
     description:
-      'Signs tokens of guests, of logins through single sign-on, and of unsubscribe links in mails. When it is null, `registration_shared_secret` is used, and without that a key derived from the signing key. Replacing it ends the sessions of guests and breaks links in mails sent before.',
+      'Signs access tokens of guests, login tokens, values of logins through single sign-on, and unsubscribe links in mails. When it is null, `registration_shared_secret` is used, and without that a key derived from the signing key. Replacing it ends the sessions of guests and breaks links in mails sent before.',
     default: null,
     secret: true,
   }),

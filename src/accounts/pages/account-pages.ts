@@ -33,7 +33,7 @@ type Options = Pick<
   | 'password_config'
 >;
 
-/** Pages about accounts for browsers: stages of interactive authentication, registration, login and new passwords. */
+/** Pages about accounts for browsers: consent, stages of interactive authentication, registration, login and new passwords. */
 export function accountPageRoutes(
   { slice, pages, randomness, webClient }: AccountPagesDeps,
   options: Options,

@@ -8,7 +8,7 @@ import type { Login } from '../login/login.ts';
 import type { PasswordChange } from '../passwords/password-change.ts';
 import { toLoginDevice, toSessionResponse } from '../routes/session-response.ts';
 import { passwordResetPageOf } from './password-reset-page.ts';
-import { requireSameSite } from './same-site.ts';
+import { requireSameOrigin } from './same-origin.ts';
 
 export interface LoginPageDeps {
   readonly login: Login;
@@ -52,7 +52,7 @@ export function loginPageRoutes(deps: LoginPageDeps, options: Options): Route[] 
         body: Type.Object({ ...device, username: text, password: text, login_token: text }),
       },
       async (request) => {
-        requireSameSite(request.headers);
+        requireSameOrigin(request.headers);
         const { password, ...fields } = request.body;
         try {
           return await logInFromPage(deps, { ...fields, password }, request.ip);

@@ -238,7 +238,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('keeps the parameters of the client in the links to identity providers, which lead back to the page', async () => {
       const providers: LoginType = {
         type: 'm.login.sso',
-        opensSessions: true,
+        isOffered: true,
         flow: () => ({ identity_providers: [{ id: 'oidc', name: 'Company' }] }),
         login: () => assert.fail('nobody logs in'),
       };

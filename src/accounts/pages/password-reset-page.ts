@@ -7,7 +7,7 @@ import { Challenge, type ChallengeBody } from '../interactive-auth/challenge.ts'
 import type { PasswordChange } from '../passwords/password-change.ts';
 import { maxPasswordLength, passwordRules } from '../passwords/password-policy.ts';
 import { textFields } from './fallback-routes.ts';
-import { requireSameSite } from './same-site.ts';
+import { requireSameOrigin } from './same-origin.ts';
 import type { StagePages } from './stage-pages.ts';
 
 export interface PasswordResetPageDeps {
@@ -70,7 +70,7 @@ export function passwordResetRoutes(deps: PasswordResetPageDeps, options: Option
         }),
       },
       async ({ body, headers, ip }) => {
-        requireSameSite(headers);
+        requireSameOrigin(headers);
         checkOffered();
         const { email, password, password_again: again } = body;
         if (password !== again) return show({ email, error: 'The passwords are not the same' }, 400);
@@ -117,7 +117,7 @@ export function passwordResetRoutes(deps: PasswordResetPageDeps, options: Option
 
 /**
  * Returns the relative URL of the page that completes a reset.
- * @param folder begins the URL in a redirect by a page outside of the folder `password_reset/`
+ * @param folder `password_reset/` when the page that redirects is outside of this folder
  */
 const continuation = (session: string, folder = '') =>
   `${folder}continue?session=${encodeURIComponent(session)}`;

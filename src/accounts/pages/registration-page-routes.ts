@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Reply, type Route, type RouteRequest, route, setCookie } from '../../kernel/http/index.ts';
 import { textFields } from './fallback-routes.ts';
 import type { RegistrationPages } from './registration-pages.ts';
-import { requireSameSite } from './same-site.ts';
+import { requireSameOrigin } from './same-origin.ts';
 
 const path = '/_server/client/register';
 const text = Type.String({ default: '' });
@@ -50,7 +50,7 @@ export function registrationPageRoutes(pages: RegistrationPages): Route[] {
         }),
       },
       (request) => {
-        requireSameSite(request.headers);
+        requireSameOrigin(request.headers);
         return pages.begin(request.body, request.ip, returnPageOf(request));
       },
     ),

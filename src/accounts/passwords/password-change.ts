@@ -46,7 +46,7 @@ export class PasswordChange {
     checkPasswordPolicy(password, this.#options.password_config.policy);
   }
 
-  /** Changes the requester's password. @param logoutDevices whether to end the user's other sessions */
+  /** Changes the requester's password. @param logoutDevices whether to end the user's other sessions @throws as `check` */
   async change(requester: Requester, password: string, logoutDevices: boolean): Promise<void> {
     this.check(password);
     const hash = await this.#deps.hasher.hash(password);
@@ -67,7 +67,8 @@ export class PasswordChange {
    * Sets the password of the account whose address has just been validated for a password reset.
    * @param request the parameters of `POST /account/password`, and the completed stage; parameters that the request
    * omits come from its session
-   * @throws Challenge; MatrixError M_NOT_FOUND when no account has the address
+   * @throws what `InteractiveAuth.run` throws; MatrixError M_FORBIDDEN when the session has no new password or the address
+   * was validated for another purpose, M_NOT_FOUND when no account has the address
    */
   async resetByAddress(
     request: Omit<InteractiveAuthRequest, 'operation' | 'flows' | 'requester'>,

@@ -66,7 +66,7 @@ export class PasswordLogin implements Stage {
   }
 
   /** Whether users can log in with a password; false with `only_for_reauth`. */
-  get opensSessions(): boolean {
+  get isOffered(): boolean {
     const { enabled, localdb_enabled } = this.#options.password_config;
     return enabled === true && this.#isPossible(localdb_enabled);
   }
@@ -83,8 +83,8 @@ export class PasswordLogin implements Stage {
 
   /**
    * Authenticates the user by the password in a login request.
-   * @throws MatrixError M_FORBIDDEN for a wrong name or password, M_USER_DEACTIVATED, M_USER_LOCKED,
-   * M_LIMIT_EXCEEDED
+   * @throws MatrixError M_FORBIDDEN for a wrong name or password, M_MISSING_PARAM, M_BAD_JSON, M_UNKNOWN,
+   * M_USER_DEACTIVATED, M_USER_LOCKED, M_LIMIT_EXCEEDED
    */
   async login(body: JsonObject): Promise<User> {
     const password = body['password'];
@@ -202,7 +202,10 @@ function requireActive({ isDeactivated, isLocked }: User): void {
   if (isLocked) throw lockedAccount();
 }
 
-/** The user whom a login request names: a user id or its local part, or an address that belongs to no account. */
+/**
+ * The user whom a login request names: a user id or its local part, or an address that belongs to no account. `address` is
+ * the address in the request, whether or not it belongs to an account.
+ */
 type LoginName = (
   | { readonly userName: string; readonly unknownAddress?: never }
   | { readonly userName?: never; readonly unknownAddress: string }
@@ -211,6 +214,6 @@ type LoginName = (
 /** @throws MatrixError M_MISSING_PARAM */
 function textIn(object: JsonObject, name: string): string {
   const value = object[name];
-  if (typeof value !== 'string') throw missingParam(`'identifier.${name}' is missing`);
+  if (typeof value !== 'string') throw missingParam(`'${name}' is missing`);
   return value;
 }

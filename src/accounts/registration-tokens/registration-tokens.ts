@@ -8,12 +8,12 @@ import {
   countUse,
   deleteToken,
   insertToken,
+  lockToken,
   type RegistrationToken,
   readTokens,
   reservedToken,
   reserveToken,
   type TokenLimits,
-  touchToken,
   updateToken,
 } from './token-store.ts';
 
@@ -141,14 +141,14 @@ export class RegistrationTokens {
     if ((await reservedToken(writer, idHash)) === token) return;
     const found = await this.#find(writer, token);
     if (found === undefined || !isUsable(found, this.#deps.clock.now())) throw invalidToken();
-    await touchToken(writer, token);
+    await lockToken(writer, token);
     await reserveToken(writer, idHash, token);
   }
 
   /**
    * Counts a use, inside the transaction that creates the account.
    * @param idHash hash of the id of the session that has reserved the use
-   * @throws MatrixError M_UNAUTHORIZED when the token was deleted, or has no use left for the session
+   * @throws MatrixError M_UNAUTHORIZED when the token was deleted, has no use left, or has expired before a use was reserved
    */
   async useIn(anyWriter: AnyWriter, idHash: string, token: string): Promise<void> {
     const writer = writerFor<AccountTables>(anyWriter);
@@ -172,9 +172,10 @@ export class RegistrationTokens {
 
   #check({ uses_allowed, expiry_time }: Partial<TokenLimits>): void {
     if (!isCount(uses_allowed ?? 0) || (uses_allowed ?? 0) > maxUses) {
-      throw invalidParam("'uses_allowed' must be null or an integer that is not negative");
+      throw invalidParam(`'uses_allowed' must be null or an integer from 0 to ${maxUses}`);
     }
-    if (!isCount(expiry_time ?? 0)) throw invalidParam("'expiry_time' must be null or an integer");
+    if (!isCount(expiry_time ?? 0))
+      throw invalidParam("'expiry_time' must be null or an integer that is not negative");
     if ((expiry_time ?? Number.POSITIVE_INFINITY) < this.#deps.clock.now()) {
       throw invalidParam("'expiry_time' must not be in the past");
     }

@@ -50,7 +50,7 @@ export async function readTokens(
  * Locks a token by an update that changes nothing: when two transactions lock a token at the same time, the database
  * makes one of them start again, and it reads the uses again.
  */
-export async function touchToken(writer: Writer<AccountTables>, token: string): Promise<void> {
+export async function lockToken(writer: Writer<AccountTables>, token: string): Promise<void> {
   await writer
     .updateTable('registration_tokens')
     .set(({ ref }) => ({ completed: ref('completed') }))

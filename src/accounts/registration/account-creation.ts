@@ -10,7 +10,7 @@ import type { Sessions } from '../sessions/sessions.ts';
 import type { AccountTables } from '../tables.ts';
 import type { RegistrationResult } from './registered-account.ts';
 
-/** An account to create; members that the caller omits have a generated value or none. */
+/** An account to create; members that the caller omits have a default or no value. */
 export interface NewAccount {
   readonly userId: UserId;
   readonly password?: string | undefined;

@@ -108,8 +108,9 @@ export class Registration {
 
   /**
    * Registers a user who completes one of the flows.
-   * @throws Challenge with the flows; MatrixError M_FORBIDDEN when registration is off, M_USER_IN_USE,
-   * M_INVALID_USERNAME, M_EXCLUSIVE, M_LIMIT_EXCEEDED and the codes of the password policy
+   * @throws Challenge with the flows; MatrixError M_FORBIDDEN when registration is off, M_RESOURCE_LIMIT_EXCEEDED while the
+   * server is disabled, M_USER_IN_USE, M_INVALID_USERNAME, M_EXCLUSIVE, M_LIMIT_EXCEEDED, M_MISSING_PARAM, M_BAD_JSON, and
+   * the errors of the password policy, of the checks and of `applyCompletedStages`
    */
   async register(body: JsonObject, { ip }: Pick<LoginRequest, 'ip'>): Promise<RegistrationResult> {
     if (this.#deps.disabledError) throw this.#deps.disabledError();
@@ -180,7 +181,8 @@ export class Registration {
 
   /**
    * Registers a guest.
-   * @throws MatrixError M_FORBIDDEN, M_LIMIT_EXCEEDED
+   * @throws MatrixError M_FORBIDDEN when guests are not allowed, M_LIMIT_EXCEEDED, M_RESOURCE_LIMIT_EXCEEDED, and the errors
+   * of the checks
    */
   async registerGuest(displayName: string | undefined, ip: string): Promise<RegistrationResult> {
     if (this.#deps.disabledError) throw this.#deps.disabledError();
@@ -193,8 +195,8 @@ export class Registration {
   }
 
   /**
-   * Resolves when the user name is available.
-   * @throws MatrixError M_USER_IN_USE, M_INVALID_USERNAME, M_EXCLUSIVE, M_LIMIT_EXCEEDED
+   * Checks that a user name is available. With `inhibit_user_in_use_error`, accepts names that are in use.
+   * @throws MatrixError M_USER_IN_USE, M_INVALID_USERNAME, M_EXCLUSIVE, M_LIMIT_EXCEEDED; M_FORBIDDEN when registration is off
    */
   async checkAvailable(username: string, ip: string): Promise<void> {
     this.#flows();

@@ -52,8 +52,8 @@ export class SharedSecretRegistration {
   /**
    * Creates the account when the MAC is right.
    * @param login the device of the session to open; absent: none is opened
-   * @throws MatrixError M_UNKNOWN for a bad nonce, M_FORBIDDEN for a wrong MAC, and the errors of
-   * registration
+   * @throws MatrixError M_UNKNOWN for a bad nonce or when there is no secret, M_FORBIDDEN for a wrong MAC,
+   * M_INVALID_PARAM, and the errors of registration
    */
   async register(request: SharedSecretRequest, login?: LoginDevice): Promise<RegistrationResult> {
     const secret = this.#secret();

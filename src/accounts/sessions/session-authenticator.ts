@@ -35,7 +35,7 @@ export interface SessionAuthenticatorDeps {
 /** Maximum length of an access token; longer ones are refused without hashing. */
 const maxTokenLength = 255;
 
-/** Authenticates requests by their access tokens, without a query for tokens in the cache. */
+/** Authenticates requests by their access tokens. Tokens in the cache need no query. */
 export class SessionAuthenticator implements Authenticator {
   readonly #deps: SessionAuthenticatorDeps;
 
@@ -50,7 +50,7 @@ export class SessionAuthenticator implements Authenticator {
 
   /**
    * @throws MatrixError M_UNKNOWN_TOKEN, with `soft_logout` for an expired token; M_USER_LOCKED,
-   * M_RESOURCE_LIMIT_EXCEEDED
+   * M_RESOURCE_LIMIT_EXCEEDED; what `#introspect` throws
    */
   authenticate(token: string, context: AuthenticationContext): Requester | Promise<Requester> {
     if (token.length > maxTokenLength) throw unknownToken('Unknown access token');

@@ -89,6 +89,7 @@ interface TokenRequest {
   readonly sessionEnd: number;
   /** Id of the refresh token that was exchanged for these tokens. */
   readonly replaces: number | null;
+  /** When the user authenticated, in milliseconds since the epoch; 0 for tokens that a refresh token was exchanged for. */
   readonly confirmedAt: number;
 }
 
@@ -280,8 +281,8 @@ export class Sessions implements DeviceCleanup {
   }
 
   /**
-   * Returns the user id of the guest with this access token; `undefined` when the token is invalid or belongs to a full
-   * user.
+   * Returns the user id of the guest with this access token; `undefined` when the token is unknown or expired, or belongs
+   * to a full user or a locked or deactivated guest.
    */
   async guestOf(token: string): Promise<string | undefined> {
     const row = await findAccessToken(
@@ -300,7 +301,7 @@ export class Sessions implements DeviceCleanup {
     );
   }
 
-  /** Returns the milliseconds since the user last authenticated in this session. */
+  /** Returns the milliseconds since the user last authenticated with these tokens; since the epoch if that never happened. */
   async sinceConfirmed(tokenId: number): Promise<number> {
     const confirmedAt = await readConfirmedAt(this.#deps.database.reader<AccountTables>(), tokenId);
     return this.#deps.clock.now() - (confirmedAt ?? 0);

@@ -88,8 +88,8 @@ interface TokenPair {
 }
 
 /**
- * Called when a token of the pair `used` is used. Revokes the pair that it replaces, and all other pairs that were
- * issued in exchange for the same refresh token.
+ * Called when a token of the pair `used` is used. Revokes the pair with the refresh token `replaced`, which was exchanged
+ * for `used`, and all other pairs that were issued in exchange for this refresh token.
  */
 export async function revokeReplaced(
   writer: Writer<AccountTables>,

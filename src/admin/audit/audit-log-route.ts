@@ -20,7 +20,7 @@ const entry = Type.Object({
 });
 
 /**
- * Lists uses of the admin API, by default the newest first. `from` is the id of the last entry of the previous page.
+ * Lists the entries of the audit log, by default the newest first. `from` is the id of the last entry of the previous page.
  * Entries that are stored between two requests therefore do not shift the pages.
  */
 export function auditLogRoute(audit: AuditLog): Route {

@@ -17,6 +17,7 @@ export interface AuditEntry {
   readonly method: string;
   /** The path of the route, with the names of its parameters: `/_server/admin/v1/deactivate/{userId}`. */
   readonly path: string;
+  /** The `operationId` of the route; for a route without one, its method and path. */
   readonly operation: string;
   /**
    * The values of the path parameters, with secrets masked, and the `user_id` of the body, separated by spaces; null
@@ -50,7 +51,7 @@ export interface AuditFilter {
   readonly target?: string | undefined;
   readonly status?: number | undefined;
   readonly ip?: string | undefined;
-  /** True: only requests that may have changed something. False: only requests that read or were refused. */
+  /** True: only requests that may have changed something. False: only requests that read, or were answered with 403. */
   readonly changes?: boolean | undefined;
   readonly from?: number | undefined;
   /** Exclusive. */
@@ -87,11 +88,11 @@ export interface AuditLogDeps {
   readonly jobs: Jobs;
 }
 
-/** Stores, lists and deletes entries about requests of the admin API. */
+/** Stores, lists and deletes entries about requests with the rights of administrators. */
 export class AuditLog {
   readonly #deps: AuditLogDeps;
   readonly #pending = new Set<Row>();
-  /** Entries of the last hour in which equal requests are counted. */
+  /** Entries of the last hour in which equal requests are counted, by the fields in which the requests are equal. */
   readonly #repeated = new Map<string, Row>();
   #writing: Promise<void> | undefined;
 

@@ -29,7 +29,7 @@ type AnyRequest = Omit<RouteRequest, 'query' | 'body'> & {
 };
 
 /**
- * Stores and logs each use of the admin API: the administrator, the operation, its target, the IP address of the
+ * Stores and logs each authenticated use of the admin API: the administrator, the operation, its target, the IP address of the
  * client, and the status of the response. For requests with a session that an administrator opened as another user, the
  * administrator is stored. Bodies and queries are left out, because they contain secrets. Only the user whom a body
  * names as `user_id` is stored. These requests are stored as well: refused requests of users who are not
@@ -43,12 +43,12 @@ export function auditedRoutes(routes: readonly Route[], audit: AuditLog, log: Lo
     if (operationId === whoisOperation) return audited(found, audit, log, isAboutOther);
     if (operationId !== undefined && downloadOperations.has(operationId))
       return audited(found, audit, log, readsQuarantined);
-    if (auth === 'admin') return audited(found, audit, log, isOfUser);
+    if (auth === 'admin') return audited(found, audit, log, isAuthenticated);
     return auth === 'user' || auth === 'guest' ? auditedIfPrivileged(found, audit, log) : found;
   });
 }
 
-const isOfUser = ({ requester }: AnyRequest) => requester !== undefined;
+const isAuthenticated = ({ requester }: AnyRequest) => requester !== undefined;
 
 const isAboutOther = ({ requester, params }: AnyRequest) =>
   requesterOf(requester)?.userId !== (params as Readonly<Record<string, string>>)['userId'];

@@ -14,7 +14,7 @@ export interface AuditTables {
     method: string;
     /** The path of the route, with the names of its parameters: `/_server/admin/v1/deactivate/{userId}`. */
     path: string;
-    /** The `operationId` of the route. */
+    /** The `operationId` of the route; for a route without one, its method and path. */
     operation: string;
     /**
      * The path parameters without secrets, and the `user_id` of the body, separated by spaces; null when there is
@@ -25,7 +25,7 @@ export interface AuditTables {
     status: number;
     /** Address of the client. */
     ip: string;
-    /** 1 for requests of administrators that may change something, otherwise 0: they only read, or another user sent them. */
+    /** 1 for requests that may have changed something; 0 for requests with GET or with the status 403. */
     is_change: number;
     /** The number of equal requests that the entry stands for. More than 1 only if `is_change` is 0. */
     requests: number;

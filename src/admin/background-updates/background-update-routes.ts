@@ -6,7 +6,7 @@ import type { BackgroundUpdates } from './background-updates.ts';
 const path = '/_server/admin/v1/background_updates';
 const enabled = Type.Object({ enabled: Type.Boolean() });
 
-/** Name of the only database in responses. The reference server has several named databases. */
+/** The name of the database in responses. The reference server has several named databases. */
 const databaseName = 'main';
 
 /** Shows, pauses and starts background updates. */

@@ -12,16 +12,16 @@ export interface BackgroundUpdatesDeps {
    * Runs before each batch; supplied by modules. @returns a function to call after the batch, even when the batch has
    * failed
    */
-  readonly beforeUpdateBatch?: ((batch: RunningUpdate) => Promise<() => void>) | undefined;
+  readonly beforeUpdateBatch?: ((batch: StartedUpdate) => Promise<() => void>) | undefined;
   /** Chooses the number of rows of the next batch; supplied by modules. `undefined` means the default. */
-  readonly updateBatchSize?: ((batch: RunningUpdate) => Promise<number | undefined>) | undefined;
+  readonly updateBatchSize?: ((batch: StartedUpdate) => Promise<number | undefined>) | undefined;
 }
 
 /** Number of rows in a batch if no module chooses it. */
 const defaultBatchSize = 50;
 
 /** An update that runs or waits. Times are milliseconds. */
-export interface RunningUpdate {
+export interface StartedUpdate {
   readonly name: string;
   /** Number of processed rows. */
   readonly rows: number;
@@ -91,7 +91,7 @@ export class BackgroundUpdates {
   }
 
   /** Returns the update that runs, or else the first that waits; `undefined` when there is none. */
-  async current(): Promise<RunningUpdate | undefined> {
+  async current(): Promise<StartedUpdate | undefined> {
     const waiting = await this.#deps.jobs.list({ kind: job, state: 'waiting' });
     const found = waiting.find(({ running }) => running) ?? waiting[0];
     if (found === undefined) return undefined;

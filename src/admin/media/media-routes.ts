@@ -242,11 +242,11 @@ function deletionRoutes({ moderation, images, serverName }: MediaRoutesDeps): Ro
         const { serverName: server = serverName } = params as { serverName?: string };
         if (server !== serverName) throw invalidParam('Only media of this server can be deleted');
         checkTime(query.before_ts);
-        const age = { before: query.before_ts, largerThan: query.size_gt };
+        const selection = { before: query.before_ts, largerThan: query.size_gt };
         const kept = query.keep_profiles
           ? (ids: readonly string[]) => images.among(ids)
           : async () => new Set<string>();
-        const deleted = await moderation.deleteOldLocal(age, kept, maxDeleted);
+        const deleted = await moderation.deleteOldLocal(selection, kept, maxDeleted);
         return { deleted_media: deleted, total: deleted.length };
       },
     ),

@@ -13,7 +13,7 @@ export const usageOrders = ['user_id', 'displayname', 'media_length', 'media_cou
 
 export type UsageOrder = (typeof usageOrders)[number];
 
-/** The filters of the uploads that are counted. Times are milliseconds since the epoch. */
+/** The period of the uploads, with both ends, in milliseconds since the epoch, and a text that users are searched for. */
 export interface UsageFilter {
   readonly from?: number | undefined;
   readonly until?: number | undefined;
@@ -85,9 +85,9 @@ export class MediaUsage {
     const { userIds } = (await this.#collected(filter, page.matches)) ?? {};
     const isByName = by === 'displayname';
     const isSearch = userIds === undefined && filter.searchTerm !== undefined;
-    const isDistant = 'offset' in page.start && page.start.offset > 0 && filter.searchTerm === undefined;
+    const skipsRows = 'offset' in page.start && page.start.offset > 0 && filter.searchTerm === undefined;
     const usersWithoutUploads =
-      isByName && isDistant && !hasPeriod(filter) ? await this.#usersWithoutUploads() : undefined;
+      isByName && skipsRows && !hasPeriod(filter) ? await this.#usersWithoutUploads() : undefined;
     let users = this.#sums(filter);
     if (usersWithoutUploads) users = this.#profilesExcept(usersWithoutUploads);
     else if (isByName || isSearch) users = withProfiles(users);
@@ -132,7 +132,7 @@ export class MediaUsage {
     return profiles.where(isIncluded) as unknown as Users;
   }
 
-  /** Counts the users who have uploaded media. */
+  /** Counts the users who have uploaded media in the period, whatever the search term. */
   count(filter: UsageFilter): Promise<number> {
     return countRows(this.#sums(filter));
   }

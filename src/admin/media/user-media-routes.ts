@@ -33,7 +33,7 @@ export interface UserMediaDeps {
   readonly cursors: PageCursors;
 }
 
-/** Lists and deletes the uploads of a user: the newest first, unless the request has an order. */
+/** Lists and deletes the uploads of a user: the newest first, unless the request has an order or a direction. */
 export function userMediaRoutes({ moderation, list, users, cursors }: UserMediaDeps): Route[] {
   const orderOf = (query: { order_by?: (typeof mediaOrders)[number]; dir?: 'f' | 'b' }) => ({
     by: query.order_by ?? 'created_ts',

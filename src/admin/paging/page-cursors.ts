@@ -21,7 +21,7 @@ export interface ListIdentity {
 const maxPages = 1_000;
 
 /**
- * Caches the last row of each page and the total number of rows, for lists whose `from` parameter is a number. Rows
+ * Caches the last row of each page and the total number of rows, for lists whose `from` parameter is an offset. Rows
  * that are added or deleted between two requests then cause neither repeated nor skipped rows. A page without a cached
  * row, for instance after a restart, is found by its offset.
  */

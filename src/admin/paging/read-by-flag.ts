@@ -5,7 +5,7 @@ import { countRows, type OrderedRow, readRows } from './read-page.ts';
 
 /** The order of a list by a flag without an index. */
 export interface FlagOrder {
-  /** Selects the rows whose flag has a value. */
+  /** Returns a condition for the rows whose flag is `value`. */
   readonly is: (value: 0 | 1) => RawBuilder<boolean>;
   /** A unique column with an index. */
   readonly key: RawBuilder<unknown>;

@@ -126,7 +126,7 @@ function statusRoutes(deletion: RoomDeletion): Route[] {
       async ({ params: { roomId } }) => {
         checkRoomId(roomId);
         const found = await deletion.ofRoom(roomId);
-        if (found.length === 0) throw notFound('This room has not been deleted');
+        if (found.length === 0) throw notFound('No deletion of this room is known');
         return { results: found.map(statusJson) };
       },
     ),

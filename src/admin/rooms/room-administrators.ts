@@ -36,7 +36,7 @@ export class RoomAdministrators {
 
   /**
    * Gives a user the highest power level of the joined local users. The most powerful local user sends the event. Also
-   * invites the user unless the room is public.
+   * invites the user, unless the room is public or the user is joined or invited.
    * @throws MatrixError 400 M_UNKNOWN when no local user may change the power levels
    */
   async add(head: RoomHead, userId: string): Promise<void> {

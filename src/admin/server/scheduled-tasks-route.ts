@@ -23,6 +23,7 @@ const task = Type.Object({
   id: Type.String(),
   action: Type.String(),
   status: Type.String(),
+  /** When the job finished; else when it is due, or since when it is active. */
   timestamp_ms: Type.Integer(),
   resource_id: nullableText,
   /** The value that a finished job has returned. */

@@ -16,7 +16,7 @@ export interface AccountActionDeps {
 const userPath = '/_server/admin/v1/users/:userId';
 const adminFlag = Type.Object({ admin: Type.Boolean() });
 
-/** Changes the state, the rights and the password of an account, and logs in as its user. */
+/** Changes the state, the rights and the password of an account, logs in as its user, and checks user names. */
 export function accountActionRoutes(deps: AccountActionDeps): Route[] {
   return [...restrictionRoutes(deps), ...rightsRoutes(deps), ...accessRoutes(deps)];
 }

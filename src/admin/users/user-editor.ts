@@ -49,7 +49,7 @@ export class UserEditor {
    * Creates an account, or changes the existing one. A rejected request changes nothing.
    * @returns whether the account is new
    * @throws MatrixError M_INVALID_PARAM (also for changes of the requester's own account that would lock it out),
-   * M_INVALID_USERNAME, M_EXCLUSIVE, M_FORBIDDEN, M_PROFILE_TOO_LARGE
+   * M_INVALID_USERNAME, M_EXCLUSIVE, M_FORBIDDEN, M_PROFILE_TOO_LARGE, and the errors about addresses and external ids
    */
   async put(requester: Requester, userId: string, change: UserChange): Promise<boolean> {
     const user = await this.#deps.users.find(userId);

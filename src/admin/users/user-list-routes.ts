@@ -43,7 +43,10 @@ const response = Type.Object({
   total: Type.Integer(),
 });
 
-/** Lists local users. Version 2 leaves deactivated users out by default, version 3 does not. */
+/**
+ * Lists local users. In version 2, `deactivated` adds deactivated users to the list. In version 3 it selects them, or leaves
+ * them out; without it the list has all users.
+ */
 export function userListRoutes(users: UserList, cursors: PageCursors): Route[] {
   const list = async (
     administrator: string,

@@ -136,8 +136,8 @@ export class UserList {
     }
     if (!isValueOrder(by)) {
       const { start, limit } = page;
-      const isDistant = 'offset' in start && start.offset > 0 && filter.name === undefined;
-      const excludedIds = isDistant ? await excludedUsers(this.#database, filter) : undefined;
+      const skipsRows = 'offset' in start && start.offset > 0 && filter.name === undefined;
+      const excludedIds = skipsRows ? await excludedUsers(this.#database, filter) : undefined;
       // Databases skip the rows before a distant page without reading them, if the filters are a list of excluded ids.
       if (excludedIds)
         users = filteredUsers(this.#database, { notTypes: [] }).where(isNoneOf(sql`u.user_id`, excludedIds));

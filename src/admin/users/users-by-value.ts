@@ -10,7 +10,7 @@ import { isNoneOf, type UserQuery } from './user-filter.ts';
 type Tables = AccountTables & ProfileTables & DeviceTables;
 
 /**
- * A value to sort users by that another table than `users` contains. That table has one row for each user
+ * A value by which users are sorted, in a table besides `users`. This table has one row for each user
  * (`userListChecks`).
  */
 export interface UserValue {

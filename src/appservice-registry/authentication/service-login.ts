@@ -33,7 +33,7 @@ export class ServiceLogin implements LoginType {
     this.#deps = deps;
   }
 
-  get opensSessions(): boolean {
+  get isOffered(): boolean {
     return !this.#deps.registry.isEmpty;
   }
 
@@ -42,8 +42,8 @@ export class ServiceLogin implements LoginType {
 
   /**
    * Authenticates a user of an application service. The request has the token of the service.
-   * @throws MatrixError M_MISSING_TOKEN, M_UNKNOWN_TOKEN, M_APPSERVICE_LOGIN_UNSUPPORTED, M_EXCLUSIVE, M_FORBIDDEN,
-   * M_USER_LOCKED
+   * @throws MatrixError M_MISSING_TOKEN, M_UNKNOWN_TOKEN, M_APPSERVICE_LOGIN_UNSUPPORTED, M_MISSING_PARAM, M_BAD_JSON,
+   * M_UNKNOWN, M_EXCLUSIVE, M_FORBIDDEN, M_USER_LOCKED
    */
   async login(body: JsonObject, { authenticate }: LoginRequest): Promise<{ userId: string }> {
     const { registry, accounts, serverName } = this.#deps;
@@ -69,7 +69,7 @@ export class ServiceLogin implements LoginType {
       );
     }
     const account = await accounts.getUser(userId);
-    if (!account || account.isDeactivated) throw forbidden('The user is not registered');
+    if (!account || account.isDeactivated) throw forbidden('The user is not registered, or is deactivated');
     if (account.isLocked) throw lockedAccount();
     return { userId };
   }
@@ -84,7 +84,7 @@ function userIn({ identifier, user }: JsonObject): string {
   if (!isJsonObject(identifier)) throw badJson("'identifier' must be an object");
   const { type, user: userId } = identifier;
   if (type !== 'm.id.user' || typeof userId !== 'string') {
-    throw new MatrixError(400, 'M_UNKNOWN', 'Application services identify users by m.id.user');
+    throw new MatrixError(400, 'M_UNKNOWN', "'identifier' must have the type m.id.user and a user");
   }
   return userId;
 }

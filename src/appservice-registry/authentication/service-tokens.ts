@@ -52,7 +52,7 @@ export class ServiceTokens implements TokenKind {
   /**
    * Returns the user as whom a service makes a request; `undefined` when no service has the token.
    * Source: application service API, "Identity assertion".
-   * @throws MatrixError M_FORBIDDEN for a user outside of the namespaces or without an account, M_USER_LOCKED,
+   * @throws MatrixError M_FORBIDDEN for a user outside of the namespaces or without an active account, M_USER_LOCKED,
    * M_UNKNOWN_DEVICE
    */
   authenticate(token: string, context: AuthenticationContext): Requester | undefined | Promise<Requester> {
@@ -79,7 +79,7 @@ export class ServiceTokens implements TokenKind {
     }
     const account = await accountOf(userId);
     if (!account || account.isDeactivated) {
-      throw forbidden(`The application service '${service.id}' has not registered ${userId}`);
+      throw forbidden(`${userId} is not registered, or is deactivated`);
     }
     if (account.isLocked && !context.allowLocked) throw lockedAccount();
     if (deviceId !== undefined && !(await hasDevice(userId, deviceId))) {

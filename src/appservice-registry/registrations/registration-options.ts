@@ -61,7 +61,10 @@ export const registrationSection = section({
       description: 'Whether requests as users of the service are rate-limited.',
       default: true,
     }),
-    protocols: option(nullable(list(text())), { description: 'The networks that it bridges.', default: [] }),
+    protocols: option(nullable(list(text())), {
+      description: 'The networks that the service bridges.',
+      default: [],
+    }),
     receive_ephemeral: option(nullable(boolean()), {
       description: 'Whether the service receives ephemeral data.',
       default: false,

@@ -65,7 +65,7 @@ export class EphemeralData {
     deps.presence.presenceStream.subscribe((fact) => this.#queue(() => this.#presence(fact)));
   }
 
-  /** Removes and returns the data for a service. */
+  /** Removes the data for a service, and returns what is not outdated. */
   take(serviceId: string): readonly JsonObject[] {
     const items = this.#items.get(serviceId);
     if (!items) return [];

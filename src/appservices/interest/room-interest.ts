@@ -9,7 +9,7 @@ export interface MembershipEntry {
   readonly isJoined: boolean;
 }
 
-/** The services of a room: services that have its id or an alias in a namespace, and services with joined users. */
+/** The services that receive the events of a room. */
 interface InterestedServices {
   /** The services that have the room id or an alias in a namespace. */
   readonly byName: readonly Appservice[];

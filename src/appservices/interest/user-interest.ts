@@ -4,7 +4,7 @@ import { serverOfUser } from '../../protocol/index.ts';
 
 const noServices: readonly Appservice[] = [];
 
-/** Finds the services that have a user in their namespaces, and caches them by user. */
+/** Finds the services that have a user as sender or in their namespaces, and caches them by user. */
 export class UserInterest {
   readonly #services: readonly Appservice[];
   readonly #serverName: string;

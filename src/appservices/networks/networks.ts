@@ -51,16 +51,16 @@ export class Networks {
     return Object.fromEntries(described.flatMap(([name, protocol]) => (protocol ? [[name, protocol]] : [])));
   }
 
-  /** Returns the description of a protocol. @throws MatrixError M_NOT_FOUND */
+  /** Returns the description of a protocol. @throws MatrixError M_NOT_FOUND when no service describes it */
   async protocol(name: string): Promise<JsonObject> {
     const protocol = await this.#describe(name);
-    if (!protocol) throw notFound('Unknown protocol');
+    if (!protocol) throw notFound('No application service describes this protocol');
     return protocol;
   }
 
   /**
    * Searches a network.
-   * @param query fields of the protocol
+   * @param query the fields to search for, as the query of a URL
    * @throws MatrixError M_NOT_FOUND for an unknown protocol
    */
   async search(kind: Kind, protocol: string, query: string): Promise<JsonObject[]> {

@@ -17,7 +17,7 @@ export const searchRate: RateLimit = { per_second: 2, burst_count: 20 };
 
 /**
  * The routes of third-party networks. Source: client-server API, "Third-party networks".
- * @param limit bounds how often each user searches
+ * @param limit bounds the searches of each user, except users without rate limits
  */
 export function thirdPartyNetworkRoutes(networks: Networks, limit: RateLimiter): Route[] {
   const limitSearches = ({ userId, isUnlimited }: Requester) => {

@@ -56,7 +56,7 @@ export function moduleLoginTypes({ callbacks, calls, accounts, serverName }: Pro
   return [...types].map(
     (type): LoginType => ({
       type,
-      opensSessions: true,
+      isOffered: true,
       async login(body) {
         const userId = userIdFromInput(userNameIn(body), serverName);
         const providers = providersOf(callbacks, type);

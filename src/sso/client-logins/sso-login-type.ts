@@ -18,7 +18,7 @@ export class SsoLoginType implements LoginType {
     this.#oauthAware = oauthAware;
   }
 
-  get opensSessions(): boolean {
+  get isOffered(): boolean {
     return this.#providers.length > 0;
   }
 

@@ -33,7 +33,7 @@ const invalid = (reason: string) => forbidden(`The token is not valid: ${reason}
 /** Logs users in with signed tokens of another system, and creates their accounts. */
 export class JwtLogin implements LoginType {
   readonly type: string;
-  readonly opensSessions = true;
+  readonly isOffered = true;
   readonly #deps: JwtLoginDeps;
   readonly #config: JwtConfig;
   readonly #key: KeyObject;

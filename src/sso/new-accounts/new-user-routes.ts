@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { requireSameSite } from '../../accounts/index.ts';
+import { requireSameOrigin } from '../../accounts/index.ts';
 import { type Reply, type Route, route } from '../../kernel/http/index.ts';
 import type { Pages } from '../../kernel/pages/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
@@ -55,7 +55,7 @@ export function newUserRoutes(deps: NewUserRoutesDeps): Route[] {
       },
       (request) =>
         answerFailures(async () => {
-          requireSameSite(request.headers);
+          requireSameOrigin(request.headers);
           return submitDetails(deps, request, request.query.session, request.body);
         }),
     ),
@@ -78,7 +78,7 @@ export function newUserRoutes(deps: NewUserRoutesDeps): Route[] {
       { ...consent, method: 'POST', bodyMode: 'form', body: Type.Object({ accepted_version: text }) },
       (request) =>
         answerFailures(async () => {
-          requireSameSite(request.headers);
+          requireSameOrigin(request.headers);
           return submitConsent(deps, request, request.query.session, request.body.accepted_version);
         }),
     ),
