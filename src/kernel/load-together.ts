@@ -29,7 +29,8 @@ export class LoadTogether<K, V> {
   }
 
   /**
-   * Returns the values of at most 500 keys, and also values that other callers have requested.
+   * Returns the values of some keys, and also values that other callers have requested.
+   * @param wanted at most 500 keys
    * @throws what the load throws, to all callers that wait for it
    */
   getMany(wanted: readonly K[]): Promise<ReadonlyMap<K, V>> {

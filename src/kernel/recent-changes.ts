@@ -11,6 +11,7 @@ export class RecentChanges<T> {
   readonly #positions: number[] = [];
   readonly #changes: T[] = [];
   #size = 0;
+  /** All changes after this position are in memory. */
   #floor: number;
 
   /**

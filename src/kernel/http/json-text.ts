@@ -8,8 +8,8 @@ const minEntries = 32;
 const maxDepth = 6;
 
 /**
- * Number of levels that are searched for long lists inside each entry of a long value: enough to find the state of a
- * room, but not the content of an event.
+ * Number of levels that are searched inside each entry of a long value. They contain the state of a room as a long
+ * list, but not the lists in the content of its events.
  */
 const maxDepthOfEntries = 2;
 
@@ -27,7 +27,7 @@ export function hasManyEntries(value: unknown, depth = maxDepth): boolean {
   }
   let count = 0;
   for (const name in value) {
-    // The content of an event may have many members, but few bytes.
+    // At the innermost levels, only lists count: the content of an event may have many members, but few bytes.
     const isLong = ++count >= minEntries && depth > maxDepthOfEntries;
     if (isLong || hasManyEntries(value[name as keyof typeof value], depth - 1)) return true;
   }
@@ -47,7 +47,7 @@ export async function jsonInSlices(value: unknown, slices: TimeSlices): Promise<
 class JsonWriter {
   readonly text = new TextBuilder();
   readonly #slices: TimeSlices;
-  #unchecked = 0;
+  #charactersSinceCheck = 0;
 
   constructor(slices: TimeSlices) {
     this.#slices = slices;
@@ -75,12 +75,12 @@ class JsonWriter {
 
   #add(text: string): void {
     this.text.add(text);
-    this.#unchecked += text.length + 50;
+    this.#charactersSinceCheck += text.length + 50;
   }
 
   #pauseIfDue(): Promise<void> | undefined {
-    if (this.#unchecked < charactersPerCheck) return undefined;
-    this.#unchecked = 0;
+    if (this.#charactersSinceCheck < charactersPerCheck) return undefined;
+    this.#charactersSinceCheck = 0;
     return this.#slices.pauseIfDue();
   }
 }

@@ -53,7 +53,7 @@ export class OpenFile {
   /**
    * Sends a part of the file as the body of a response, and closes the file. The head of the response must be written
    * before. Resolves also when the client disconnects.
-   * @throws Error when the file cannot be read, or is shorter; the response is then incomplete
+   * @throws Error when the file cannot be read, or ends before the end of the part; the response is then incomplete
    */
   send(response: ServerResponse, start: number, length: number): Promise<void> {
     if (response.req.method === 'HEAD') {

@@ -13,9 +13,9 @@ export interface Requester {
   readonly appservice: string | undefined;
   /** Whether rate limits do not apply: set for application services and their users (`rate_limited: false`). */
   readonly isUnlimited?: boolean;
-  /** The administrator who makes the request as the user; absent for the user's own requests. */
+  /** Id of the administrator who makes the request as the user; absent for the user's own requests. */
   readonly administrator?: string | undefined;
-  /** Identifies the access token (it is not the token itself). Transaction ids and refreshes belong to one such id. */
+  /** Number that identifies the access token; `undefined` for requests that are not made with the token of a session. */
   readonly tokenId: number | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface Requester {
 export interface Authenticator {
   /**
    * @param token the access token as sent
-   * @param context contains the `user_id` query parameter that application services may send
+   * @param context who sends the request, and as whom an application service acts
    * @throws MatrixError M_UNKNOWN_TOKEN (with soft_logout), M_USER_LOCKED, M_USER_DEACTIVATED and others
    */
   authenticate(token: string, context: AuthenticationContext): Requester | Promise<Requester>;
@@ -79,5 +79,6 @@ export interface SignedRequestHead {
   readonly method: string;
   /** The URI exactly as sent. */
   readonly url: string;
+  /** Values of the `Authorization` headers. */
   readonly authorization: readonly string[];
 }

@@ -29,7 +29,7 @@ const corsHeaders = [
 
 /**
  * Sends the result of a handler: a value as JSON with status 200, or a `Reply`.
- * @param allowGzip whether the body is compressed if it is large enough
+ * @param allowGzip whether the body is compressed if it is large enough, and neither a file nor a stream
  * @param slices pauses while a long value is written as JSON
  */
 export function sendResult(

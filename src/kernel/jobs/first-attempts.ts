@@ -42,9 +42,9 @@ export class FirstAttempts {
    */
   begin(kind: string, key: string): () => void {
     const pending = this.#kinds.get(kind)?.get(key);
-    const covered = pending?.count;
+    const countAtBegin = pending?.count;
     return () => {
-      if (pending?.count === covered) this.#settle(kind, key, pending);
+      if (pending?.count === countAtBegin) this.#settle(kind, key, pending);
     };
   }
 

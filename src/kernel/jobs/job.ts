@@ -6,8 +6,8 @@ export interface JobRequest {
   readonly kind: string;
   /**
    * Identifies the subject of the job, for instance a room. At most one job of a kind and key exists:
-   * a request does not change a waiting job (unless `replace` is set), and makes a running job run once more
-   * afterwards. Without a key, every request makes a job.
+   * a request does not change a waiting job (unless `replace` is set), makes a running job run once more
+   * afterwards, and replaces a job that has ended. Without a key, every request makes a job.
    */
   readonly key?: string;
   readonly payload: JsonValue;

@@ -124,7 +124,7 @@ export class Jobs {
     return store.cancelJob(jobWriter, { kind, key }, now, now + keep);
   }
 
-  /** Lists jobs in the order of their ids. Without a kind, all jobs are read. */
+  /** Lists jobs in the order of their ids. A filter without a kind scans the whole table. */
   list(filter: JobFilter = {}): Promise<Job[]> {
     const database = this.#database;
     return listJobs(

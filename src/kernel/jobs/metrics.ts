@@ -15,7 +15,7 @@ interface JobCount {
   readonly firstRunAt: number;
 }
 
-/** Exposes how many jobs wait, how many have failed, and for how long the oldest waiting job has been due. */
+/** Exposes how many jobs wait, how many have failed, and for how long the oldest of those that wait or run has been due. */
 export function reportJobs(metrics: Metrics, database: Database, clock: Clock): void {
   const counts = new PeriodicReading<readonly JobCount[]>(clock, interval, () => countJobs(database));
   metrics.gauge({
@@ -31,7 +31,7 @@ export function reportJobs(metrics: Metrics, database: Database, clock: Clock): 
   });
   metrics.gauge({
     name: 'server_jobs_oldest_due_seconds',
-    help: 'For how long the oldest waiting job has been due.',
+    help: 'For how long the oldest job that waits or runs has been due.',
     async collect() {
       const waiting = ((await counts.value()) ?? []).filter(({ state }) => state === 'waiting');
       const first = Math.min(clock.now(), ...waiting.map(({ firstRunAt }) => firstRunAt));

@@ -5,11 +5,11 @@ import type { Logger } from '../observability/index.ts';
 import type { FirstAttempts } from './first-attempts.ts';
 import type { JobAttempt, JobHandler, JobTracing } from './job.ts';
 import {
-  type ClaimedJob,
   interruption,
   isCancelled,
   type JobOutcome,
   type JobTables,
+  type StoredJob,
   saveProgress,
   settleInterrupted,
   settleJob,
@@ -62,7 +62,7 @@ export const runnerLimits = {
 };
 
 /** Runs the handler of a job that this process has leased, and stores the outcome. Never rejects. */
-export async function runJob(deps: JobDeps, job: ClaimedJob, signal: AbortSignal): Promise<void> {
+export async function runJob(deps: JobDeps, job: StoredJob, signal: AbortSignal): Promise<void> {
   const registered = deps.handlers.get(job.kind);
   if (!registered) return;
   const log = deps.log.child({ job: job.kind, key: job.key });
@@ -90,7 +90,7 @@ export async function runJob(deps: JobDeps, job: ClaimedJob, signal: AbortSignal
 }
 
 /** Whether the last attempt ended without an outcome, because its process crashed, or could not store the outcome. */
-export function wasInterrupted({ leaseUntil, attempts }: ClaimedJob): boolean {
+export function wasInterrupted({ leaseUntil, attempts }: StoredJob): boolean {
   // A job that was scheduled again during the attempt has no attempts, and runs at once.
   return leaseUntil > 0 && attempts > 1;
 }
@@ -99,7 +99,7 @@ export function wasInterrupted({ leaseUntil, attempts }: ClaimedJob): boolean {
  * Treats an interrupted attempt of a job like a failed one: postpones the job, or marks it as failed. Otherwise a job
  * that crashes the process would run at every start.
  */
-export async function settleInterruptedJobs(deps: JobDeps, jobs: readonly ClaimedJob[]): Promise<void> {
+export async function settleInterruptedJobs(deps: JobDeps, jobs: readonly StoredJob[]): Promise<void> {
   const settled = jobs.map((job) => {
     const registered = deps.handlers.get(job.kind)!;
     const attempt = { ...job, attempts: job.attempts - 1 };
@@ -117,12 +117,12 @@ export async function settleInterruptedJobs(deps: JobDeps, jobs: readonly Claime
 }
 
 /** Whether an administrator should look at a failure: nothing retries the job, or a recurring job keeps failing. */
-function isUnexpected({ interval }: RegisteredHandler, job: ClaimedJob, outcome: JobOutcome): boolean {
+function isUnexpected({ interval }: RegisteredHandler, job: StoredJob, outcome: JobOutcome): boolean {
   if (interval !== undefined) return job.attempts === runnerLimits.unexpectedAfter;
   return outcome !== 'delete' && outcome.state === 'failed';
 }
 
-function attemptOf(database: Database, job: ClaimedJob, signal: AbortSignal): JobAttempt<JsonValue> {
+function attemptOf(database: Database, job: StoredJob, signal: AbortSignal): JobAttempt<JsonValue> {
   return {
     id: job.id,
     key: job.key,
@@ -135,7 +135,7 @@ function attemptOf(database: Database, job: ClaimedJob, signal: AbortSignal): Jo
 }
 
 /** The outcome of an attempt that a stop of the server has ended: the job runs again after the next start. */
-export const notAttempted = ({ attempts }: ClaimedJob): JobOutcome => ({ attempts: attempts - 1 });
+export const notAttempted = ({ attempts }: StoredJob): JobOutcome => ({ attempts: attempts - 1 });
 
 function afterSuccess(
   { handler, interval }: RegisteredHandler,
@@ -156,7 +156,7 @@ function afterSuccess(
 
 function afterFailure(
   { handler, interval }: RegisteredHandler,
-  { attempts }: ClaimedJob,
+  { attempts }: StoredJob,
   now: number,
   error: unknown,
 ): Exclude<JobOutcome, 'delete'> {

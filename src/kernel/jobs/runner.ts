@@ -8,13 +8,13 @@ import {
   settleInterruptedJobs,
   wasInterrupted,
 } from './run-job.ts';
-import type { ClaimedJob, JobTables } from './store.ts';
+import type { JobTables, StoredJob } from './store.ts';
 import * as store from './store.ts';
 
 /** Polls for jobs that are due, leases them and runs their handlers. */
 export class JobRunner {
   readonly #deps: JobDeps;
-  readonly #running = new Map<number, { job: ClaimedJob; done: Promise<void> }>();
+  readonly #running = new Map<number, { job: StoredJob; done: Promise<void> }>();
   readonly #stopping = new AbortController();
   /** The time at which the last lease of this process ends. */
   #leasedUntil = 0;
@@ -48,7 +48,10 @@ export class JobRunner {
     this.#polling ??= this.#poll();
   }
 
-  /** Waits some seconds for running jobs; jobs that have not ended by then run again after the next start. */
+  /**
+   * Stops polling, aborts the signals of running jobs, and waits some seconds for them. Jobs that have not ended by then
+   * run again after the next start.
+   */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('Interrupted because the server stops'));
     this.#timer?.cancel();
@@ -104,7 +107,7 @@ export class JobRunner {
     }
   }
 
-  /** Starts as many due jobs as may run. Resolves with the time of the next poll. */
+  /** Starts as many due jobs as may run. Resolves with the time of the next poll; 0 for at once. */
   async #takeDue(): Promise<number> {
     const { isOnlyProcess, database, clock } = this.#deps;
     const kinds = [...this.#deps.handlers.keys()].filter((kind) => this.#freeSlots(kind) > 0);
@@ -137,7 +140,7 @@ export class JobRunner {
   }
 
   /** Returns the first jobs of `due`: of each kind, at most as many as may run. */
-  #startable(due: readonly ClaimedJob[]): ClaimedJob[] {
+  #startable(due: readonly StoredJob[]): StoredJob[] {
     const chosen = new Map<string, number>();
     return due.filter(({ kind }) => {
       const count = (chosen.get(kind) ?? 0) + 1;
@@ -147,12 +150,12 @@ export class JobRunner {
   }
 
   /** Leases the jobs that no other process has leased meanwhile. */
-  #claim(due: readonly ClaimedJob[]): Promise<ClaimedJob[]> {
+  #claim(due: readonly StoredJob[]): Promise<StoredJob[]> {
     const now = this.#deps.clock.now();
     const until = now + runnerLimits.lease;
     this.#leasedUntil = until;
     return this.#deps.database.transaction(async (writer: Writer<JobTables>) => {
-      const taken: ClaimedJob[] = [];
+      const taken: StoredJob[] = [];
       for (const job of due) {
         if (await store.claimJob(writer, job, now, until)) taken.push(job);
       }
@@ -160,7 +163,7 @@ export class JobRunner {
     });
   }
 
-  #begin(job: ClaimedJob): void {
+  #begin(job: StoredJob): void {
     const done = runJob(this.#deps, job, this.#stopping.signal).finally(() => {
       this.#running.delete(job.id);
       this.#timerAt = Number.POSITIVE_INFINITY;

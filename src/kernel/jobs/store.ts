@@ -12,7 +12,7 @@ export interface JobTables {
     state: JobState;
     run_at: number;
     created_ts: number;
-    /** Counts how often the job was scheduled, so that a request while it runs is not lost when it ends. */
+    /** Counts how often the job was scheduled, so that a request during an attempt is not lost when the attempt ends. */
     revision: number;
     attempts: number;
     /** End of the lease of the process that runs it; 0 without a lease. */
@@ -26,8 +26,8 @@ export interface JobTables {
   };
 }
 
-/** A job that this process has leased or may lease. */
-export interface ClaimedJob {
+/** A row of the jobs that wait or run. */
+export interface StoredJob {
   readonly id: number;
   /** Milliseconds since the epoch. */
   readonly runAt: number;
@@ -183,8 +183,8 @@ export async function nextJobs(
   kinds: readonly string[],
   now: number,
   limit: number,
-): Promise<ClaimedJob[]> {
-  return (await nextJobsQuery(reader, kinds, now, limit).execute()).map(claimed);
+): Promise<StoredJob[]> {
+  return (await nextJobsQuery(reader, kinds, now, limit).execute()).map(storedJobOf);
 }
 
 /** The query of `nextJobs`. It reads in the order of the index by time, since many jobs may wait for a later time. */
@@ -205,7 +205,7 @@ export const nextJobsQuery = (
     .orderBy('id')
     .limit(limit);
 
-function claimed(row: Selectable<JobTables['jobs']>): ClaimedJob {
+function storedJobOf(row: Selectable<JobTables['jobs']>): StoredJob {
   const { id, kind, key, payload, revision, attempts } = row;
   return {
     id,
@@ -239,7 +239,7 @@ export async function nextLeaseEnd(
 /** Leases the job until `until`. @returns false when another process was faster */
 export async function claimJob(
   writer: Writer<JobTables>,
-  job: ClaimedJob,
+  job: StoredJob,
   now: number,
   until: number,
 ): Promise<boolean> {
@@ -279,7 +279,7 @@ export async function expireLeases(writer: Writer<JobTables>, now: number): Prom
 /** Applies the outcome of an attempt whose lease has expired, unless another process was faster. */
 export async function settleInterrupted(
   writer: Writer<JobTables>,
-  job: ClaimedJob,
+  job: StoredJob,
   outcome: Exclude<JobOutcome, 'delete'>,
 ): Promise<void> {
   await writer
@@ -295,7 +295,7 @@ export async function settleInterrupted(
 /** Replaces the payload of a running job, unless the job was scheduled again meanwhile. */
 export async function saveProgress(
   writer: Writer<JobTables>,
-  job: ClaimedJob,
+  job: StoredJob,
   payload: JsonValue,
 ): Promise<void> {
   await writer
@@ -315,18 +315,14 @@ export type JobOutcome = Partial<Omit<Selectable<JobTables['jobs']>, 'id'>> | 'd
  */
 export async function settleJob(
   writer: Writer<JobTables>,
-  job: ClaimedJob,
+  job: StoredJob,
   outcome: JobOutcome,
 ): Promise<void> {
   if ((await applyOutcome(writer, job, outcome)) > 0n) return;
   await writer.updateTable('jobs').set({ lease_until: 0 }).where('id', '=', job.id).execute();
 }
 
-async function applyOutcome(
-  writer: Writer<JobTables>,
-  job: ClaimedJob,
-  outcome: JobOutcome,
-): Promise<bigint> {
+async function applyOutcome(writer: Writer<JobTables>, job: StoredJob, outcome: JobOutcome): Promise<bigint> {
   if (outcome === 'delete') {
     const query = writer
       .deleteFrom('jobs')
@@ -344,7 +340,7 @@ async function applyOutcome(
   return (await query.executeTakeFirstOrThrow()).numUpdatedRows;
 }
 
-/** Creates the recurring jobs that are missing. A job that is due later than its interval from now becomes due then. */
+/** Creates the recurring jobs that are missing. A job that is due in more than its interval becomes due after its interval. */
 export async function ensureRecurring(
   writer: Writer<JobTables>,
   intervals: ReadonlyMap<string, number>,

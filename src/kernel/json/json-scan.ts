@@ -26,7 +26,7 @@ const closing = 0x7d;
 /** `{` as it is in the text. */
 const openingObject = 0x7b;
 
-/** Maximum nesting depth at which the members of objects are counted. */
+/** Maximum nesting depth at which members and items are counted. */
 const maxCountedDepth = 1_024;
 
 /**
@@ -41,6 +41,7 @@ export class JsonScan {
   readonly #isObject: boolean[] = [];
   #depth = 0;
   #inString = false;
+  /** Whether a backslash at the end of the last chunk escapes the next byte. */
   #isEscaped = false;
   /** Bytes of the open string in earlier chunks. */
   #stringBytes = 0;

@@ -117,7 +117,11 @@ class PieceBuilder {
     this.#frames = frames;
   }
 
-  /** Parses the text after the parsed part of the innermost frame, up to a comma or to the end of the frame. */
+  /**
+   * Parses the text after the parsed part of the innermost frame.
+   * @param end index of a comma or of the closing bracket
+   * @param isLast whether `end` is the closing bracket
+   */
   take(frame: Frame, end: number, isLast: boolean): void {
     if (frame.value === undefined) this.#begin();
     if (frame.isAfterItem) {

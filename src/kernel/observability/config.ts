@@ -17,7 +17,7 @@ import { parseDsn } from './sentry-dsn.ts';
 const sentry = object({
   dsn: option(nullable(string()), {
     description:
-      'The address of a Sentry project to which unexpected errors are reported, `https://KEY@HOST/PROJECT`, or of a service that is compatible. Null reports none.',
+      'The address, `https://KEY@HOST/PROJECT`, of a project in Sentry or a compatible service, to which unexpected errors are reported. Null reports none.',
     default: null,
     secret: true,
   }),

@@ -1,4 +1,4 @@
-/** Logs and metrics. */
+/** Logs and metrics, and the options of traces and error reports. */
 export { observeEventLoop } from './event-loop-lag.ts';
 export { type JaegerSettings, readJaegerConfig, type SamplerSettings } from './jaeger-config.ts';
 export { defaultLogConfig, type LogConfig, logConfigOf } from './log-config.ts';

@@ -12,7 +12,7 @@ export interface JaegerSettings {
   readonly sampler: SamplerSettings;
   /** Whether each recorded trace is logged. */
   readonly logging: boolean;
-  /** Host of the collector. */
+  /** Host of the collector where `otlp_endpoint` is null. */
   readonly host: string;
   /** Attributes of all spans. */
   readonly tags: Readonly<Record<string, string>>;
@@ -33,12 +33,12 @@ export interface JaegerProblem {
   readonly isError: boolean;
 }
 
-type Members = Readonly<Record<string, unknown>>;
+type Mapping = Readonly<Record<string, unknown>>;
 
-const isMembers = (value: unknown): value is Members =>
+const isMapping = (value: unknown): value is Mapping =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Members of `jaeger_config` that this server reads. */
+/** Mapping of `jaeger_config` that this server reads. */
 const knownMembers: ReadonlySet<string> = new Set([
   'enabled',
   'service_name',
@@ -60,7 +60,7 @@ const defaultProbability = 0.001;
  * Reads `jaeger_config`, which has the format of the configuration of Jaeger's clients.
  * Source: jaeger-client-python, `config.py`.
  */
-export function readJaegerConfig(config: Members): {
+export function readJaegerConfig(config: Mapping): {
   readonly settings: JaegerSettings;
   readonly problems: readonly JaegerProblem[];
 } {
@@ -82,9 +82,9 @@ export function readJaegerConfig(config: Members): {
     wrong(path, `a number from 0 to ${maximum}`);
     return fallback;
   };
-  const part = (path: string): Members => {
+  const part = (path: string): Mapping => {
     const value = config[path] ?? {};
-    if (isMembers(value)) return value;
+    if (isMapping(value)) return value;
     wrong(path, 'a mapping');
     return {};
   };

@@ -75,7 +75,7 @@ describe('logConfigOf', () => {
       ['loggers: { http: { level: 5 } }', /loggers\.http\.level: 5 is not a level/],
       ['root: { handlers: file }', /root\.handlers: a list of names/],
       ['root: { handlers: [file] }', /handlers\.file: there is no such handler/],
-      ['handlers: { a: { target: a } }\nroot: { handlers: [a] }', /handlers\.a: there is no such handler/],
+      ['handlers: { a: { target: a } }\nroot: { handlers: [a] }', /handlers\.a: its targets lead back to it/],
       [
         'handlers: { a: { class: x.SysLogHandler } }\nroot: { handlers: [a] }',
         /x\.SysLogHandler is not supported/,

@@ -14,7 +14,7 @@ export interface LogConfig {
   /** Levels of single loggers (`http`, `database`), by name. */
   readonly levels: ReadonlyMap<string, LevelWithSilent>;
   readonly outputs: readonly LogOutput[];
-  /** Settings of the file that Hearth ignores, one sentence each. */
+  /** Settings of the file that Hearth ignores or follows in part, one sentence each. */
   readonly remarks: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export const defaultLogConfig: LogConfig = {
   remarks: [],
 };
 
-type Members = Readonly<Record<string, unknown>>;
+type Mapping = Readonly<Record<string, unknown>>;
 
 /**
  * Reads the parsed YAML of a `log_config` file. It has the format of the dictionaries of Python's
@@ -34,14 +34,14 @@ type Members = Readonly<Record<string, unknown>>;
  * docs/configuration/logging.md.
  * @throws Error that names the place and the mistake
  */
-export function logConfigOf(file: unknown): LogConfig {
-  const document = members(file ?? {}, 'the file');
-  const root = members(document['root'] ?? {}, 'root');
+export function logConfigOf(content: unknown): LogConfig {
+  const document = mappingOf(content ?? {}, 'the file');
+  const root = mappingOf(document['root'] ?? {}, 'root');
   const remarks: string[] = [];
   let level = levelOf(root, 'root') ?? defaultLogConfig.level;
   const levels = new Map<string, LevelWithSilent>();
-  for (const [name, value] of Object.entries(members(document['loggers'] ?? {}, 'loggers'))) {
-    const logger = members(value ?? {}, `loggers.${name}`);
+  for (const [name, value] of Object.entries(mappingOf(document['loggers'] ?? {}, 'loggers'))) {
+    const logger = mappingOf(value ?? {}, `loggers.${name}`);
     const ownLevel = levelOf(logger, `loggers.${name}`);
     if (logger['handlers'] !== undefined)
       remarks.push(`loggers.${name}.handlers: ignored; all loggers use the handlers of root`);
@@ -58,7 +58,7 @@ export function logConfigOf(file: unknown): LogConfig {
 const loggerPrefix = /^(?:hearth|server|synapse)(?:\.|$)/;
 
 /**
- * Patterns of logger names in other servers (without their prefix), and the corresponding logger of Hearth.
+ * Patterns of logger names (without their prefix), of this server and of others, and the corresponding logger of Hearth.
  */
 const loggerPatterns: readonly (readonly [RegExp, string])[] = [
   [/^(?:access|http|federation\.transport|rest)(?:\.|$)/, 'http'],
@@ -77,11 +77,11 @@ function hearthLoggerOf(name: string): string | undefined {
   return loggerPatterns.find(([pattern]) => pattern.test(nameWithoutPrefix))?.[1];
 }
 
-function outputsOf(document: Members, root: Members, remarks: string[]): readonly LogOutput[] {
+function outputsOf(document: Mapping, root: Mapping, remarks: string[]): readonly LogOutput[] {
   const names = root['handlers'];
   if (names === undefined) return defaultLogConfig.outputs;
   if (!Array.isArray(names)) throw new Error('root.handlers: a list of names is needed');
-  const handlers = members(document['handlers'] ?? {}, 'handlers');
+  const handlers = mappingOf(document['handlers'] ?? {}, 'handlers');
   return names.flatMap((name) => outputOf(handlers, String(name), remarks) ?? []);
 }
 
@@ -89,14 +89,14 @@ function outputsOf(document: Members, root: Members, remarks: string[]): readonl
  * Returns the output of a handler. A handler with a `target` passes its lines on to another handler. The first handler
  * in such a chain that has a level decides the level of the output.
  */
-function outputOf(handlers: Members, name: string, remarks: string[]): LogOutput | undefined {
+function outputOf(handlers: Mapping, name: string, remarks: string[]): LogOutput | undefined {
   const seen = new Set<string>();
   let level: LevelWithSilent | undefined;
   for (let current = name; ; ) {
-    if (handlers[current] === undefined || seen.has(current))
-      throw new Error(`handlers.${current}: there is no such handler`);
+    if (handlers[current] === undefined) throw new Error(`handlers.${current}: there is no such handler`);
+    if (seen.has(current)) throw new Error(`handlers.${current}: its targets lead back to it`);
     seen.add(current);
-    const handler = members(handlers[current], `handlers.${current}`);
+    const handler = mappingOf(handlers[current], `handlers.${current}`);
     level ??= levelOf(handler, `handlers.${current}`);
     const { target } = handler;
     if (typeof target !== 'string') return outputOfHandler(handler, current, level ?? 'trace', remarks);
@@ -105,7 +105,7 @@ function outputOf(handlers: Members, name: string, remarks: string[]): LogOutput
 }
 
 function outputOfHandler(
-  handler: Members,
+  handler: Mapping,
   name: string,
   level: LevelWithSilent,
   remarks: string[],
@@ -128,7 +128,7 @@ function outputOfHandler(
 const rotationRemark = (name: string) =>
   `handlers.${name}: Hearth does not rotate files; use logrotate and send SIGHUP afterwards`;
 
-function levelOf(holder: Members, path: string): LevelWithSilent | undefined {
+function levelOf(holder: Mapping, path: string): LevelWithSilent | undefined {
   const { level } = holder;
   if (level === undefined || level === null) return undefined;
   const parsed = parseLevel(level);
@@ -136,9 +136,9 @@ function levelOf(holder: Members, path: string): LevelWithSilent | undefined {
   return parsed;
 }
 
-function members(value: unknown, path: string): Members {
+function mappingOf(value: unknown, path: string): Mapping {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new Error(`${path}: a mapping is needed`);
   }
-  return value as Members;
+  return value as Mapping;
 }

@@ -16,7 +16,7 @@ const levels: ReadonlyMap<string, LevelWithSilent> = new Map([
 /** Levels from the most to the least verbose. */
 const order = [...new Set(levels.values())];
 
-/** Returns the level of this name, in upper or lower case. Names of Python's levels are accepted too. */
+/** Returns the level of this name, in upper or lower case. Names of Python's levels are accepted too; `undefined` for other names. */
 export function parseLevel(name: unknown): LevelWithSilent | undefined {
   return typeof name === 'string' ? levels.get(name.toLowerCase()) : undefined;
 }

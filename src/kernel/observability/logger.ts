@@ -1,7 +1,7 @@
 import { type DestinationStream, type LevelWithSilent, type Logger as PinoLogger, pino } from 'pino';
 import { errorLevel, type LoggedErrors } from './logged-errors.ts';
 
-/** A structured logger; child loggers carry the request id. */
+/** A structured logger; child loggers add fields to each line, for example the request id. */
 export type Logger = Pick<
   PinoLogger,
   'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'child' | 'level' | 'isLevelEnabled'

@@ -9,6 +9,7 @@ export interface ProcessUsage {
   readonly cpu: number;
   /** Memory that the process occupies. */
   readonly residentMemory: number;
+  /** Used part of the JavaScript heap. */
   readonly heap: number;
   /** Time for which the event loop was busy since the start. */
   readonly busy: number;
@@ -59,7 +60,7 @@ export class ProcessReading {
     };
   }
 
-  /** Ends the measurement. */
+  /** Ends the measurement of the event loop lag. */
   stop(): void {
     this.#pause?.cancel();
     this.#delay?.disable();

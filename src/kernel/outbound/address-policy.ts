@@ -34,6 +34,10 @@ export class AddressPolicy {
   }
 }
 
+/**
+ * Ranges of IPv6 addresses that contain an IPv4 address, and the index of its first 16-bit group. `IpRangeSet` itself
+ * reads IPv4-mapped addresses.
+ */
 const embeddings: readonly { range: IpRangeSet; firstGroup: number }[] = [
   // RFC 6052: the well-known prefix of IPv4/IPv6 translators.
   { range: new IpRangeSet(['64:ff9b::/96']), firstGroup: 6 },

@@ -32,7 +32,7 @@ const proxy = () =>
     allowed: 'a proxy, for example http://user:password@proxy.example.org:3128',
   });
 
-/** Options for requests to other servers. */
+/** Options for all outbound requests. */
 export const outboundSection = section({
   title: 'Outbound requests',
   description: 'How requests to other servers are sent, and which addresses they must not reach.',

@@ -1,6 +1,6 @@
 /**
  * Why a request failed without a complete response:
- * - `refused-address`: the operator allows none of the addresses of the target;
+ * - `refused-address`: the operator allows none of the addresses of the target, or the caller refused a redirect;
  * - `unknown-host`: the name has no address;
  * - `connection`: the connection was refused or broke;
  * - `tls`: the TLS handshake failed, mostly because of a certificate;
@@ -8,8 +8,8 @@
  * - `timeout`: no complete response arrived in time;
  * - `aborted`: the caller aborted the request;
  * - `too-large`: the response exceeds the limit of the caller, before or after decompression;
- * - `redirect`: too many redirects, or a redirect to a forbidden URL;
- * - `protocol`: the response is not valid HTTP.
+ * - `redirect`: too many redirects, or a redirect to a URL that is not http or https, or from https to http;
+ * - `protocol`: the response is not valid HTTP, or has an encoding that was not offered.
  */
 export type OutboundFailure =
   | 'refused-address'
@@ -23,7 +23,7 @@ export type OutboundFailure =
   | 'redirect'
   | 'protocol';
 
-/** A failed request. The cause, if any, is for the log only: it may contain internal addresses. */
+/** A failed request. Its message and its cause are for operators only: they may contain internal addresses. */
 export class OutboundError extends Error {
   override readonly name = 'OutboundError';
   readonly failure: OutboundFailure;

@@ -50,7 +50,7 @@ export type FetchedResponse<Body = Buffer> = OutboundResponse<Body> & { readonly
 
 export interface OutboundHttpOptions {
   readonly caches: CacheRegistry;
-  /** Name of the cache of its connections. */
+  /** Name of the cache that holds the connection pools. */
   readonly name?: string;
   /** Maximum number of targets to which connections stay open. */
   readonly maxPools?: number;
@@ -64,7 +64,7 @@ export interface OutboundHttpOptions {
 }
 
 /**
- * Sends all outbound requests: with bounds on time and size, to allowed addresses only, through the proxy if
+ * Sends all outbound requests: with bounds on time and size, and to allowed addresses only, or through the proxy if
  * one is configured. Retries nothing.
  */
 export class OutboundHttp {
@@ -141,7 +141,7 @@ export class OutboundHttp {
     return { ...response, body: await this.#read(response.body, request.inspect) };
   }
 
-  /** Like `send`, with the body as a stream, as `open` returns it. */
+  /** Like `send`, with the body as a stream, as `open` returns it. @throws OutboundError */
   openTarget(target: Target, request: OutboundRequest): Promise<OutboundResponse<Readable>> {
     return this.#withDeadline(request, (deadline) => this.#exchange(target, request, deadline));
   }

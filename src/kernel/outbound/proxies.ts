@@ -20,7 +20,10 @@ export class Proxies {
     this.#exempt = exemption(options.no_proxy_hosts);
   }
 
-  /** Returns the proxy for requests to a host; `undefined` for direct connections. */
+  /**
+   * Returns the proxy for requests to a host; `undefined` for direct connections.
+   * @param secure whether the requests use TLS
+   */
   for(secure: boolean, host: string): URL | undefined {
     const proxy = secure ? this.#https : this.#http;
     return proxy === undefined || this.#exempt(host.toLowerCase()) ? undefined : proxy;

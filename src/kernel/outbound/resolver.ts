@@ -20,6 +20,7 @@ export interface Resolver {
   addresses(host: string): Promise<readonly HostAddress[]>;
   /**
    * Returns the targets of a service; none when there is no such record.
+   * @param name for example `_matrix-fed._tcp.example.org`
    * @throws Error when the look-up fails
    */
   services(name: string): Promise<readonly SrvRecord[]>;

@@ -58,7 +58,7 @@ export interface CertificateDeps {
 /**
  * Connects to up to eight addresses of an endpoint, or through a proxy, and returns the certificates, valid or not.
  * Sends no request.
- * @throws OutboundError `unknown-host` when the host has no address
+ * @throws OutboundError when the host cannot be looked up, mostly `unknown-host`
  */
 export async function servedCertificates(
   endpoint: TlsEndpoint,

@@ -7,8 +7,8 @@ const interval = 5_000;
 const mebibyte = 1024 * 1024;
 
 /**
- * Bytes by which the old generation may always grow. For a very small one, `maxPercent` of its size is the limit
- * instead.
+ * Bytes by which the old generation may always grow. While its size is very small, `maxPercent` of the size is the
+ * limit instead.
  */
 const minGrowth = 32 * mebibyte;
 

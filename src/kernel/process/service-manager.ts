@@ -4,7 +4,10 @@ import type { Clock } from '../clock.ts';
 /** Milliseconds that one notification may take. */
 const timeout = 5_000;
 
-/** Sends one notification. Never rejects: when notifications fail, the service manager logs that and ends the server. */
+/**
+ * Sends one notification. Never rejects: when notifications fail, the service manager logs that and ends the server.
+ * @param assignments for example `READY=1`
+ */
 export type Notify = (assignments: readonly string[]) => Promise<void>;
 
 /**

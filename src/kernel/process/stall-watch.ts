@@ -105,7 +105,7 @@ export class StallWatch {
    * @param moduleFiles URLs and paths of the files and folders of modules
    */
   start(report: (stall: Stall) => void, moduleFiles: readonly string[] = []): void {
-    // The number of heartbeats, and 1 while a debugger may be attached, because a breakpoint also stops the process.
+    // Index 0: the number of heartbeats. Index 1: 1 while a debugger may be attached, whose breakpoints stop the process.
     const beats = new Int32Array(new SharedArrayBuffer(8));
     const beat = () => {
       Atomics.store(beats, 1, debuggerUrl() === undefined ? 0 : 1);

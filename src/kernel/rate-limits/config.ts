@@ -67,7 +67,7 @@ export const rateLimitsSection = section({
     rc_message: limitOption(
       0.2,
       10,
-      'Sending messages and state events, knocking, and changing the profile of the sender in a room, for each account.',
+      'Sending messages and state events, knocking, and changing the own profile in a single room, for each account.',
     ),
     rc_registration: limitOption(0.17, 3, 'Registrations, for each client address.'),
     rc_registration_token_validity: limitOption(

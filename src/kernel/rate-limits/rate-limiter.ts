@@ -18,7 +18,7 @@ const maxWait = 24 * 60 * 60 * 1000;
 /**
  * A leaky bucket for each key; client addresses with the same `addressKey` share one. An action adds its cost to the
  * bucket, time drains the bucket, and an action that would overflow it is rejected. Bounds the number of buckets: drops
- * empty buckets or, if no bucket is empty, the buckets that were created first.
+ * empty buckets and, if these are less than a tenth, the buckets that were created first.
  */
 export class RateLimiter {
   readonly #clock: Clock;
@@ -108,7 +108,7 @@ export class RateLimiter {
     for (const [key, bucket] of this.#buckets) {
       if (this.#drained(bucket, now) === 0) this.#buckets.delete(key);
     }
-    // Drops a tenth when no bucket was empty, so that not every new key repeats the scan above.
+    // Drops further buckets until a tenth is free, so that not every new key repeats the scan above.
     let surplus = this.#buckets.size - Math.floor(this.#maxBuckets * 0.9);
     for (const key of this.#buckets.keys()) {
       if (surplus-- <= 0) break;

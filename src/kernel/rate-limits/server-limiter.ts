@@ -38,8 +38,8 @@ export class ServerLimiter {
    * Resolves when a request of this server may be handled.
    * @param signal ends the wait
    * @returns a function to call when the request has ended
-   * @throws MatrixError M_LIMIT_EXCEEDED when too many requests of this server, or of all servers, wait, or when
-   * `signal` aborts
+   * @throws MatrixError M_LIMIT_EXCEEDED when too many requests of this server wait, when too many servers have requests
+   * in progress, or when `signal` aborts
    */
   async admit(serverName: string, signal?: AbortSignal): Promise<() => void> {
     const caller = this.#callerOf(serverName);

@@ -6,8 +6,8 @@ import type { RoomRows } from './room-rows.ts';
 /**
  * The static half of a slice: its options, its tables, and the rows that are deleted with a room, an account or a
  * device. A slice is a folder below `src` with one public file (`index.ts`). Each slice with options or tables exports a
- * manifest from its `manifest.ts`; `src/slices.ts` lists them. Its `open.ts` returns the parts that it adds to a running
- * server.
+ * manifest from its `manifest.ts`; `src/slices.ts` lists them. The `open.ts` of a slice returns the parts that it adds to
+ * a running server.
  */
 export interface SliceManifest {
   /** The folder of the slice. */

@@ -63,7 +63,10 @@ export class DurableBound implements NumberBound {
     if (this.due !== undefined) this.#bounds.raiseInBackground();
   }
 
-  /** Doubles the step when numbers are used up faster than the database raises the bound. */
+  /**
+   * Records that the bound on disk was raised to `value`. Doubles the step when numbers are used up faster than the
+   * database raises the bound.
+   */
   raised(value: number): void {
     if (value <= this.#value) return;
     if (this.#assigned > this.#value - this.#step / 4) this.#step = Math.min(this.#step * 2, maxStep);

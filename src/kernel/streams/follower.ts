@@ -91,7 +91,7 @@ export class Follower {
     await this.#save();
   }
 
-  /** Resolves when all facts up to the current position have been handled. */
+  /** Resolves when all facts up to the current position have been handled, or when the follower stops. */
   async caughtUp(): Promise<void> {
     const target = this.#streams.current;
     while (this.#cursor < target && !this.#stopping.signal.aborted) {

@@ -36,7 +36,7 @@ export class LocalStreams implements StreamWriter {
   readonly #counter: PositionCounter;
   readonly #bound: DurableBound;
   readonly #pending: PendingWatch;
-  readonly #advanced: ((current: number) => void)[] = [];
+  readonly #advanceListeners: ((current: number) => void)[] = [];
   #publisher: FactPublisher | undefined;
 
   private constructor(deps: LocalStreamsDeps, bound: DurableBound, last: number) {
@@ -60,7 +60,7 @@ export class LocalStreams implements StreamWriter {
   }
 
   onAdvance(listener: (current: number) => void): void {
-    this.#advanced.push(listener);
+    this.#advanceListeners.push(listener);
   }
 
   /**
@@ -129,7 +129,7 @@ export class LocalStreams implements StreamWriter {
   }
 
   #onAdvance(current: number): void {
-    for (const listener of this.#advanced) {
+    for (const listener of this.#advanceListeners) {
       try {
         listener(current);
       } catch (error) {

@@ -4,7 +4,7 @@ export type Deliver = (position: number) => void;
 /** A position that is reserved but not yet visible. */
 export interface PositionReservation {
   readonly position: number;
-  /** Calls `deliver` once all lower positions have settled. */
+  /** Calls `deliver` once all lower positions have settled and the limit allows this position. */
   complete(deliver: Deliver): void;
   /** Leaves the position unused. */
   abandon(): void;
@@ -56,7 +56,7 @@ export class PositionCounter {
    * @param now milliseconds of the monotonic clock
    */
   reserve(purpose: string, now: number): PositionReservation {
-    const slot = new Slot(this.next, purpose, now, this.#settled);
+    const slot = new Slot(this.next, purpose, now, this.#advance);
     this.#slots.push(slot);
     return slot;
   }
@@ -75,10 +75,10 @@ export class PositionCounter {
   /** Lets `current` move up to `limit`. */
   raiseLimit(limit: number): void {
     this.#limit = limit;
-    this.#settled();
+    this.#advance();
   }
 
-  readonly #settled = (): void => {
+  readonly #advance = (): void => {
     if (this.#isAdvancing) return;
     const before = this.#current;
     this.#isAdvancing = true;

@@ -45,7 +45,7 @@ const maxBackoff = 60_000;
 export class RemoteStreams implements StreamReader {
   readonly #deps: RemoteStreamsDeps;
   readonly #streams = new Map<string, AnyStream>();
-  readonly #advanced: ((current: number) => void)[] = [];
+  readonly #advanceListeners: ((current: number) => void)[] = [];
   readonly #closing = new AbortController();
   readonly #waiting: PublishedRange[] = [];
   #current: number;
@@ -62,7 +62,7 @@ export class RemoteStreams implements StreamReader {
   }
 
   onAdvance(listener: (current: number) => void): void {
-    this.#advanced.push(listener);
+    this.#advanceListeners.push(listener);
   }
 
   /** Begins to deliver the facts of these streams, also facts that were received before; ignores facts of other streams. */
@@ -135,7 +135,7 @@ export class RemoteStreams implements StreamReader {
   }
 
   #notifyAdvance(): void {
-    for (const listener of this.#advanced) {
+    for (const listener of this.#advanceListeners) {
       try {
         listener(this.#current);
       } catch (error) {

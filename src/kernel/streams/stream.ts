@@ -33,7 +33,7 @@ export class Stream<F> {
 /** Receives the error that a listener has thrown. The error affects neither other listeners nor later facts. */
 export type ListenerFailed = (error: unknown, stream: string, position: number) => void;
 
-/** Delivers a fact to the listeners of its stream. For `StreamWriter` and `RemoteStreams` only. */
+/** Delivers a fact to the listeners of its stream. For `LocalStreams` and `RemoteStreams` only. */
 export function deliver<F>(stream: Stream<F>, fact: F, position: number, failed: ListenerFailed): void {
   for (const listener of listenersOf(stream)) {
     try {

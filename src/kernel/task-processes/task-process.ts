@@ -29,7 +29,7 @@ interface CurrentTask<R> {
   timer: Timer;
 }
 
-/** One process that performs one task at a time. It keeps this process alive only during a task. */
+/** A child process that performs one task at a time. It keeps its parent process alive only during a task. */
 export class TaskProcess<T extends object, R> {
   readonly #child: ChildProcess;
   readonly #clock: Clock;

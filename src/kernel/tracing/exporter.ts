@@ -97,7 +97,7 @@ export class SpanExporter {
     if (!this.#isFailing)
       log.warn(
         { problem, endpoint: endpoint.origin + endpoint.pathname },
-        'The collector does not accept traces',
+        'Traces could not be sent to the collector',
       );
     this.#isFailing = true;
   }

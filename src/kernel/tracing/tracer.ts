@@ -34,7 +34,7 @@ export class Tracer {
     this.#deps = deps;
   }
 
-  /** The open span of this asynchronous context; `undefined` when its request has ended. */
+  /** The open span of this asynchronous context; `undefined` without one, and when its request has ended. */
   get current(): Span | undefined {
     const span = this.#open.getStore();
     return span === undefined || span.trace.isOver ? undefined : span;

@@ -8,7 +8,7 @@ import { pathsOf, Reply, type Route } from '../routing/route.ts';
 import { type Match, RouteTable } from '../routing/route-table.ts';
 import { Endpoint, type EndpointDeps } from './endpoint.ts';
 
-/** Routes the requests of one listener to the endpoints that its resources include (decision 0127). */
+/** Routes the requests of one listener to the endpoints of its resources and additional routes (decision 0127). */
 export function createRouter(
   routes: readonly Route[],
   { resources, additionalRoutes = [] }: Pick<ListenerOptions, 'resources' | 'additionalRoutes'>,
@@ -66,7 +66,7 @@ function unmatchedRoute(table: RouteTable<Endpoint>): Route {
   };
 }
 
-/** Refuses requests whose path is not properly percent-encoded: the table has no value for them. */
+/** Refuses requests whose path is not properly percent-encoded; the table finds the value `null` for them. */
 const malformedRoute: Route = {
   contract: { method: 'GET', path: '*', auth: 'none' },
   handler: () => {

@@ -40,7 +40,7 @@ const resource = object({
 - \`openid\`: checks of OpenID tokens by other services
 - \`replication\`: the API for workers at \`/_server/replication\`
 - \`static\`: pages at \`/_proto/static\`, mostly for logging in without a capable client
-- \`health\`: the health check; every listener has it anyway, so it is named only on a port of its own`,
+- \`health\`: the health check, which every listener serves; name it for a port that serves nothing else`,
     default: [],
   }),
   compress: option(boolean(), {
@@ -80,7 +80,7 @@ const listener = object({
   }),
   request_id_header: option(nullable(string({ minLength: 1 })), {
     description:
-      'A request header whose value becomes part of the request id in the log. With null, the id contains a number instead.',
+      'A request header whose value becomes the request id in the log. With null, or in requests without the header, the id is the method and a number.',
     default: null,
     since: '1.68.0',
   }),

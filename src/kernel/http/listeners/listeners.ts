@@ -53,12 +53,12 @@ export interface OpenListener {
   closeIdle(): void;
 }
 
+/** Limits of one connection: the size of the request head in bytes, and times in milliseconds. */
 export type ConnectionLimits = Pick<
   ServerOptions,
   'maxHeaderSize' | 'headersTimeout' | 'requestTimeout' | 'keepAliveTimeout' | 'connectionsCheckingInterval'
 >;
 
-/** Sizes in bytes, times in milliseconds. */
 const defaultLimits: ConnectionLimits = {
   // The query of a request may hold a filter.
   maxHeaderSize: 64 * 1024,
@@ -70,7 +70,7 @@ const defaultLimits: ConnectionLimits = {
   connectionsCheckingInterval: 30_000,
 };
 
-/** Opens every socket of a listener. */
+/** Opens the sockets of a listener. Leaves out the IPv6 addresses `::` and `::1` where the machine has no IPv6. */
 export async function listen(
   options: ListenerOptions,
   handler: RequestListener,
@@ -80,20 +80,20 @@ export async function listen(
   if (bind.kind === 'unix') return [await listenUnix(bind, handler, limits)];
   const opened: OpenListener[] = [];
   let { port } = bind;
-  let familyError: unknown;
+  let lastError: unknown;
   for (const address of bind.addresses) {
     try {
       const listening = await listenTcp(bind, address, port, handler, limits);
       port = portOf(listening.server);
       opened.push(listening);
     } catch (error) {
-      familyError = error;
+      lastError = error;
       if (isMissingFamily(address, error)) continue;
       for (const { server } of opened) server.close();
       throw error;
     }
   }
-  if (opened.length === 0) throw familyError;
+  if (opened.length === 0) throw lastError;
   return opened;
 }
 

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { MatrixError } from '../../../protocol/index.ts';
 
-/** Responses by the error codes of Node's HTTP parser. */
+/** Responses by the error codes of Node's HTTP server. */
 const refusals: Readonly<Record<string, MatrixError>> = {
   HPE_HEADER_OVERFLOW: new MatrixError(431, 'M_TOO_LARGE', 'The URL or a header is too long'),
   ERR_HTTP_REQUEST_TIMEOUT: new MatrixError(408, 'M_UNKNOWN', 'The request took too long to arrive'),
@@ -16,8 +16,9 @@ interface HttpConnection extends Duplex {
 }
 
 /**
- * Responds to bytes that are not an HTTP request, and closes the connection. While another response is being sent, the
- * connection is only closed: the client would take the refusal for a part of that response.
+ * Responds to a request that is malformed, has too long a head or arrives too slowly, and closes the connection. While
+ * another response is being sent, the connection is only closed: the client would take the refusal for a part of that
+ * response.
  */
 export function refuseMalformed(error: NodeJS.ErrnoException, socket: HttpConnection): void {
   const isResponding = socket._httpMessage?.headersSent === true;

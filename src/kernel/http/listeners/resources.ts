@@ -11,7 +11,7 @@ const impliedResources: Partial<Record<ResourceName, readonly ResourceName[]>> =
 
 /**
  * Path prefixes of each resource, spelled as in the declarations of routes (`/_proto`, see `namespaces.ts`). A prefix
- * ends at a path segment.
+ * ends at a path segment; `/` stands for that path alone.
  */
 const prefixes: Record<ResourceName, readonly string[]> = {
   client: [

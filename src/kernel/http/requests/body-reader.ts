@@ -22,7 +22,7 @@ import { UnverifiedBodies, type UnverifiedBody, type UnverifiedBounds } from './
  */
 const longBodyTimeout = 60_000;
 
-/** The body of a request whose signature was verified before the body was parsed. */
+/** A long body whose signature has been verified, and whose value is parsed later by `BodyReader.parse`. */
 export interface UnparsedBody {
   readonly bytes: Buffer;
   readonly scan: JsonScan;
@@ -89,7 +89,7 @@ export class BodyReader {
     return { value };
   }
 
-  /** Parses a body that has been verified. @throws MatrixError M_NOT_JSON, M_BAD_JSON */
+  /** Parses a verified body, and then stops counting its bytes as unverified. @throws MatrixError M_NOT_JSON, M_BAD_JSON */
   async parse({ bytes, scan, byteCount }: UnparsedBody): Promise<unknown> {
     const { value } = await parseLongServerBody(bytes, scan, new TimeSlices(this.#clock));
     byteCount.release();
@@ -145,7 +145,7 @@ async function canonicalBytes(value: JsonValue, slices: TimeSlices): Promise<Buf
   return Buffer.concat(pieces);
 }
 
-/** Whether a body is so short that it need not be measured. */
+/** Whether `Content-Length` says that a body is so short that it need not be measured. */
 function isShort(request: IncomingMessage): boolean {
   return request.headers['content-length'] !== undefined && declaredLength(request) <= maxShortBytes;
 }

@@ -22,7 +22,7 @@ export interface ListenerContext {
   readonly watched: BriefMap<number, Exchange>;
 }
 
-let exchanges = 0;
+let exchangeCount = 0;
 
 /**
  * One request and its response, as handlers and the authenticator see it. Members that few handlers use
@@ -45,16 +45,16 @@ export class Exchange implements AuthenticationContext {
   authenticate: Authenticate | undefined;
   /** Name of the server that has signed the request. */
   origin: string | undefined;
-  /** As in `RouteContract`. */
+  /** Whether users with a locked account may call the route. */
   allowLocked = false;
-  /** As in `RouteContract`. */
+  /** Whether application services act as themselves, whatever `user_id` and `device_id` the query contains. */
   ignoreAssertedUser = false;
   /** The unparsed body, for routes with the body mode `stream`. */
   stream: Readable | undefined;
   /** Id of the trace that the request belongs to, where traces are enabled. */
   traceId: string | undefined;
   readonly listener: ListenerContext;
-  readonly #number = ++exchanges;
+  readonly #number = ++exchangeCount;
   #controller: AbortController | undefined;
   #log: Logger | undefined;
 

@@ -14,8 +14,8 @@ export interface JsonLimits {
   /** Whether keys named `__proto__` are accepted: rooms of other servers may contain events with them. */
   readonly allowPrototypeKeys: boolean;
   /**
-   * How numbers are parsed: `as written` for other servers, whose signatures and hashes cover the written
-   * form.
+   * How numbers are parsed: `values` as JavaScript numbers; `as written` keeps the digits, which the signatures and
+   * hashes of other servers cover.
    */
   readonly numbers: NonNullable<ParseOptions['numbers']>;
 }
@@ -39,7 +39,7 @@ export function parseJson(bytes: Buffer, limits: JsonLimits): unknown {
     throw badJson(`The body is nested deeper than ${limits.depth} levels`);
   }
   const value = parse(bytes.toString('utf8'), limits);
-  // A lone surrogate needs an escape sequence, and the forbidden key an escape sequence or its plain text.
+  // Only an escape sequence can contain a lone surrogate; the key `__proto__` may be written plainly or with escapes.
   if (bytes.includes('\\u') || (!limits.allowPrototypeKeys && bytes.includes('__proto__'))) {
     rejectForbiddenText(value, limits);
   }

@@ -57,6 +57,7 @@ export function readBody(
 /**
  * Returns the body as a stream that fails with M_TOO_LARGE beyond `limit` bytes, and for a body of too many chunks.
  * After it is destroyed, the rest of the body is read and discarded, so that the client can read the response.
+ * @throws MatrixError M_TOO_LARGE when `Content-Length` is above `limit`
  */
 export function limitBody(request: IncomingMessage, limit: number): Readable {
   if (declaredLength(request) > limit) throw bodyTooLarge(limit);
@@ -87,7 +88,7 @@ export function limitBody(request: IncomingMessage, limit: number): Readable {
 
 /**
  * Receives no more of a body that arrives in too many chunks: the connection closes after the response.
- * @param isRefused whether a response was sent before, so that the connection is closed at once
+ * @param isRefused whether the body was refused before, so that the connection is closed at once
  */
 function stopReceiving(request: IncomingMessage, isRefused: boolean): void {
   if (isRefused) request.destroy();

@@ -56,7 +56,7 @@ export class UnverifiedBodies {
     return this.#total;
   }
 
-  /** Begins to count the bytes of a body. @throws MatrixError M_LIMIT_EXCEEDED after too many failures */
+  /** Begins to count the bytes of a body. @throws MatrixError M_LIMIT_EXCEEDED after too many failures of the address */
   open(ip: string): UnverifiedBody {
     const address = addressKey(ip);
     this.#failures.check(address);

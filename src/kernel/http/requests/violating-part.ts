@@ -23,7 +23,7 @@ interface Containing {
  * Finds the innermost member or item of a value that violates its schema. A validator that collects errors takes
  * several microseconds for each entry, so a large value must be narrowed first.
  * @returns the part, and its schema without the schemas of its members and items, so that collecting the errors does
- * not check each entry again; only a union of several schemas with members or items keeps them
+ * not check each entry again; the schemas inside a union are kept
  */
 export function violatingPart({ schema: given, value, path }: Part): Part {
   const schema = schemaOfEntries(given, value);
@@ -79,7 +79,7 @@ function withoutEntries(schema: TSchema): TSchema {
     Object.fromEntries(Object.keys(schemas).map((name) => [name, {}]));
   return {
     ...schema,
-    // A tuple has one schema for each of its few items.
+    // The list of schemas of a tuple is kept, since a tuple has few items.
     ...(isSchema(items) && { items: {} }),
     ...(properties && { properties: withAnyValue(properties) }),
     ...(patternProperties && { patternProperties: withAnyValue(patternProperties) }),

@@ -38,8 +38,7 @@ interface Branch<T> {
 type Leaves<T> = Map<string, Leaf<T>>;
 
 /**
- * Maximum characters of a parameter. Identifiers have up to 255 bytes, each of up to three characters when encoded; the
- * listener limits the whole URL.
+ * Maximum characters of a decoded parameter, far more than an identifier has. The listener limits the whole URL.
  */
 const maxParameterLength = 16_384;
 

@@ -78,7 +78,7 @@ export interface RouteContract {
   /** Maximum bytes of the body, if it differs from the default. */
   readonly bodyLimit?: number;
   /**
-   * - `json`: parsed as JSON, whatever the content type;
+   * - `json` (the default): parsed as JSON, whatever the content type;
    * - `form`: `application/x-www-form-urlencoded`, converted and checked like `query`;
    * - `stream`: not parsed, passed on as `request.stream`.
    */
@@ -181,8 +181,8 @@ export function route<const C extends RouteContract>(contract: C, handler: Handl
 }
 
 /**
- * A response other than JSON with status 200: another status or headers, text that is serialised already
- * (with `content-type` among the headers unless it is JSON), bytes, or a stream.
+ * A response with a status, headers and a body: text that is serialised already (with `content-type` among the headers
+ * unless it is JSON), bytes, a stream, a `FilePart`, or any other object, which is sent as JSON.
  */
 export class Reply {
   readonly status: number;

@@ -110,7 +110,7 @@ function stripped(text: string, characters: string | undefined, start: boolean, 
   return text.slice(from, to);
 }
 
-/** Python's `split`. Without a separator, it splits at white space. After `max` parts, the rest stays whole. */
+/** Python's `split`. After `max` parts, the rest stays whole. Without a separator, splits at all white space. */
 function split(text: string, separator: string | undefined, max = Number.POSITIVE_INFINITY): string[] {
   if (separator === undefined) return text.split(/\s+/).filter((part) => part !== '');
   const parts = text.split(separator);
