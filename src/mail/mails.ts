@@ -76,13 +76,14 @@ const rememberedMails = 1_000;
 
 /**
  * Sends all mail of the server. A mail is scheduled in the transaction of its cause, and a job sends it. The job is
- * retried until the mail server accepts the mail, rejects it permanently, or the mail expires.
+ * retried until the mail server accepts the mail or rejects it permanently, the mail expires, or the job has failed too
+ * often.
  */
 export class Mails {
   readonly options: EmailOptions;
   readonly smtp: Smtp;
   readonly #deps: MailsDeps;
-  /** Message ids, oldest first. */
+  /** Message ids of sent mails, oldest first. */
   readonly #sent = new Set<string>();
 
   constructor(deps: MailsDeps, options: EmailOptions) {

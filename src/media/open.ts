@@ -89,7 +89,7 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
     { directory: options.media_store_path, randomness, log },
     (area, fileId) => isFileStored(database.reader(), area, fileId),
   );
-  const store = await ThumbnailStore.open({
+  const thumbnailStore = await ThumbnailStore.open({
     directory: options.media_store_path,
     randomness,
     maxKept: 2 * options.thumbnail_sizes.length + 64,
@@ -104,7 +104,7 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
     for (const { area, fileId } of disk.swept) await providerStorage.scheduleDeletion(writer, area, [fileId]);
   });
   const files = new MediaFiles(disk, providerStorage);
-  const thumbnails = new Thumbnails({ ...deps, files, store, tasks: new ImageTasks(deps) });
+  const thumbnails = new Thumbnails({ ...deps, files, store: thumbnailStore, tasks: new ImageTasks(deps) });
   const access = new MediaAccess(deps);
   const local = new LocalMedia({
     ...deps,

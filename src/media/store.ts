@@ -6,7 +6,7 @@ import type { MediaTables as Tables } from './tables.ts';
 import { addToUsage } from './usage/usage.ts';
 
 /** A media id that a local user has made, with its file once it is uploaded. */
-export interface LocalMedia {
+export interface LocalMediaEntry {
   readonly userId: string;
   /** When the media id expires without an upload, in milliseconds since the epoch. */
   readonly expiresAt: number | undefined;
@@ -26,7 +26,10 @@ const localColumns = [
 ] as const;
 
 /** Returns media of this server; `file` is `undefined` while its content has not been uploaded. */
-export async function readLocal(reader: Reader<Tables>, mediaId: string): Promise<LocalMedia | undefined> {
+export async function readLocal(
+  reader: Reader<Tables>,
+  mediaId: string,
+): Promise<LocalMediaEntry | undefined> {
   const row = await reader
     .selectFrom('local_media')
     .select(localColumns)

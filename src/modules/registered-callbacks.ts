@@ -12,7 +12,7 @@ import type {
   WebHandler,
 } from './api/index.ts';
 
-/** Callbacks, with the module that has registered them. */
+/** A family of callbacks, or a single callback, with the module that has registered it. */
 export interface ModuleCallbacks<T> {
   /** As the configuration names it. */
   readonly module: string;

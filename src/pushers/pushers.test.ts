@@ -32,7 +32,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
   describe('Pushers', () => {
-    it('reads and finds pushers of more users than one statement can bind', async () => {
+    it('reads the pushers of more users, and looks up more pusher ids, than one statement can bind', async () => {
       const database = await open(pusherMigrations);
       const pushers = openPushers(database);
       await pushers.set(ownerOf(ann), settings('key'), false);

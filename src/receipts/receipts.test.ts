@@ -64,7 +64,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(facts.at(-1)?.eventId, events[4]);
     });
 
-    it('shows a private receipt to its user only, and counts the receipt that is further ahead', async () => {
+    it('shows a private receipt to its user only, and returns the later of the public and the private receipt as what the user has read', async () => {
       const { fixture, receipts, roomId, sendReceipt } = await openFixture(open);
       const first = await fixture.say(alice, roomId, '1');
       const second = await fixture.say(alice, roomId, '2');
@@ -83,7 +83,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await receipts.readUpTo(alice, roomId)).room, 0);
     });
 
-    it('accepts a threaded receipt for events of the thread, its root, and events related to them', async () => {
+    it('accepts a threaded receipt for events of the thread, its root, and events related to them, and rejects it for other events', async () => {
       const { fixture, receipts, roomId, sendReceipt } = await openFixture(open);
       const root = await fixture.say(alice, roomId, 'root');
       const reply = await fixture.reply(alice, roomId, root);
@@ -121,7 +121,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(read.thread(), await fixture.positionOf(root));
     });
 
-    it('ignores receipts for events outside of the room, and rejects receipts for invisible events with M_FORBIDDEN', async () => {
+    it('ignores receipts for events outside of the room, rejects receipts for invisible events with M_FORBIDDEN, and for invalid event ids with M_INVALID_PARAM', async () => {
       const { fixture, facts, roomId, sendReceipt } = await openFixture(open);
       const otherRoom = await fixture.room(carol);
       const elsewhere = await fixture.say(carol, otherRoom, 'hello');

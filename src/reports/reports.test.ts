@@ -63,7 +63,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await post(alice, path('rooms', roomId, 'report', '$nothing'), {}), 404);
     });
 
-    it('stores reports of rooms and users that exist, and answers 200 in any case', async () => {
+    it('stores reports of remote users and of rooms and local users that exist, and answers 200 to all reports', async () => {
       const count = async () => (await reports.list({ limit: 100 })).length;
       const before = await count();
       assert.equal(await post(carol, path('rooms', roomId, 'report'), { reason: 'a room of spam' }), 200);

@@ -97,7 +97,7 @@ describe('SpanExporter', () => {
     const closed = exporter.close();
     clock.advance(3_000);
     await closed;
-    assert.match(String(warnings), /The collector does not accept traces/);
+    assert.match(String(warnings), /Traces could not be sent to the collector/);
     assert.doesNotMatch(String(warnings), /hunter2/);
   });
 });

@@ -59,7 +59,7 @@ export class MediaStore {
   readonly #log: Logger;
   readonly #openFile: typeof openFile;
   readonly #isKept: IsKept;
-  readonly #directories = new DirectoryFlushes();
+  readonly #directoryFlushes = new DirectoryFlushes();
   #idStart = '';
   #idsLeft = 0;
 
@@ -75,7 +75,7 @@ export class MediaStore {
   }
 
   /**
-   * Makes the directories, and deletes incomplete files of a crashed process.
+   * Makes the directories, and deletes the incomplete files and the files without rows that a crashed process left.
    * @param isKept whether a row refers to the file
    * @throws Error when the directory cannot be used
    */
@@ -115,7 +115,7 @@ export class MediaStore {
       const written = await writeNewFile(this.#openFile, part, content, async () => {
         marker = await this.#linkOrRename(area, fileId, part);
       });
-      await this.#directories.flush(this.#parents(area, fileId)[1]).catch((error: unknown) => {
+      await this.#directoryFlushes.flush(this.#parents(area, fileId)[1]).catch((error: unknown) => {
         throw asStorageError(error);
       });
       isRecording = true;

@@ -3,7 +3,7 @@ import { MatrixError } from '../../protocol/index.ts';
 /** Error codes of a full disk, an exceeded quota and a file that is too large. */
 const fullDiskCodes = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
-/** A failure of the disk, with the cause for the log and a message without paths for the client. */
+/** A failure of the disk or of a storage provider, with the cause for the log and a message without paths for the client. */
 export class StorageError extends MatrixError {
   constructor(status: number, message: string, cause: unknown) {
     super(status, 'M_UNKNOWN', message);

@@ -6,6 +6,7 @@ import type { MediaFile } from '../media-file.ts';
 import { incomingDirectory, thumbnailsOf } from './places.ts';
 import { asStorageError } from './storage-error.ts';
 
+/** The media file that thumbnails are made of. */
 type Owner = Pick<MediaFile, 'area' | 'fileId'>;
 
 export interface ThumbnailStoreDeps {
@@ -61,7 +62,7 @@ export class ThumbnailStore {
   /**
    * Stores the file that `write` writes to the given path, completely or not at all, even with concurrent
    * writers.
-   * @throws errors of `write`
+   * @throws errors of `write`; StorageError when the disk fails
    */
   async store(owner: Owner, name: string, write: (path: string) => Promise<void>): Promise<void> {
     const part = this.#incoming();

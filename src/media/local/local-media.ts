@@ -67,7 +67,8 @@ export class LocalMedia {
   /**
    * Stores a file under a new media id.
    * @returns the media id
-   * @throws MatrixError M_FORBIDDEN when the user's quota is exceeded; errors of `content`
+   * @throws MatrixError M_FORBIDDEN when the user's quota is exceeded; errors of `content`, of the disk and of the rules
+   * of modules
    */
   async upload(
     userId: string,

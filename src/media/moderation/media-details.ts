@@ -7,6 +7,7 @@ import type { MediaTables } from '../tables.ts';
  * are null for a media id that waits for its upload.
  */
 export interface MediaDetails {
+  /** The server name in the `mxc://` URI. */
   readonly origin: string;
   /** Absent for copies of remote media. */
   readonly userId: string | undefined;

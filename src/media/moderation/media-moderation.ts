@@ -174,7 +174,7 @@ export class MediaModeration {
 
   /**
    * Deletes uploads that were last read before a time, except quarantined and protected uploads.
-   * @param deleted receives the number of deleted uploads after each transaction
+   * @param deleted receives the number of uploads deleted so far, after each transaction
    */
   async purgeLocal(
     before: number,
@@ -224,7 +224,7 @@ export class MediaModeration {
 
   /**
    * Deletes copies of remote media that were last read before a time, except quarantined copies.
-   * @param deleted receives the number of deleted copies after each transaction
+   * @param deleted receives the number of copies deleted so far, after each transaction
    * @returns the number of deleted copies
    */
   async purgeRemote(
@@ -315,7 +315,11 @@ export class MediaModeration {
     return rows.map((row) => row.media_id);
   }
 
-  /** Quarantines one file. @returns the hash of the file; `undefined` for an unknown or protected file */
+  /**
+   * Quarantines one file.
+   * @returns the hash of the file; null for a media id that waits for its upload; `undefined` for an unknown or protected
+   * file
+   */
   async #quarantineFile(
     writer: Writer<MediaTables>,
     { serverName, mediaId }: MediaAddress,

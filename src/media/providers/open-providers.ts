@@ -25,6 +25,7 @@ export interface OpenedProvider {
   readonly provider: StorageProvider;
   readonly storesLocal: boolean;
   readonly storesRemote: boolean;
+  /** Whether uploads of local users wait until the provider has stored them. */
   readonly isSynchronous: boolean;
 }
 

@@ -69,7 +69,7 @@ export interface ServeContentOptions {
 }
 
 /**
- * Serves content to a client: all of it or the requested range, or 304 if the client has it.
+ * Serves content to a client: all of it, or the requested range of a file on the disk, or 304 if the client has it.
  * @param open opens the content; not called when the client has it
  */
 export async function serveContent(

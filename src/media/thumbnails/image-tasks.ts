@@ -91,7 +91,7 @@ export class ImageTasks {
     return result;
   }
 
-  /** Logs the error once, since it is the same for each image. */
+  /** Logs the error as an error only once, since it is the same for each image. */
   #logOnce(err: TaskFailure): void {
     this.#log[this.#hasLogged ? 'debug' : 'error'](
       { err },

@@ -34,7 +34,7 @@ export async function performImageTask(task: ImageTask): Promise<ImageResult> {
 const failOn = 'error';
 
 async function examine(source: string): Promise<Image> {
-  const format = await beginningOf(source);
+  const format = await formatByBeginning(source);
   const metadata = await sharp(source, { limitInputPixels: false, failOn }).metadata();
   if (format === undefined || !hasFormat(metadata, format))
     throw new Error('The content does not match the signature of the file');
@@ -54,7 +54,7 @@ async function examine(source: string): Promise<Image> {
 const hasFormat = ({ format, compression }: Metadata, expected: ImageFormat) =>
   expected === 'avif' ? format === 'heif' && compression === 'av1' : format === expected;
 
-async function beginningOf(source: string): Promise<ImageFormat | undefined> {
+async function formatByBeginning(source: string): Promise<ImageFormat | undefined> {
   const file = await open(source);
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(signatureLength), 0, signatureLength, 0);

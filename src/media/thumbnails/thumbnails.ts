@@ -84,7 +84,8 @@ export class Thumbnails {
   /**
    * Returns a thumbnail, and makes it if it is missing. Returns the file itself if the image is small enough.
    * @throws MatrixError M_NOT_FOUND when the file is missing; M_TOO_LARGE (413; 502 for remote media); M_UNKNOWN (400)
-   * when the file is not a readable image; M_LIMIT_EXCEEDED when too many requests wait
+   * when the file is not a readable image, and when the process for images does not start; M_LIMIT_EXCEEDED when too many
+   * requests wait
    */
   async find(file: MediaFile, request: ThumbnailRequest): Promise<Content> {
     const { files, options } = this.#deps;

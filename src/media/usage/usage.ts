@@ -3,7 +3,7 @@ import type { Writer } from '../../kernel/database/index.ts';
 import type { MediaTables } from '../tables.ts';
 
 /** A deleted row of `local_media`. */
-export interface DeletedMedia {
+export interface DeletedMediaRow {
   readonly user_id: string;
   /** Null for media ids without an upload. */
   readonly file_id: string | null;
@@ -45,7 +45,7 @@ export async function addToUsage(
 /** Subtracts uploads from the sums of their users, in the transaction that deletes them. */
 export async function subtractFromUsage(
   writer: Writer<MediaTables>,
-  deleted: readonly DeletedMedia[],
+  deleted: readonly DeletedMediaRow[],
 ): Promise<void> {
   const uploads = deleted.filter((row) => row.file_id !== null && row.preview_until === null);
   const byUser = Map.groupBy(uploads, (row) => row.user_id);

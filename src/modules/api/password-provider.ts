@@ -20,7 +20,7 @@ export interface PasswordProvider {
    */
   readonly loginTypes: Readonly<Record<string, readonly string[]>>;
   /**
-   * Authenticates a user. The account must exist when it returns: `api.users.register` creates one.
+   * Authenticates a user. The account must exist when the function returns: `api.users.register` creates one.
    * A failure (or no answer in time) counts as `undefined`.
    * @returns the user id of an account of this server; `undefined` when this provider does not accept the login
    */

@@ -65,7 +65,7 @@ export interface RoomAccess {
   state(roomId: string): RoomStateView;
   /**
    * Sends an event as a local user, who must be allowed to send it by the rules of the room. Checks of modules apply,
-   * rate limits do not. With type `m.room.member`, it joins, invites, leaves, kicks or bans.
+   * rate limits do not. An event of type `m.room.member`, with a `stateKey`, joins, invites, leaves, kicks or bans.
    * @returns the event id
    */
   send(event: EventDraft & { readonly roomId: string }): Promise<string>;

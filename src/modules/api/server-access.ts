@@ -54,6 +54,6 @@ export interface HttpAnswer {
 
 /** Requests to other hosts: only to addresses that `ip_range_blacklist` allows, and through the configured proxy. */
 export interface OutboundAccess {
-  /** Sends a request. @throws an error when there is no answer in time, or the address is not allowed */
+  /** Sends a request. @throws an error when there is no complete answer, or the address is not allowed */
   fetch(url: string, query?: HttpQuery): Promise<HttpAnswer>;
 }

@@ -61,7 +61,7 @@ export interface CheckedFile {
 
 /**
  * Decides what users of this server may do. A check runs after the rules of the specification and of the configuration,
- * so it can only forbid. When a check fails, the request is rejected.
+ * so it can only forbid. When a check fails, the request is rejected, except where its description says otherwise.
  */
 export interface SpamChecker {
   /** Checks every event of local users: messages, redactions, state, memberships, and all events of new rooms. */
@@ -110,12 +110,16 @@ export interface SpamChecker {
    */
   checkReceivedEvent?(event: NewEvent, state: RoomStateView): Answer;
   /**
-   * Checks events and invites of remote servers before all other checks. An event that is denied, or whose check fails, is
-   * dropped: this server then lacks it, and may be unable to place later events that refer to it.
+   * Checks events and invites of remote servers whose format and signatures are valid, before they are authorized. An
+   * event that is denied, or whose check fails, is dropped: this server then lacks it, and may be unable to place later
+   * events that refer to it.
    */
   mayReceiveEvent?(event: NewEvent): Answer;
-  /** Checks whether a search of the user directory may show a user. Without an answer in time the user is not shown. */
+  /** Checks whether a search of the user directory may show a user. When the check fails, the user is not shown. */
   mayShowUser?(user: FoundUser, searcher: string): Answer;
-  /** Checks files that local users upload and files of other servers, before they are stored. */
+  /**
+   * Checks files that local users upload and files of other servers, before they are stored. Times out after 60
+   * seconds.
+   */
   checkMediaFile?(file: CheckedFile): Answer;
 }

@@ -6,6 +6,7 @@ import { CallbackFailure, type ModuleCalls } from './module-calls.ts';
 
 /**
  * Calls a check of all modules, one after the other, until one denies.
+ * @param name the name of the callback, for the log
  * @param found the modules that have the check
  * @param call calls the check of one module
  * @param timeout milliseconds

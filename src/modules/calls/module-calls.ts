@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Logger, Metrics } from '../../kernel/observability/index.ts';
 import type { Stall } from '../../kernel/process/index.ts';
-import { ModuleContext } from './module-context.ts';
+import { ModuleContext, outsideOfCallbacks } from './module-context.ts';
 import { callWithTimeLimit, isTimeLimit } from './time-limit.ts';
 
 export interface ModuleCallsDeps {
@@ -20,11 +20,16 @@ const blockingWarning = 100;
 const blockingLimit = 5_000;
 
 /**
- * Maximum number of callbacks of one module that have not answered yet, including callbacks that have timed out. When a
- * module has more, it is not called.
+ * Maximum number of callbacks of one module that have not answered yet, including callbacks that have timed out. A
+ * module with as many is not called.
  */
 const maxUnanswered = 1_000;
 
+/**
+ * Why a callback has failed. `error`: it threw or rejected. `timeout`: it has not answered in time. `blocking`: it kept
+ * the event loop busy. `answer`: its answer has the wrong type. `unanswered`: it was not called, because too many calls
+ * of the module have no answer yet. `uncaught`: the module left an error uncaught.
+ */
 type FailureReason = 'error' | 'timeout' | 'blocking' | 'answer' | 'unanswered' | 'uncaught';
 
 /** A callback of a module has failed; the log names the reason. */
@@ -66,7 +71,8 @@ export class ModuleCalls {
    * Calls a callback.
    * @param module its name in the configuration
    * @param timeout milliseconds
-   * @throws CallbackFailure when it throws, rejects, or does not answer in time
+   * @throws CallbackFailure when it throws, rejects, is interrupted or does not answer in time, and when it is not called
+   * because too many calls of the module have no answer yet
    */
   async run<T>(
     module: string,
@@ -109,7 +115,7 @@ export class ModuleCalls {
     for (const frame of frames) {
       const module = this.context.files.ownerOf(frame.replace(/:\d+$/, ''));
       if (module === undefined) continue;
-      this.#count(module, 'own code', 'blocking');
+      this.#count(module, outsideOfCallbacks, 'blocking');
       this.#deps.log.error({ module, frame }, 'A module blocked the process for seconds');
       return;
     }

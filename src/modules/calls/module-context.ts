@@ -1,10 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ModuleFiles } from './module-files.ts';
 
+/** Stands for a callback in the log and in metrics where code of a module runs outside of a known callback. */
+export const outsideOfCallbacks = 'own code';
+
 /** The module whose code runs, and its callback that was called. */
 export interface RunningModule {
   /** As the configuration names it. */
   readonly module: string;
+  /** The name of the callback, or `outsideOfCallbacks`. */
   readonly callback: string;
 }
 
@@ -38,6 +42,6 @@ export class ModuleContext {
     const running = this.#running.getStore();
     if (running !== undefined) return running;
     const module = this.files.ownerInStack(error);
-    return module === undefined ? undefined : { module, callback: 'own code' };
+    return module === undefined ? undefined : { module, callback: outsideOfCallbacks };
   }
 }

@@ -10,7 +10,7 @@ const readingInterval = 60_000;
 const defaultLimits = {
   /** Allocations between two samples: the usual value for servers, whose cost is small. */
   samplingInterval: 512 * 1024,
-  /** Memory of a module above which the log names it; the log names it again each time its memory has doubled. */
+  /** Memory of a module from which on the log names it; the log names it again each time its memory has doubled. */
   firstWarning: 64 * 1024 * 1024,
 };
 
@@ -53,7 +53,7 @@ export class ModuleHeap {
     this.#session.connect();
     const { samplingInterval } = this.#limits;
     this.#session.post('HeapProfiler.startSampling', { samplingInterval });
-    this.#arm();
+    this.#readLater();
   }
 
   stop(): void {
@@ -61,12 +61,12 @@ export class ModuleHeap {
     this.#session.disconnect();
   }
 
-  #arm(): void {
+  #readLater(): void {
     this.#timer = this.#deps.clock.setTimer(readingInterval, () => {
       this.#session.post('HeapProfiler.getSamplingProfile', (_error, answer) => {
         if (answer?.profile) this.#report(answer.profile.head);
       });
-      this.#arm();
+      this.#readLater();
     });
   }
 

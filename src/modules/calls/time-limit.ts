@@ -10,7 +10,7 @@ Object.defineProperty(globalThis, Symbol.for('hearth.module'), { value: () => pe
  * Calls a function and interrupts it when it does not return in time, even in an endless loop or in a regular expression
  * with catastrophic backtracking. Work that the function continues later, after an `await`, is not limited.
  * @param timeout milliseconds of real time
- * @throws Error with `code` ERR_SCRIPT_EXECUTION_TIMEOUT
+ * @throws Error with `code` ERR_SCRIPT_EXECUTION_TIMEOUT when the time is over; what the function throws
  */
 export function callWithTimeLimit<T>(work: () => T, timeout: number): T {
   let result: { readonly value: T } | undefined;

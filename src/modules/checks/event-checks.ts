@@ -87,6 +87,7 @@ async function checkAllowed(
     if (!isJsonObject(content)) return answer as Decision;
     // The event is signed and stored later, when the module may have changed its object.
     const copy = structuredClone(content);
+    // The answer is then no valid decision, so the check fails.
     if (!mayChange(draft, copy)) return answer as Decision;
     changed = { content: copy };
     return 'allow';

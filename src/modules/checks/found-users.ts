@@ -4,7 +4,7 @@ import { firstDenial } from '../calls/call-all.ts';
 import type { ModuleCalls } from '../calls/module-calls.ts';
 import type { RegisteredCallbacks } from '../registered-callbacks.ts';
 
-/** Returns whether searches of the user directory may show a user; `undefined` where no module decides that. */
+/** Returns the check whether searches of the user directory may show a user; `undefined` where no module has one. */
 export function moduleFoundUsers(
   callbacks: RegisteredCallbacks,
   calls: ModuleCalls,

@@ -12,7 +12,7 @@ import type { ModuleCallbacks, RegisteredCallbacks } from '../registered-callbac
  */
 const maxLimits = 1_000;
 
-const limiters = ['per_room', 'per_user', 'per_issuer'] as const;
+const limiterNames = ['per_room', 'per_user', 'per_issuer'] as const;
 
 /** A limit that allows all actions. */
 const unlimited: ActionLimit = { take() {}, check() {} };
@@ -38,7 +38,7 @@ export class ModuleInviteLimits {
   limitsWithDefaults(defaultLimits: InviteLimits): RoomLimits['inviteLimitsOf'] {
     if (this.#registered.length === 0) return undefined;
     return async (userId) => {
-      const limits = limiters.map(async (name) => [
+      const limits = limiterNames.map(async (name) => [
         name,
         (await this.#limitOf(userId, name)) ?? defaultLimits[name],
       ]);

@@ -13,9 +13,9 @@ export function beforeUpdateBatch(
   return async (batch) => {
     const endings: (() => void)[] = [];
     for (const { module, callbacks: begin } of beforeBatch) {
-      const ended = await calls.run(module, 'beforeBatch', () => begin(batch)).catch(ignoreLogged);
-      if (typeof ended !== 'function') continue;
-      endings.push(() => void calls.run(module, 'beforeBatch', ended).catch(ignoreLogged));
+      const afterBatch = await calls.run(module, 'beforeBatch', () => begin(batch)).catch(ignoreLogged);
+      if (typeof afterBatch !== 'function') continue;
+      endings.push(() => void calls.run(module, 'beforeBatch', afterBatch).catch(ignoreLogged));
     }
     return () => {
       for (const end of endings) end();

@@ -28,6 +28,7 @@ export interface AnswerTarget {
   readonly client: Client;
   readonly redirectUri: string;
   readonly state: string;
+  /** The part of the redirect URI that contains the answer. */
   readonly mode: 'query' | 'fragment';
 }
 

@@ -24,7 +24,10 @@ export interface SignInDeps {
 
 const text = Type.String({ default: '', maxLength: 8_192 });
 
-/** Pages on which users sign in to this server in a browser, by a password or an identity provider, and sign out. */
+/**
+ * Pages on which users sign in to this server in a browser, by a password or an identity provider, and sign out. The
+ * parameter `again` is not empty when a signed-in user has to be authenticated again.
+ */
 export function signInRoutes(deps: SignInDeps): Route[] {
   const contract = { auth: 'none', errors: 'page' } as const;
   return [
@@ -68,7 +71,7 @@ export function signInRoutes(deps: SignInDeps): Route[] {
   ];
 }
 
-/** Redirects a browser to an identity provider; `signInContinuation` handles its return. */
+/** Redirects a browser to an identity provider; `signInContinuation` handles the return of the browser. */
 function providerRoute({ marks }: SignInDeps, logins: Pick<BrowserLogins, 'begin'>): Route {
   return route(
     {

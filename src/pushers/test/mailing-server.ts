@@ -160,7 +160,10 @@ export class MailingServer {
   }
 }
 
-/** A user with a push gateway. When the gateway is notified, all earlier events are pending for their pushers. */
+/**
+ * A user with a push gateway. When the gateway is notified of an event, all earlier events are pending for the pushers
+ * of the users whom they notify.
+ */
 class Sentinel {
   readonly gateway: PushGateway;
   readonly #clients: Clients;
@@ -182,6 +185,7 @@ class Sentinel {
     return new Sentinel(await PushGateway.start(), clients, [sender, user], roomId);
   }
 
+  /** Sends an event, and resolves when the gateway was notified of it. */
   async notified(): Promise<void> {
     // Ends the backoff of a request that has failed because the clock was advanced while it was being answered.
     const { status, raw } = await this.#clients.post('/pushers/set', this.#user, {

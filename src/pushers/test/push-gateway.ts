@@ -75,6 +75,7 @@ export class PushGateway {
     return this.until(() => this.attempts >= count);
   }
 
+  /** Resolves when a condition holds, which is checked at once and after each request. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
