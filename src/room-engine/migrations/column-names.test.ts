@@ -10,7 +10,7 @@ import { roomMigrations } from './index.ts';
 const olderMigrations = roomMigrations.slice(0, roomMigrations.indexOf(columnNamesMigration));
 
 forSelectedDatabases(import.meta.url, (open) => {
-  it('columnNamesMigration keeps the former extremities of rooms and the gaps of their history', async () => {
+  it('columnNamesMigration keeps the former extremities and the backward extremities of rooms', async () => {
     const database = await open([...streamMigrations, ...olderMigrations]);
     const room = [1, '!room', '12', '[9]', 1, '[4,5]'];
     const gaps = [

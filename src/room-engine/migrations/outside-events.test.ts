@@ -18,7 +18,7 @@ const rejectedOutlierFlags = 1 + 4;
 const olderMigrations = roomMigrations.slice(0, roomMigrations.indexOf(outsideEventsMigration));
 
 forSelectedDatabases(import.meta.url, (open) => {
-  it('outsideEventsMigration moves out-of-band events into a table of their own, and stores their users there', async () => {
+  it('outsideEventsMigration moves out-of-band events into a table of their own, and stores the user there if a membership refers to the event', async () => {
     const database = await open([...streamMigrations, ...olderMigrations]);
     const room = new ReferenceRoom('6');
     // The row of memberships for carol is missing, as after a newer invite: no membership refers to her invite.

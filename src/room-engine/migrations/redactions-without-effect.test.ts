@@ -10,7 +10,7 @@ import { redactionsWithoutEffectMigration } from './redactions-without-effect.ts
 
 const withheld = sql.lit(EventFlag.withheld);
 
-/** Reads the rows that decide which redactions clients see and which redactions the search by time finds. */
+/** Reads the rows that decide which redactions clients see and which redactions `/timestamp_to_event` finds. */
 async function storedRedactions(database: Database) {
   const tables = database.reader<RoomTables>();
   const events = await tables.selectFrom('events').select(['event_id', 'flags']).orderBy('nid').execute();
@@ -23,7 +23,7 @@ async function storedRedactions(database: Database) {
   return { events, times, pending };
 }
 
-/** Restores the database of an older server, which did not withhold redactions from clients. */
+/** Brings a database into the form in which an older server left it, which did not withhold redactions from clients. */
 async function forgetWithheld(database: Database): Promise<void> {
   await database.changeSchema(async ({ db }) => {
     const tables = db as unknown as Kysely<never>;
@@ -40,7 +40,7 @@ async function forgetWithheld(database: Database): Promise<void> {
 forSelectedDatabases(import.meta.url, (open) => {
   describe('the migration rooms/0014-redactions-without-effect', () => {
     for (const version of ['10', '11']) {
-      it(`withholds from clients the redactions without effect in an older database, in room version ${version}`, async () => {
+      it(`withholds the redactions that have no effect from clients, in a database of an older server and room version ${version}`, async () => {
         const fixture = await RoomsUnderTest.open(open);
         const { engine, database } = fixture;
         const [room, otherRoom] = [new ReferenceRoom(version), new ReferenceRoom(version)];
@@ -63,7 +63,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         const target = await say(ann);
         await redact('by another user without power', cat, target);
         await redact('by a moderator', ben, target);
-        await redact('by its sender, again', ann, target);
+        await redact('by the sender of the target, again', ann, target);
         await redact('by another user without power, again', cat, target);
         await redact('of the create event', ann, [...room.events.keys()][0]!);
         await redact('of an event of another room', ann, elsewhere);

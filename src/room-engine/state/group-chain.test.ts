@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { runs } from '../../../test/support/inputs/thoroughness.ts';
 import { type ChainLink, GroupChain } from './group-chain.ts';
 
-/** The links from a group to the root, as the database would return them. */
+/** Returns the links from a group to the root, as the database would return them. */
 function linksTo(
   id: number,
   rows: ReadonlyMap<number, ChainLink & { prevId: number | undefined }>,

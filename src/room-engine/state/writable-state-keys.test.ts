@@ -7,7 +7,7 @@ import { getRoomVersion, stateMapKey } from '../../protocol/index.ts';
 
 const version = getRoomVersion('10')!;
 
-/** The first events of a room by `alice`, with further state events. */
+/** Returns the first events of a room by `alice`, and further state events by `sender`. */
 function firstEvents(count: number, sender = alice) {
   const create = {
     type: 'm.room.create',

@@ -56,6 +56,7 @@ class Fault {
   reserved = 0;
   /** Number of calls of each step after the first reservation. */
   readonly calls = new Map<string, number>();
+  /** Whether a position was reserved; calls before that are not counted. */
   #isArmed = false;
   readonly #failing: FailingCall | undefined;
   readonly #restore: (() => void)[] = [];
@@ -255,7 +256,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('a write that fails between the reservation of a position and the commit', () => {
     for (const [name, prepare] of Object.entries(operations)) {
       for (const when of ['before', 'after'] as const) {
-        it(`delays no stream and leaves the room in memory as it is on disk: ${name}, a step fails ${when} its work`, async () => {
+        it(`leaves no position pending, and the head in memory equal to the head on disk: ${name}, a step fails ${when} its work`, async () => {
           const fixture = await RoomsUnderTest.open(open);
           const attempt = async (failing?: FailingCall) => {
             const operation = await prepare(fixture);
@@ -271,7 +272,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           assert.equal(outcome?.status, 'fulfilled');
           const failed = new Set<string>();
           for (const [step, calls] of fault.calls) {
-            // The calls between the first and the last differ only in the event of the same batch.
+            // The calls between the first and the last do the same for other events of a batch, and are left out.
             const numbers = isThorough ? Array.from({ length: calls }, (_, index) => index + 1) : [1, calls];
             for (const number of new Set(numbers)) {
               const { operation, fault, outcome } = await attempt({ step, number, when });
@@ -299,7 +300,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     }
 
-    it('loads the head of the room again only after its committing events have settled', async () => {
+    it('loads the head of the room again only after the writes of its earlier events have ended', async () => {
       const [writeBegun, writeReleased] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const { fixture, database } = await openUnreliableRooms(open);
       const roomId = await fixture.room(alice);

@@ -64,7 +64,7 @@ describe('Verifier.verify checks events of remote servers', () => {
     assert.deepEqual(requestedKeys, [[{ ...keyOfB, validUntil: last }, keyOfC]]);
   });
 
-  it('refuses the invalid events of a list and accepts the valid events', async () => {
+  it('refuses the invalid events of a list, accepts the valid events, and redacts an event with a wrong hash', async () => {
     const room = new RemoteRoom(creator);
     const stranger = newSigningKey('k');
     const good = room.say(creator, 'good');

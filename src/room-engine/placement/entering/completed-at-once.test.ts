@@ -124,7 +124,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await groupsOf(restarted.engine.events, sent), after);
     });
 
-    it('reads revised events in their revised form while the revision is being written', async () => {
+    it('reads events with their complete states while these states are being written', async () => {
       const { fixture, complete, sent, unreliable, room } = await joinWithPartialState(open, 10);
       const releaseWrite = Promise.withResolvers<void>();
       const writeBegun = Promise.withResolvers<void>();
@@ -152,7 +152,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await restarted.engine.events.getById(sent[0]!))?.redactedBy, nid);
     });
 
-    it('keeps an event redacted when the redaction takes effect during the revision of its state', async () => {
+    it('keeps an event redacted when the redaction takes effect while the state of the event is being completed', async () => {
       const { fixture, complete, sent, room } = await joinWithPartialState(open, 40);
       const redactions: Promise<{ readonly nid: number }>[] = [];
       let isDone = false;

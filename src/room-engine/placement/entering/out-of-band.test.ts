@@ -171,7 +171,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await fixture.engine.backwardExtremities(room.roomId)).includes(unreceived), true);
     });
 
-    it('does not mark the room or its events as entered when entering fails', async () => {
+    it('leaves the room without state and the user without a membership when entering fails', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const { placement } = fixture.engine;
@@ -208,7 +208,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('the auth chain of a state (RoomReader.authChain)', () => {
-    it('returns the auth events of a state and the auth events of these events, lowest nid first', async () => {
+    it('returns the auth events of a state and the auth events of these events, lowest nid first, or only the highest nids', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       room.add({
@@ -242,7 +242,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('the template of an event for a remote server (Placement.eventTemplate)', () => {
-    it('returns an event without hashes and signatures, and throws M_FORBIDDEN for a disallowed event', async () => {
+    it('returns an event without hashes and signatures, and throws M_FORBIDDEN for a disallowed event and M_NOT_FOUND for an unknown room', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice);
       const { placement, heads } = fixture.engine;

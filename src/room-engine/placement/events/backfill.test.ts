@@ -116,7 +116,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await fixture.engine.events.timeline(head?.roomNid ?? 0, timeline)).length, 1);
     });
 
-    it('stores disallowed events as rejected, and places the events before them', async () => {
+    it('stores disallowed events as rejected, and places the events before and after them', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const first = room.say(ann);

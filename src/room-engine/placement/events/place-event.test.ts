@@ -18,7 +18,7 @@ const levels = (users: Record<string, number>): Pick<ReferenceDraft, 'type' | 's
   content: { users },
 });
 
-/** The current state, key to event id. */
+/** Returns the event ids of the current state, by state map key. */
 async function currentState({ engine }: RoomsUnderTest, roomId: string): Promise<Map<string, string>> {
   const head = await engine.heads.get(roomId);
   return new Map([...(head?.state ?? [])].map(([key, { eventId }]) => [key, eventId]));
@@ -246,7 +246,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   });
 
-  describe('placing an event with a supplied state before it (Placement.place)', () => {
+  describe('placing an event together with the state before it from a remote server (Placement.place)', () => {
     it('replaces a rejected event in the supplied state by the accepted event with the same state key, also after a restart', async () => {
       const { fixture, room } = await enterRoom();
       const powerLevels = stateMapKey('m.room.power_levels', '');

@@ -29,7 +29,7 @@ function openCleanup(fixture: RoomsUnderTest) {
   const cleanup = new StateGroupCleanup({ ...fixture, jobs, onRemoved });
   /**
    * Runs scheduled jobs until none is left.
-   * @returns how many groups were removed
+   * @returns how many groups were removed so far
    */
   const run = async (signal = new AbortController().signal, max = Number.POSITIVE_INFINITY) => {
     for (let runs = 0; runs < max; runs += 1) {

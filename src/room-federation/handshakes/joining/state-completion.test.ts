@@ -221,7 +221,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         return { ...test, membership };
       }
 
-      it('lets the local users leave after two hours, and sends no further requests', async () => {
+      it('lets the local users leave after one to four hours, and sends no further requests', async () => {
         const test = await joinedAtForbiddingServers();
         assert.equal((await test.complete()).isPartial, true);
         assert.equal(await test.membership(), 'leave');
@@ -261,7 +261,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
     });
 
-    it('waits two hours for the keys of a server before it completes the state without the members of that server', async () => {
+    it('waits two to three hours for the keys of a server before it completes the state without the members of that server', async () => {
       const test = await partiallyJoined(2);
       assert.deepEqual(await test.complete(), { isPartial: false, members: 22 });
       assert.ok(

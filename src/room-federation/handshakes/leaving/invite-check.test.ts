@@ -56,6 +56,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           await run.jobs.stop();
           run = await start(await run.fixture.restart(open));
         },
+        /** Advances the clock, and waits for the jobs that are due. */
         async pass(milliseconds: number) {
           run.fixture.clock.advance(milliseconds);
           await run.jobs.settled();
@@ -71,7 +72,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     }
 
     for (const version of ['2', '11']) {
-      it(`ends an invite of room version ${version} after a restart, when its server confirms that it is over`, async () => {
+      it(`ends an invite of room version ${version} after a restart, when the inviting server confirms that the invite is over`, async () => {
         const test = await setUp({ version });
         const kick = await test.begin();
         await test.pass(0);

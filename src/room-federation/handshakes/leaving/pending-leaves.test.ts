@@ -61,12 +61,14 @@ forSelectedDatabases(import.meta.url, (open) => {
         get run() {
           return run;
         },
+        /** Sends the leave to `each` server, and to `others` only until one server has accepted it. */
         leave: (each: string[], others: string[] = []) =>
           run.remoteLeave.leave({ present, userId: alice, content: { reason: 'no' }, each, others }),
         async restart() {
           await run.jobs.stop();
           run = await start(await run.fixture.restart(open));
         },
+        /** Advances the clock, and waits for the jobs that are due. */
         async pass(milliseconds: number) {
           run.fixture.clock.advance(milliseconds);
           await run.jobs.settled();
@@ -129,7 +131,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(test.servers.accepted.at(-1)?.[0], 'far.test');
     });
 
-    it('sends the leave only to the servers that have not received it', async () => {
+    it('sends the leave again only to the servers that have not received it', async () => {
       const test = await setUp();
       test.servers.down.add('far.test');
       test.servers.refusing.add('other.test');
