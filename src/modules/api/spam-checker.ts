@@ -110,9 +110,9 @@ export interface SpamChecker {
    */
   checkReceivedEvent?(event: NewEvent, state: RoomStateView): Answer;
   /**
-   * Checks events and invites of remote servers whose format and signatures are valid, before they are authorized. An
-   * event that is denied, or whose check fails, is dropped: this server then lacks it, and may be unable to place later
-   * events that refer to it.
+   * Checks events of remote servers that have a valid format, before their signatures are checked; and invites of remote
+   * servers, before they are stored. An event that is denied, or whose check fails, is dropped: this server then lacks it,
+   * and may be unable to place later events that refer to it.
    */
   mayReceiveEvent?(event: NewEvent): Answer;
   /** Checks whether a search of the user directory may show a user. When the check fails, the user is not shown. */
