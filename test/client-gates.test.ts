@@ -15,6 +15,7 @@ interface Gate {
   readonly test: string;
 }
 
+/** Returns the lines of the tables in a section of docs/client-gates.md. */
 function gatesIn(section: string): Gate[] {
   const text = readFileSync(join(root, 'docs', 'client-gates.md'), 'utf8');
   const [, rest = ''] = text.split(`## ${section}\n`);

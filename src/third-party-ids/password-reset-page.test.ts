@@ -94,7 +94,7 @@ describe('the page where users set a new password', () => {
     assert.deepEqual((await fixture.mailServer.mail(1)).to, ['anna@example.org']);
   });
 
-  it('responds 403 on a server without mail, and the login page there has no link to it', async () => {
+  it('responds 403 on a server without mail, and the login page there has no link to the page', async () => {
     fixture = await ServerWithMail.start('sqlite', {}, { email: null });
     assert.equal((await showPage(fixture, path)).status, 403);
     assert.equal((await sendForm(fixture, path, form)).response.status, 403);

@@ -159,7 +159,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await reset({ sid, client_secret: 'secret' })).status, 200);
     });
 
-    it('allows the form to lead to next_link', async () => {
+    it('lets the Content-Security-Policy allow a redirect of the form to next_link', async () => {
       await registerAnna();
       const next_link = 'https://client.example.org/#/login';
       const { link } = await fixture.receiveLink('account/password', address, { next_link });

@@ -87,9 +87,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     const state = async (type: string, key: string) =>
       anna.call('GET', `/rooms/${enc(room)}/state/${type}/${enc(key)}`);
     const membershipOf = async ({ id }: TestClient) => (await state('m.room.member', id)).body['membership'];
-    const last = () => identity.invites.at(-1)!;
+    const lastInvite = () => identity.invites.at(-1)!;
     /** Returns the signed object that the identity server sends to a user for a pending invite. */
-    const signedFor = (user: TestClient, token = last().token, more: object = {}) =>
+    const signedFor = (user: TestClient, token = lastInvite().token, more: object = {}) =>
       identity.sign({ mxid: user.id, sender: anna.id, token, ...more });
 
     it('rejects invites for addresses that a module denies', async () => {
@@ -116,9 +116,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('stores a pending m.room.third_party_invite for an address that no user has bound', async () => {
       await anna.do('PUT', `/profile/${enc(anna.id)}/displayname`, { displayname: 'Anna' });
       assert.equal((await invite()).status, 200);
-      const { token, room_name, room_join_rules, sender, sender_display_name, medium } = last();
+      const { token, room_name, room_join_rules, sender, sender_display_name, medium } = lastInvite();
       assert.deepEqual(
-        [last()['address'], medium, last()['room_id'], sender, sender_display_name],
+        [lastInvite()['address'], medium, lastInvite()['room_id'], sender, sender_display_name],
         [address, 'email', room, anna.id, 'Anna'],
       );
       assert.deepEqual([room_name, room_join_rules], ['A room', 'invite']);
@@ -134,8 +134,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       identity.answersNull = true;
       assert.equal((await invite()).status, 200);
       identity.answersNull = false;
-      assert.equal(last()['address'], address);
-      assert.equal((await state('m.room.third_party_invite', last().token)).status, 200);
+      assert.equal(lastInvite()['address'], address);
+      assert.equal((await state('m.room.third_party_invite', lastInvite().token)).status, 200);
     });
 
     it('redeems an invite by a join with third_party_signed', async () => {
@@ -201,7 +201,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('rejects a join with third_party_signed after the invite is revoked', async () => {
       await invite();
-      await anna.setState(room, 'm.room.third_party_invite', {}, last().token);
+      await anna.setState(room, 'm.room.third_party_invite', {}, lastInvite().token);
       const refused = await ben.call('POST', `/join/${enc(room)}`, { third_party_signed: signedFor(ben) });
       assert.deepEqual(statusAndErrcode(refused), [403, 'M_FORBIDDEN']);
     });
@@ -209,7 +209,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('creates a room with invite_3pid even if an invite fails afterwards, but not if the lookup fails', async () => {
       const third = inviteBody();
       const created = await anna.createRoom({ preset: 'private_chat', invite_3pid: [third] });
-      assert.equal(last()['room_id'], created);
+      assert.equal(lastInvite()['room_id'], created);
       identity.answers.set('/store-invite', {
         status: 400,
         body: { errcode: 'M_THREEPID_IN_USE', error: '' },
@@ -281,8 +281,8 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('options for third-party invites', () => {
-    /** Invites the same address twice. */
-    const trial = async (config: ConfigurationOverrides) => {
+    /** Invites the same address twice, on a server of its own. @returns the status and errcode of each response */
+    const inviteTwice = async (config: ConfigurationOverrides) => {
       const server = await startServer(config);
       const identity = await IdentityServerUnderTest.start(authority);
       try {
@@ -304,13 +304,13 @@ forSelectedDatabases(import.meta.url, (open) => {
     };
 
     it('disables the lookup of addresses [option: enable_3pid_lookup]', async () => {
-      const { codes, requests } = await trial({ ...local, accounts: { enable_3pid_lookup: false } });
+      const { codes, requests } = await inviteTwice({ ...local, accounts: { enable_3pid_lookup: false } });
       assert.deepEqual([codes[0], requests], [[403, 'M_FORBIDDEN'], 0]);
     });
 
     it('limits how often addresses are invited [option: rc_third_party_invite]', async () => {
       const rateLimits = { rc_third_party_invite: { per_second: 0.001, burst_count: 1 } };
-      const { codes } = await trial({ ...local, rateLimits });
+      const { codes } = await inviteTwice({ ...local, rateLimits });
       assert.deepEqual(codes, [
         [200, undefined],
         [429, 'M_LIMIT_EXCEEDED'],
@@ -322,18 +322,18 @@ forSelectedDatabases(import.meta.url, (open) => {
         notif_from: 'Hearth <hearth@example.org>',
         invite_client_location: 'https://app.test/',
       };
-      const { invites } = await trial({ ...local, mail: { email } });
+      const { invites } = await inviteTwice({ ...local, mail: { email } });
       assert.equal(invites[0]?.['org.proto.web_client_location'], 'https://app.test/');
       assert.equal(invites[0]?.['org.matrix.web_client_location'], 'https://app.test/');
     });
 
     it('sends no requests to identity servers at private addresses', async () => {
-      const { codes, requests } = await trial({});
+      const { codes, requests } = await inviteTwice({});
       assert.deepEqual([codes[0]?.[0], requests], [502, 0]);
     });
 
     it('rejects invites by users who are not administrators when block_non_admin_invites is set', async () => {
-      const { codes, requests } = await trial({ ...local, rooms: { block_non_admin_invites: true } });
+      const { codes, requests } = await inviteTwice({ ...local, rooms: { block_non_admin_invites: true } });
       assert.deepEqual([codes[0], requests], [[403, 'M_FORBIDDEN'], 0]);
     });
   });

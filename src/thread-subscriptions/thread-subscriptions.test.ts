@@ -172,7 +172,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(rootsOf((await waiting).extensions[extension] as Changes), [[root], []]);
     });
 
-    it('notifies of subscribed threads in a muted room, and of no other threads when the rule unsubscribed_thread is enabled', async () => {
+    it('notifies of subscribed threads in a muted room, and of other threads only by mentions when the rule unsubscribed_thread is enabled', async () => {
       const { anna, ben, roomId, root } = await room();
       const other = await ben.say(roomId, 'another thread');
       await subscribe(anna, roomId, root);

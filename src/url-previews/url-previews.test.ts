@@ -196,7 +196,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual([request.searchParams.get('url'), request.searchParams.get('format')], [clip, 'json']);
     });
 
-    it('follows the link of a page to its oEmbed response, in JSON or XML, and only once', async () => {
+    it('follows the link of a page to its oEmbed response, in JSON or XML, and no link in that response', async () => {
       const linked = (path: string, type: string) =>
         head(`<link rel="alternate" type="${type}+oembed" href="${path}">`);
       web.set(

@@ -52,7 +52,7 @@ export class HearthProcess {
    * Makes the directory and the configuration, and does not start the process.
    * @param settings options of the configuration file that are added or replaced; a function receives the directory and
    * the port of `url`
-   * @param program the command line; `builtHearth` by default
+   * @param program path of the script of the command line; `builtHearth` by default
    */
   static async create(
     settings: Settings | ((directory: string, port: number) => Settings) = {},

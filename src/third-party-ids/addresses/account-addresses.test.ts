@@ -199,7 +199,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(statusAndErrcode(await fixture.login(mailIdentifier('a\0b'))), [403, 'M_FORBIDDEN']);
     });
 
-    it('counts failed logins by address and by user name together', async () => {
+    it('counts the failed logins with the address and those with the user name of one account together', async () => {
       const rc_login = { failed_attempts: { per_second: 0.001, burst_count: 2 } };
       await start({}, { rateLimits: { rc_login } });
       const anna = await fixture.server.register('anna');

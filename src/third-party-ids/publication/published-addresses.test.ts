@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await fixture.addressesOf(anna), []);
     });
 
-    it('returns the error of an identity server that has not validated the address, and 502 for one that cannot be reached', async () => {
+    it('returns the error of an identity server that has not validated the address, 400 for an invalid name or token of an identity server, and 502 for one that cannot be reached', async () => {
       assert.deepEqual(statusAndErrcode(await publish()), [400, 'M_NO_VALID_SESSION']);
       assert.deepEqual(statusAndErrcode(await publish({ id_access_token: 'wrong' })), [403, 'M_FORBIDDEN']);
       assert.deepEqual(statusAndErrcode(await publish({ id_server: 'not a name' })), [

@@ -100,7 +100,10 @@ export class ServerWithMail {
     return { sid: String(body['sid']), link: linkIn(mail) };
   }
 
-  /** Opens a link of a mail as a browser does, at the address that the server listens on. */
+  /**
+   * Opens a link of a mail as a browser does, at the address that the server listens on.
+   * @param form fields that are sent by `POST` to the path of the link; absent: the link is opened by `GET`
+   */
   async open(link: string, form?: Record<string, string>): Promise<ShownPage> {
     const { pathname, search } = new URL(link);
     const response = await fetch(this.server.baseUrl + pathname + (form ? '' : search), {

@@ -68,6 +68,7 @@ export class ToDeviceUnderTest {
       messages: new Map([[to.userId, new Map([['*', { n }]])]]),
     });
 
+  /** Returns the queued messages of a device after a position, and the position up to which they were read. */
   readonly pending = async ({ userId, deviceId }: LoggedInUser, limit = 100, after = 0) => {
     const { messages, position } = await this.queues.pending(userId, deviceId, {
       after,

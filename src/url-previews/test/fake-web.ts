@@ -22,6 +22,7 @@ export interface FakeWeb {
 }
 
 /**
+ * Starts the web server.
  * @param addresses for a host name, a function that returns its address at each look-up; other hosts are at 127.0.0.1
  */
 export async function startFakeWeb(

@@ -69,7 +69,7 @@ export class PreviewServer {
   }
 
   /**
-   * Starts a web and a server. Some hosts of the web have other addresses than 127.0.0.1, and the server must not fetch
+   * Starts the fake web and a server. Some hosts of the fake web have other addresses than 127.0.0.1, and the server must not fetch
    * from these addresses.
    */
   static async start(database: Database): Promise<PreviewServer> {

@@ -31,7 +31,7 @@ export class BridgeProcess {
     this.#child?.kill('SIGSTOP');
   }
 
-  /** Waits until the process has killed itself. */
+  /** Waits until the process has ended, for example because it has killed itself. */
   async ended(): Promise<void> {
     const child = this.#child;
     if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit');

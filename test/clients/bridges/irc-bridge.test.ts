@@ -138,7 +138,7 @@ test('a bridge on matrix-appservice-bridge relays between the room of an alias a
   await assertAllRelayed();
 });
 
-test('kill -9 of a bridge loses and duplicates no message, neither before the bridge has stored a transaction nor before it has answered it', async () => {
+test('kill -9 of a bridge loses and duplicates no message, neither before the bridge has stored a transaction nor before the bridge has answered the transaction', async () => {
   bridge.freeze();
   for (let number = 0; number < 5; number++) await annaSays(`while the bridge is frozen: ${number}`);
   await bridge.kill();

@@ -16,6 +16,7 @@ import { launchChromium } from './web-page.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hearth-saml-browser-'));
 const authority = makeTestAuthority();
+/** Writes a file. @returns its path */
 const write = (name: string, content: string) => {
   writeFileSync(join(folder, name), content);
   return join(folder, name);

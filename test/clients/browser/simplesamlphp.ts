@@ -73,7 +73,11 @@ $metadata['__DYNAMIC:1__'] = [
     );
   }
 
-  /** Returns the URL that begins a login at the identity provider. */
+  /**
+   * Returns the URL that begins a login at the identity provider, without a request of the service.
+   * @param service entity id of the service
+   * @param relayState URL to which the service leads the user after the login
+   */
   unsolicitedUrl(service: string, relayState: string): string {
     const query = new URLSearchParams({ spentityid: service, RelayState: relayState });
     return `${this.url}/saml2/idp/SSOService.php?${query}`;
