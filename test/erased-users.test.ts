@@ -134,7 +134,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(content, { topic: 'set by a user who left' });
     });
 
-    it('does not redact the events of an erased user in the room: unsigned.redacted_because is absent', async () => {
+    it('sends no redaction of the events of an erased user: unsigned.redacted_because is absent', async () => {
       const { unsigned } = await witness.do('GET', path(`/event/${enc(messageId)}`));
       assert.equal((unsigned as Record<string, unknown>)['redacted_because'], undefined);
     });

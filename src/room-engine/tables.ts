@@ -135,6 +135,7 @@ export interface RoomTables {
 
 /**
  * Properties of an event besides its content.
+ * `outlier`: it has no position on the timeline, for instance because it is rejected or soft-failed.
  * `distribute`: this server accepted it from a remote user in a handshake, and sends it to the other servers
  * of the room.
  * `resolves`: it changed the current state in more than its own entry, because state was resolved.

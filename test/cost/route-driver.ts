@@ -14,7 +14,8 @@ import { readAnswer } from './answers.ts';
 import { type Fixture, openFixture } from './fixture.ts';
 
 /**
- * Allowed milliseconds of CPU for a request. Other requests wait during the longest turn of the event loop.
+ * Allowed milliseconds of CPU for a request: the fields of `ThreadCost`. Other requests wait during the longest turn of
+ * the event loop.
  */
 const allowed = { total: 200, longest: 50, process: 200 };
 
@@ -25,6 +26,7 @@ const attempts = 6;
 export interface DrivenRequest {
   readonly query?: string;
   readonly body?: Buffer;
+  /** The content type of the body; JSON by default. */
   readonly type?: string;
   /** How often the body is sent in one request; once by default. */
   readonly times?: number;
@@ -74,7 +76,11 @@ export class RouteDriver {
     return this.#fixture.stop();
   }
 
-  /** Sends the request several times, until its cost is within the limits. Returns the first answer. */
+  /**
+   * Sends the request several times, until its cost is within the limits.
+   * @param what describes the request in `Outcome.excess`
+   * @returns the first answer
+   */
   async drive(route: Route, what: string, driven: DrivenRequest): Promise<Outcome> {
     const name = `${nameOf(route)} with ${what}`;
     const first = await this.#measure(route, driven);

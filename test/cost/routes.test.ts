@@ -116,7 +116,7 @@ describe('the limits of 200 ms of CPU in all and 50 ms without a pause, for one 
     });
   }
 
-  it('lists only refusing routes that exist', () => {
+  it('expects refusals only of routes that exist', () => {
     const names = driver.routes.map(nameOf);
     const unknown = refusingRoutes.filter(({ route }) => !names.some((name) => route.test(name)));
     assert.deepEqual(unknown, []);

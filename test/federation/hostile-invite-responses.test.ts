@@ -66,7 +66,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     const wrongAnswers: [what: string, answer: (event: JsonObject) => ScriptedAnswer][] = [
-      ['without its signature', (event) => ({ event })],
+      ['without the signature of the remote server', (event) => ({ event })],
       [
         'with other content',
         (event) => ({ event: { ...signedByFar(event), content: { membership: 'join' } } }),

@@ -43,7 +43,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const { event } = signEvent(receivePdu(pdu, version).event, { serverName: policy.name, key });
       return event.pdu;
     };
-    const sign = (pdu: JsonObject, key = policyKey): JsonObject => {
+    /** The response to a request for a signature of an event. */
+    const signResponse = (pdu: JsonObject, key = policyKey): JsonObject => {
       const ofServer = (signed(pdu, key)['signatures'] as Record<string, JsonObject>)[policy.name];
       return { [policy.name]: { [policyKeyId]: ofServer![policyKeyId]! } };
     };
@@ -66,7 +67,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     beforeEach(async () => {
       roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
-      policy.on(signPath, ({ body }) => sign(body));
+      policy.on(signPath, ({ body }) => signResponse(body));
       await ScriptedMember.join(policy, 'a.test', roomId, '@bot:policy.test');
       remoteMember = await ScriptedMember.join(b, 'a.test', roomId, '@bob:b.test');
       policy.receivedRequests.splice(0);
@@ -117,7 +118,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const isRefusal = Array.isArray(answer) && answer[0] === 401;
         assert.deepEqual([status, body['errcode']], isRefusal ? [403, 'M_FORBIDDEN'] : [502, 'M_UNKNOWN']);
       }
-      policy.on(signPath, ({ body }) => sign(body, newSigningKey('policy_server')));
+      policy.on(signPath, ({ body }) => signResponse(body, newSigningKey('policy_server')));
       assert.equal((await send('unsigned')).status, 502);
       policy.on(signPath, () => [429, { errcode: 'M_LIMIT_EXCEEDED', error: 'slow', retry_after_ms: 7 }]);
       assert.deepEqual((await send('unsigned')).body['retry_after_ms'], 7);
@@ -181,7 +182,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await remoteMember.say('spam');
       // The event is checked asynchronously: the scripted refusal must stay until then.
       await eventually('the refusal', () => signRequests().length === 3);
-      policy.on(signPath, ({ body }) => sign(body));
+      policy.on(signPath, ({ body }) => signResponse(body));
       await remoteMember.say('after all');
       await waitForMessage('after all');
       assert.ok(!(await messageBodies()).includes('spam'));
@@ -211,7 +212,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const invite = await anna.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: `@carol:${c.name}` });
       assert.deepEqual([invite.status, invite.body['errcode']], [400, 'M_FORBIDDEN']);
       assert.ok(!c.receivedRequests.some(({ path }) => path.includes('/invite/')));
-      policy.on(signPath, ({ body }) => sign(body));
+      policy.on(signPath, ({ body }) => signResponse(body));
       await ScriptedMember.join(c, 'a.test', roomId, `@carol:${c.name}`);
     });
   });

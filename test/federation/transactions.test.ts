@@ -114,7 +114,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(Object.values(outcomes).every(({ error }) => typeof error === 'string'));
     });
 
-    it('reports each rejected event under the event id that the sender knows', async () => {
+    it('reports each refused event under the event id that the sender knows', async () => {
       const roomId = await alice.createRoom({ preset: 'public_chat', room_version: '11' });
       const visitor = await ScriptedMember.join(c, 'a.test', roomId, '@carol:c.test');
       const invalidChanges: JsonObject[] = [

@@ -24,16 +24,16 @@ InteropSuite.onSharedServers('device-lists', (suite) => {
    * Registers a user without keys on the other server, and returns a room that the viewer shares with this user.
    */
   async function registerOwner(
-    host: InteropUser,
+    viewer: InteropUser,
     name: string,
   ): Promise<{ owner: InteropUser; room: string }> {
-    const isOnHearth = host === suite.onHearth.first;
+    const isViewerOnHearth = viewer === suite.onHearth.first;
     const { onHearth: hearthUser, onReference: referenceUser } = await suite.registerPair(
-      `${name}-${isOnHearth ? 'there' : 'here'}`,
+      `${name}-${isViewerOnHearth ? 'there' : 'here'}`,
     );
-    const owner = isOnHearth ? referenceUser : hearthUser;
-    const room = await host.createRoomWith([owner]);
-    await host.syncUntil('the room', ({ rooms }) => rooms?.['join']?.[room]);
+    const owner = isViewerOnHearth ? referenceUser : hearthUser;
+    const room = await viewer.createRoomWith([owner]);
+    await viewer.syncUntil('the room', ({ rooms }) => rooms?.['join']?.[room]);
     return { owner, room };
   }
 

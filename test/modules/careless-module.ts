@@ -6,6 +6,7 @@ interface Config {
   readonly greeting: string;
 }
 
+/** What the web resource does before it answers, by the path of the request. */
 const mistakes: Readonly<Record<string, () => void>> = {
   timer: () => void setTimeout(() => fail('timer')),
   promise: () => void Promise.reject(new Error('careless promise')),

@@ -55,7 +55,9 @@ export interface PolicyServersDeps {
 
 /** The policy server that the current state of a room names. */
 interface NamedPolicyServer {
+  /** The state event that names it. */
   readonly stored: StoredEvent;
+  /** `undefined` when the content of the event is invalid. */
   readonly policy: PolicyServer | undefined;
 }
 

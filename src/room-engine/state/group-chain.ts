@@ -10,21 +10,21 @@ const base = 32;
 const levels = 3;
 
 /** Event nids by state key nid; an event nid of 0 removes the entry. */
-export type StateDelta = ReadonlyMap<number, number>;
+export type GroupDelta = ReadonlyMap<number, number>;
 
 /** A state group as it is stored. */
 export interface GroupRows {
   readonly id: number;
   readonly ordinal: number;
   readonly prevId: number | undefined;
-  readonly delta: StateDelta;
+  readonly delta: GroupDelta;
 }
 
 /** A stored group of a chain, between its newest group and its root. */
 export interface ChainLink {
   readonly id: number;
   readonly ordinal: number;
-  readonly delta: StateDelta;
+  readonly delta: GroupDelta;
 }
 
 /**
@@ -73,7 +73,7 @@ export class GroupChain {
   }
 
   /** Adds a group: the state of the newest group with these changes. */
-  advance(id: number, changes: StateDelta): GroupRows {
+  advance(id: number, changes: GroupDelta): GroupRows {
     const ordinal = this.#ordinal + 1;
     const level = ordinal === 0 ? levels : trailingZeros(ordinal);
     // Skips the accumulators that are cleared below without being read, because the changes may be many.

@@ -4,7 +4,7 @@ import type { Reader } from '../../kernel/database/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { RoomRemoval } from '../room-removals.ts';
 import type { RoomTables } from '../tables.ts';
-import { type ChainLink, GroupChain, type GroupRows, type StateDelta } from './group-chain.ts';
+import { type ChainLink, GroupChain, type GroupDelta, type GroupRows } from './group-chain.ts';
 
 /** An event nid of 0 in a delta removes the entry. */
 const removed = 0;
@@ -43,7 +43,7 @@ export interface GroupDifferences {
 export interface StateGroupsDeps {
   readonly reader: Reader<RoomTables>;
   readonly caches: CacheRegistry;
-  /** Reads whole states. */
+  /** Reads whole states, deltas, and more than `fewKeys` entries at once. */
   readonly scanner: Reader<RoomTables>;
   readonly slices: TimeSlices;
   /** Maximum number of cached single entries. */
@@ -63,7 +63,7 @@ export class StateGroups {
    * The deltas of single groups, by the ids of the group and of its predecessor: a rebased group has another
    * predecessor, and another delta.
    */
-  readonly #deltas: Cache<string, StateDelta>;
+  readonly #deltas: Cache<string, GroupDelta>;
   /** Counts the removals of kind `rebased`: a chain that was being read during such a removal is not cached. */
   #rebased = 0;
   /** Groups that are not on disk yet. */
@@ -172,8 +172,8 @@ export class StateGroups {
   async #deltasOf(
     chains: readonly (readonly LinkId[])[],
     isWanted: (id: number) => boolean,
-  ): Promise<Map<number, StateDelta>> {
-    const deltas = new Map<number, StateDelta>();
+  ): Promise<Map<number, GroupDelta>> {
+    const deltas = new Map<number, GroupDelta>();
     const missing: number[] = [];
     const keys = new Map<number, string>();
     for (const chain of chains) {
@@ -300,7 +300,7 @@ export class StateGroups {
    * Returns the deltas of a group and of the groups before it that are not on disk, newest first; and the id
    * of the first group that is on disk.
    */
-  #unsavedLinks(group: number): { deltas: StateDelta[]; links: ChainLink[]; saved: number | undefined } {
+  #unsavedLinks(group: number): { deltas: GroupDelta[]; links: ChainLink[]; saved: number | undefined } {
     const links: GroupRows[] = [];
     let next: number | undefined = group;
     for (

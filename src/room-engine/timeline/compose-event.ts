@@ -20,6 +20,7 @@ export interface ComposerDeps {
 
 /** A new event, and the forward extremities that are its `prev_events`. */
 export interface ComposedEvent {
+  /** The event before it is signed; not its field `unsigned`. */
   readonly unsigned: UnsignedEvent;
   readonly prev: readonly Extremity[];
   /** The nids of the auth events. */

@@ -343,7 +343,7 @@ export class EventWriter {
     this.#stateKeys.end(attempt);
     const { head, stored, fact, redacts, reservation } = write;
     if (write.rowAction !== 'untouched') this.#events.markSaved(stored);
-    this.#settled(write);
+    this.#dropFromUnsaved(write);
     if (redacts) this.#events.markRedacted(redacts.nid, stored.nid);
     if (fact) {
       this.#heads.resized(head);
@@ -355,7 +355,7 @@ export class EventWriter {
   }
 
   /** Drops the groups and auth edges of a settled write from the unsaved groups and edges. */
-  #settled({ stored, groups, rowAction }: PreparedWrite): void {
+  #dropFromUnsaved({ stored, groups, rowAction }: PreparedWrite): void {
     for (const group of groups) this.#groups.settled(group);
     if (rowAction === 'new') this.#authEdges.settled(stored.nid);
   }
@@ -372,7 +372,7 @@ export class EventWriter {
     const { head, stored, redacts, reservation } = write;
     this.#abandon(head);
     if (write.rowAction !== 'untouched') this.#events.forget(stored);
-    this.#settled(write);
+    this.#dropFromUnsaved(write);
     if (redacts) head.redact(redacts, undefined);
     reservation.abandon();
   }

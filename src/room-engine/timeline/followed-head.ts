@@ -20,8 +20,9 @@ export class FollowedHead extends InMemoryHead {
   }
 
   /**
-   * Applies a fact of this room that has an `end`. A fact that the database contained when the head was read
-   * changes nothing, because newer entries stay.
+   * Applies a fact of this room that has an `end`. The database may have contained the fact already when the head was
+   * read: newer state entries stay, but the extremities and the state group become older ones until the facts that
+   * follow it are applied.
    */
   follow(fact: RoomFact): void {
     const { stored, position, end, redacts } = fact;

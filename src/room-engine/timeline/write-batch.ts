@@ -228,10 +228,13 @@ export class WriteBatch {
       const row = [userId, roomNid, to, eventNid, fact.position];
       this.#memberships.set(key, { kind: 'membership', row });
     } else if (previous?.kind === 'membership') {
-      // The user joined in this batch: only the nid of the membership event changes.
+      // The user's membership has changed in this batch, and now the profile: only the nid of the event changes.
       const [user = userId, room = roomNid, membership = to, , stream = fact.position] = previous.row;
       previous.row = [user, room, membership, eventNid, stream];
-    } else this.#memberships.set(key, { kind: 'renewal', row: [eventNid, userId, roomNid] });
+    } else {
+      // A joined user changes the profile: only the nid of the event changes.
+      this.#memberships.set(key, { kind: 'renewal', row: [eventNid, userId, roomNid] });
+    }
   }
 
   #keyNid(key: string, knownNid?: number): number {

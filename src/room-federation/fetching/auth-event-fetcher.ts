@@ -17,7 +17,7 @@ const maxSinglesFirst = 20;
 const maxSingles = 100;
 
 /** Maximum number of levels of the auth chain whose events are fetched one by one. */
-const maxDepth = 20;
+const maxLevels = 20;
 
 /** Fetches and stores missing auth events. */
 export class AuthEventFetcher {
@@ -100,7 +100,7 @@ export class AuthEventFetcher {
   async #fetchSingly(query: ServerQuery, eventIds: readonly string[]): Promise<void> {
     const events = new Map<string, VerifiedEvent>();
     let wanted = [...eventIds];
-    for (let depth = 0; depth < maxDepth && wanted.length > 0 && events.size < maxSingles; depth++) {
+    for (let level = 0; level < maxLevels && wanted.length > 0 && events.size < maxSingles; level++) {
       const fetched = await this.#deps.fetcher.fetch(query, wanted.slice(0, maxSingles - events.size));
       for (const [id, event] of fetched) events.set(id, event);
       const authEventIds = [...fetched.values()].flatMap(({ event }) => event.authEventIds);

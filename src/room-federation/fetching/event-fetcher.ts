@@ -39,7 +39,7 @@ export class EventFetcher {
     for (const server of await query.servers()) {
       if (missing.size === 0 || query.signal.aborted) break;
       const ids = [...missing].filter(
-        (id) => !this.#invalidEvents.has(server, id) && query.isNewRequest(server, `event ${id}`),
+        (id) => !this.#invalidEvents.has(server, id) && query.claimRequest(server, `event ${id}`),
       );
       for (let start = 0; start < ids.length; start += batchSize) {
         const part = ids.slice(start, start + batchSize);

@@ -69,7 +69,7 @@ export class ServerQuery {
    * Records that a request is sent to a server.
    * @returns whether this is the first time in this query: the same request is not sent twice to a server
    */
-  isNewRequest(server: string, request: string): boolean {
+  claimRequest(server: string, request: string): boolean {
     const key = `${server} ${request}`;
     if (this.#sentRequests.has(key)) return false;
     this.#sentRequests.add(key);
@@ -91,7 +91,7 @@ export class ServerQuery {
     const { backoff, log } = this.#deps;
     for (const server of await this.servers()) {
       if (this.signal.aborted) return undefined;
-      if (!this.isNewRequest(server, request)) continue;
+      if (!this.claimRequest(server, request)) continue;
       try {
         const answer = await send(server);
         this.#outcome = 'mixed';

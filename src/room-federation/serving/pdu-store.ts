@@ -50,7 +50,7 @@ export class PduStore {
         .select(['nid', 'event_id', 'flags'])
         .where('nid', 'in', wanted)
         .execute();
-      const idsByNid = new Map(rows.filter(isAccepted).map((row) => [row.nid, row.event_id]));
+      const idsByNid = new Map(rows.filter(isNotRejected).map((row) => [row.nid, row.event_id]));
       for (const nid of wanted) {
         const eventId = idsByNid.get(nid);
         if (eventId !== undefined) ids.push(eventId);
@@ -71,7 +71,7 @@ export class PduStore {
       .execute();
     const jsonByNid = new Map<number, string>();
     for (const row of rows) {
-      if (!isAccepted(row)) continue;
+      if (!isNotRejected(row)) continue;
       const isRedacted = row.redacted_by !== null || hidden?.has(row.nid) === true;
       jsonByNid.set(row.nid, isRedacted ? redactEvent(storedEventOf(row).event).json : row.json);
     }
@@ -79,4 +79,4 @@ export class PduStore {
   }
 }
 
-const isAccepted = ({ flags }: { flags: number }) => (flags & EventFlag.rejected) === 0;
+const isNotRejected = ({ flags }: { flags: number }) => (flags & EventFlag.rejected) === 0;

@@ -24,6 +24,7 @@ const maxWait = 5_000;
 export interface AutoJoinPayload {
   readonly [field: string]: string | boolean;
   readonly userId: string;
+  /** Whether the user's account was the only one besides guests when it was created; false for guests. */
   readonly isFirst: boolean;
 }
 

@@ -13,7 +13,8 @@ export class FollowedCompletion implements StateCompletion {
   constructor(engine: FollowedRooms) {
     this.#engine = engine;
     engine.stream.subscribe(({ roomId, end }) => {
-      // `end` is absent when the state of the room has been completed.
+      // `end` is absent when the state of the room has been completed, and after some other changes: the loop in
+      // `whenComplete` checks which.
       if (!end) this.#resume(roomId);
     });
     engine.removals.subscribe((removal) => {

@@ -46,20 +46,20 @@ export async function readPage(
   const events: VisibleEvent[] = [];
   const gaps = direction === 'backward' ? HistoryGaps.forRoom(engine, remoteHistory, view.head) : undefined;
   const { split } = start;
-  const [end, limitOfStream] = to && 'position' in to ? [undefined, to.position] : [to, undefined];
-  const [after, upTo] = direction === 'backward' ? [limitOfStream, split] : [split, limitOfStream];
+  const [toPlace, toPosition] = to && 'position' in to ? [undefined, to.position] : [to, undefined];
+  const [after, upTo] = direction === 'backward' ? [toPosition, split] : [split, toPosition];
   const bounds = { after, upTo, direction };
   let place = start;
   for (let scanned = 0; scanned < maxScanned && events.length < limit; ) {
     const size = Math.min(Math.max(limit - events.length, 20), maxScanned - scanned);
     const read = await engine.events.history(view.head.roomNid, place, { limit: size, ...bounds });
-    const isFirstStored = read.length < size && limitOfStream === undefined;
+    const isFirstStored = read.length < size && toPosition === undefined;
     if (await gaps?.fill(read, isFirstStored, limit)) continue;
     scanned += read.length;
     const selected = await relations.filterByRelations(await view.displayable(read), filter.relatedBy, view);
     const visible = new Map(selected.map((visibleEvent) => [visibleEvent.stored.nid, visibleEvent]));
     for (const stored of read) {
-      if (end && isBeyond(stored, end, direction)) return { events, next: end };
+      if (toPlace && isBeyond(stored, toPlace, direction)) return { events, next: toPlace };
       if (events.length === limit) return { events, next: place };
       place = { ...placeAfter(stored, direction), split };
       const visibleEvent = visible.get(stored.nid);

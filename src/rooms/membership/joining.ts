@@ -62,9 +62,9 @@ async function joinLocally(
     const joined = await remote.join({ userId, roomId, only: admission.servers, content });
     if (joined) return joined;
   }
-  const via =
+  const authorisation =
     admission.kind === 'authorised' ? { join_authorised_via_users_server: admission.authoriser } : undefined;
-  return sendMember(engine, userId, roomId, userId, { ...content, ...via }, originServerTs);
+  return sendMember(engine, userId, roomId, userId, { ...content, ...authorisation }, originServerTs);
 }
 
 /** Joins a room through a resident server. @returns `undefined` when this server has joined the room in the meantime */

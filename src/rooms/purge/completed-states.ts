@@ -12,7 +12,7 @@ export interface CompletedStatesDeps {
 /** Interval of the job, in milliseconds. */
 const interval = 3_600_000;
 
-/** Rooms whose partial state was completed up to this position on the stream of rooms have been cleaned up. */
+/** The cleanup of rooms whose partial state was completed up to this position of the stream of rooms is scheduled. */
 type Progress = { readonly position: number };
 
 /**

@@ -6,7 +6,7 @@ import { enc, type TestClient } from '../../support/users/test-client.ts';
 import { bodies, lazy, ResidentRooms } from './resident-rooms.ts';
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
-  describe('a room that was joined without members, with a resident server that serves states at its own events only', () => {
+  describe('a room that was joined without members, with a resident server that serves states at few events', () => {
     let residents: ResidentRooms;
     let anna: TestClient;
     before(async () => {

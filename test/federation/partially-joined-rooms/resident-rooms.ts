@@ -11,7 +11,7 @@ export const lazy = { room: { state: { lazy_load_members: true } } };
 
 /**
  * The server `a.test` with the user Anna, and scripted servers, each with a room that Anna can join. The scripted servers
- * serve states at their own events only.
+ * serve states only at events that they have made or accepted.
  */
 export class ResidentRooms {
   readonly several: SeveralServers;

@@ -89,7 +89,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
     });
 
-    it('sends every changed membership in a gappy lazy sync after the room is complete', async () => {
+    it('sends every changed membership in a lazy sync with a limited timeline, once the room is complete', async () => {
       const { server, resident, roomId, charlie, derek, join, members } = await residents.open();
       const release = resident.holdState();
       await join();

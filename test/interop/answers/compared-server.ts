@@ -125,6 +125,7 @@ export class ComparedServer {
   }
 }
 
+/** Returns JSON parsed, and a description of any other body. @param type the content type of the response */
 export function readBody(type: string, bytes: Buffer): unknown {
   if (!type.startsWith(jsonType)) return bytes.length === 0 ? 'no body' : `a body of type ${type}`;
   return JSON.parse(bytes.toString());

@@ -67,6 +67,7 @@ async function compare(
     }),
   );
   const differences = differencesOf(hearth, reference);
+  // When the statuses differ, the bodies are not compared.
   const status = differences.filter(({ at }) => at === 'status');
   return status.length > 0 ? status : differences;
 }

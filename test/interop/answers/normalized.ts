@@ -35,6 +35,7 @@ const sets = new Set(['joined_rooms', 'flows', 'aliases', 'servers', 'auth_chain
 /** Fields whose `events` are in an order that the server chooses. */
 const eventSets = new Set(['state', 'account_data', 'presence', 'invite_state', 'knock_state', 'ephemeral']);
 
+/** Ids that each server chooses, and the placeholders that replace them in every text. */
 const patterns: readonly (readonly [RegExp, string])[] = [
   [/\$[\w-]{43}/g, '<event id>'],
   [/![\w-]{43}|!\w{18}(?=:)/g, '<room id>'],
@@ -64,27 +65,28 @@ export function normalized(
     for (const [pattern, placeholder] of patterns) replaced = replaced.replace(pattern, placeholder);
     return replaced;
   };
-  const walk = (value: unknown, member: string, parent: string): unknown => {
+  /** @param field the name of the field that has this value; empty for an item of a list and for the body */
+  const walk = (value: unknown, field: string, parent: string): unknown => {
     if (Array.isArray(value)) {
-      if (opaqueFields.has(member)) return '<list>';
-      const items = value.map((item) => walk(item, '', member));
-      const isSet = anyOrder || sets.has(member) || (member === 'events' && eventSets.has(parent));
+      if (opaqueFields.has(field)) return '<list>';
+      const items = value.map((item) => walk(item, '', field));
+      const isSet = anyOrder || sets.has(field) || (field === 'events' && eventSets.has(parent));
       return isSet ? sorted(items) : items;
     }
     if (typeof value === 'object' && value !== null) {
       const entries = Object.entries(value).map(([key, inner], index): [string, unknown] => [
-        opaqueKeys.has(parent) || opaqueKeys.has(member) ? `<key ${index}>` : text(key),
-        member === 'signatures' || parent === 'signatures'
+        opaqueKeys.has(parent) || opaqueKeys.has(field) ? `<key ${index}>` : text(key),
+        field === 'signatures' || parent === 'signatures'
           ? walk(inner, key, 'signatures')
-          : walk(inner, key, member),
+          : walk(inner, key, field),
       ]);
       return Object.fromEntries(entries);
     }
-    const isToken = tokens.has(member);
+    const isToken = tokens.has(field);
     if (typeof value === 'string' && !isToken && names.some(([, savedValue]) => savedValue === value))
       return text(value);
     const isOpaque =
-      isToken || opaqueFields.has(member) || parent === 'signatures' || parent.startsWith('ed25519:');
+      isToken || opaqueFields.has(field) || parent === 'signatures' || parent.startsWith('ed25519:');
     if (isOpaque) return value === null ? null : `<${typeof value}>`;
     return typeof value === 'string' ? text(value) : value;
   };

@@ -14,7 +14,7 @@ import type { EventExamination } from './examine-event.ts';
  * Maximum number of rejected and soft-failed ancestors that are considered for an event: the event replaces the forward
  * extremities that it, or one of these ancestors, refers to.
  */
-const maxHiddenEvents = 100;
+const maxRefusedAncestors = 100;
 
 /** Options of placing an event of a local user. */
 export interface LocalPlaceOptions extends PlaceOptions {
@@ -178,14 +178,14 @@ export class PlacementPlanner {
    */
   async #remainingExtremities(head: WritableHead, { prev }: EventExamination): Promise<readonly Extremity[]> {
     const prevEventIds = new Set(prev.map(({ event }) => event.eventId));
-    let hidden = prev.filter(({ rejected, softFailed }) => rejected || softFailed);
-    for (let seen = 0; hidden.length > 0 && seen < maxHiddenEvents; seen += hidden.length) {
-      const ids = hidden
+    let refused = prev.filter(({ rejected, softFailed }) => rejected || softFailed);
+    for (let seen = 0; refused.length > 0 && seen < maxRefusedAncestors; seen += refused.length) {
+      const ids = refused
         .flatMap(({ event }) => event.prevEventIds)
         .filter((eventId) => !prevEventIds.has(eventId));
       for (const eventId of ids) prevEventIds.add(eventId);
       const before = await this.#deps.events.getManyById(ids);
-      hidden = [...before.values()].filter(({ rejected, softFailed }) => rejected || softFailed);
+      refused = [...before.values()].filter(({ rejected, softFailed }) => rejected || softFailed);
     }
     return head.extremities.filter(({ eventId }) => !prevEventIds.has(eventId));
   }

@@ -175,8 +175,8 @@ export class BeforeStates {
   }
 
   /**
-   * Like `ofEventIds`, for events instead of their ids. Yields to other work in between; if the current state changes
-   * meanwhile, the new group is stored as a change of the newest current state.
+   * Returns the state that consists of these events, by `stateMapKey`; none may be rejected. Yields to other work in
+   * between; if the current state changes meanwhile, the new group is stored as a change of the newest current state.
    */
   async ofState(head: WritableHead, state: ReadonlyMap<string, StoredEvent>): Promise<ReceivedState> {
     const { slices } = this.#deps;

@@ -31,7 +31,7 @@ export const general: Subject = {
       'anna',
       'POST /createRoom',
       '{"name":"A","name":"B"}',
-      { note: 'a member twice', save: { twice: 'room_id' } },
+      { note: 'a field twice', save: { twice: 'room_id' } },
     ],
     ['anna', 'GET /rooms/{twice}/state/m.room.name/'],
     ['anna', 'POST /createRoom', '{}', { note: 'another media type', type: 'text/plain' }],
