@@ -57,7 +57,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const laptop = await login('LAPTOP');
       const prefixes = ['m.local_notification_settings.', 'org.matrix.msc3890.local_notification_settings.'];
       const path = (type: string) => `/user/${enc(anna.id)}/account_data/${type}`;
-      const statuses = async () => {
+      const devicesWithSettings = async () => {
         const statusByDevice: [string, number][] = [];
         for (const device of ['PHONE', 'LAPTOP', 'TV']) {
           for (const prefix of prefixes) {
@@ -73,13 +73,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const challenge = await anna.call('DELETE', '/devices/PHONE');
       const auth = { ...password('anna'), session: challenge.body['session'] };
       await anna.do('DELETE', '/devices/PHONE', { auth });
-      assert.deepEqual(await statuses(), ['LAPTOP', 'LAPTOP', 'TV', 'TV']);
+      assert.deepEqual(await devicesWithSettings(), ['LAPTOP', 'LAPTOP', 'TV', 'TV']);
       assert.deepEqual(
         dataOf((await anna.sync(since)).account_data?.events),
         prefixes.map((prefix) => ({ type: `${prefix}PHONE`, content: {} })),
       );
       await server.api('POST', '/_matrix/client/v3/logout', { token: laptop });
-      assert.deepEqual(await statuses(), ['TV', 'TV']);
+      assert.deepEqual(await devicesWithSettings(), ['TV', 'TV']);
     });
   });
 

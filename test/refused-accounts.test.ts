@@ -24,13 +24,16 @@ const accountPage = '/_synapse/client/account';
 const signInPage = '/_synapse/client/oauth2/sign_in';
 const linkPage = '/_synapse/client/oauth2/link';
 /** Ways to log in that create an account at the first login. */
-const providers = new Set(['CAS', 'SAML', 'a JSON web token']);
+const creatingWays = new Set(['CAS', 'SAML', 'a JSON web token']);
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
 /** Outcome of a login: `in`, or the status with the error code or with a word of the page. */
 type Outcome = 'in' | readonly [status: number, reason: unknown];
 
-/** Prepares a login of a user. @param token access token of the user, if registered @returns a function that logs the user in */
+/**
+ * Prepares a login of a user. @param token access token of the user, if registered @returns a function that logs the
+ * user in
+ */
 type Way = (name: string, token: string) => Promise<() => Promise<Outcome>>;
 
 forSelectedDatabases(import.meta.url, (open) => {
@@ -292,7 +295,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     for (const [name, way, locked, deactivated] of ways) {
       it(`refuses a locked and a deactivated user who uses ${name}`, async () => {
         const user = name.replaceAll(/\W/g, '').toLowerCase();
-        const isCreated = providers.has(name);
+        const isCreated = creatingWays.has(name);
         const token = isCreated ? '' : (await server.register(user)).token;
         const outcomes: Record<string, Outcome> = { active: await (await way(user, token))() };
         for (const [state, change] of [

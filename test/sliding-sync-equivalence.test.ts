@@ -60,7 +60,9 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    it('incremental sliding sync shows the rooms of an initial sync', { timeout: 900_000 }, async () => {
+    it('incremental sliding sync shows the rooms of an initial classic sync', {
+      timeout: 900_000,
+    }, async () => {
       const numRuns = database === 'sqlite' ? (isThorough ? 40 : 3) : isThorough ? 6 : 3;
       await fc.assert(
         fc.asyncProperty(steps, (played) => runSteps(server, users, played)),

@@ -14,12 +14,12 @@ const text = fc.string();
 const user = { userId: text };
 const device = { userId: text, deviceId: text };
 const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
-const record = <T extends object>(members: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
-  fc.record(members, { noNullPrototype: true });
+const record = <T extends object>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
+  fc.record(fields, { noNullPrototype: true });
 const mapOf = <T>(value: fc.Arbitrary<T>) =>
   fc.array(fc.tuple(text, value)).map((entries) => new Map(entries));
 
-const presenceMembers = {
+const presenceFields = {
   changes: mapOf(
     record({
       presence: fc.constantFrom('online' as const, 'unavailable' as const, 'offline' as const),
@@ -50,9 +50,9 @@ const facts: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   user_signatures: record({ userId: text, targetUserId: text }),
   erased_users: text,
   presence: fc.oneof(
-    record<PresenceFact>(presenceMembers),
+    record<PresenceFact>(presenceFields),
     record<PresenceFact>({
-      ...presenceMembers,
+      ...presenceFields,
       routed: mapOf(fc.array(text)).filter(({ size }) => size > 0),
     }),
   ),

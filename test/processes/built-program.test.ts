@@ -64,7 +64,7 @@ describe('a server that was built and installed without its source files', () =>
     assert.equal(response.status, 200, `${method} ${path}`);
     return response;
   };
-  const readMember = async (name: string, answer: Promise<Response>) => {
+  const readField = async (name: string, answer: Promise<Response>) => {
     const json = (await (await answer).json()) as Record<string, unknown>;
     return String(json[name]);
   };
@@ -75,11 +75,11 @@ describe('a server that was built and installed without its source files', () =>
     assert.ok((await (await call('GET', '/_synapse/admin/ui/console.js')).text()).length > 10_000);
     const clientApi = '/_matrix/client/v3';
     const registration = { username: 'anna', password: 'correct horse', auth: { type: 'm.login.dummy' } };
-    const token = await readMember(
+    const token = await readField(
       'access_token',
       call('POST', `${clientApi}/register`, undefined, registration),
     );
-    const roomId = await readMember('room_id', call('POST', `${clientApi}/createRoom`, token, {}));
+    const roomId = await readField('room_id', call('POST', `${clientApi}/createRoom`, token, {}));
     const path = `${clientApi}/rooms/${encodeURIComponent(roomId)}/send/m.room.message`;
     const messages = Array.from({ length: 20 }, (_, index) =>
       call('PUT', `${path}/${index}`, token, { msgtype: 'm.text', body: `message ${index}` }),
@@ -89,7 +89,7 @@ describe('a server that was built and installed without its source files', () =>
       .png()
       .toBuffer();
     const upload = call('POST', '/_matrix/media/v3/upload', token, new Uint8Array(image));
-    const id = (await readMember('content_uri', upload)).slice('mxc://'.length);
+    const id = (await readField('content_uri', upload)).slice('mxc://'.length);
     const thumbnail = await call(
       'GET',
       `/_matrix/client/v1/media/thumbnail/${id}?width=32&height=32&method=crop`,
@@ -112,7 +112,7 @@ describe('a server that was built and installed without its source files', () =>
   it('continues to serve after uncaught errors of a module in TypeScript, logs the errors, and names the module in metrics', async () => {
     for (const mistake of ['timer', 'promise', 'text', 'emitter']) {
       const answer = call('GET', `/_synapse/client/careless/${mistake}`);
-      assert.equal(await readMember('greeting', answer), 'hello');
+      assert.equal(await readField('greeting', answer), 'hello');
     }
     const name = join(folder, 'careless-module.ts');
     const failures =

@@ -66,12 +66,12 @@ describe('hearth database split and hearth database join', () => {
     await assert.rejects(databases.start(twoDatabases(main, state)), /this database is incomplete/);
 
     // Simulates a kill of the command after both databases were marked as stores.
-    const mark = await openDatabase(main, { log: silentLogger });
-    await writeStoreMark(mark, { store: 'main', setId: await setIdOf(state) });
-    await mark.close();
-    const stateMark = await openDatabase(state, { log: silentLogger });
-    await writeStoreMark(stateMark, { store: 'state', setId: await setIdOf(state) });
-    await stateMark.close();
+    const mainDatabase = await openDatabase(main, { log: silentLogger });
+    await writeStoreMark(mainDatabase, { store: 'main', setId: await setIdOf(state) });
+    await mainDatabase.close();
+    const stateDatabase = await openDatabase(state, { log: silentLogger });
+    await writeStoreMark(stateDatabase, { store: 'state', setId: await setIdOf(state) });
+    await stateDatabase.close();
     await assert.rejects(databases.start(oneDatabase(main)), /has only the data store main/);
     await assert.rejects(databases.start(twoDatabases(main, state)), /this database is incomplete/);
     const secondSplit = await hearth(args);
@@ -81,9 +81,9 @@ describe('hearth database split and hearth database join', () => {
     await assert.rejects(databases.start(oneDatabase(main)), /has only the data store main/);
     assert.equal((await runSplit()).isComplete, true, 'the command may be called again');
 
-    const admin = await openDatabase(main, { log: silentLogger });
-    await admin.batch([{ sql: 'update users set is_admin = 1', rows: [[]] }]);
-    await admin.close();
+    const splitMain = await openDatabase(main, { log: silentLogger });
+    await splitMain.batch([{ sql: 'update users set is_admin = 1', rows: [[]] }]);
+    await splitMain.close();
     server = await databases.start(twoDatabases(main, state));
     const synced = await server.api('GET', `sync?since=${since}`, token);
     assert.match(synced.raw, /"topic":"Last"/);
@@ -125,9 +125,9 @@ describe('hearth database split and hearth database join', () => {
     const countsBefore = await countStateRows(state);
 
     // Simulates a kill of the command before its last step.
-    const marked = await openDatabase(state, { log: silentLogger });
-    await writeMark(marked, { state: 'moved', moveId: 'any', other: 'main' }, 0);
-    await marked.close();
+    const stateDatabase = await openDatabase(state, { log: silentLogger });
+    await writeMark(stateDatabase, { state: 'moved', moveId: 'any', other: 'main' }, 0);
+    await stateDatabase.close();
     await assert.rejects(databases.start(twoDatabases(main, state)), /this database was moved to main/);
     await assert.rejects(databases.start(oneDatabase(main)), /has only the data store main/);
     await joinDatabases();

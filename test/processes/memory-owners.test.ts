@@ -21,7 +21,7 @@ describe('largeCollections', () => {
     readonly #map = new Map<string, object>();
     readonly #set = new Set<string>();
     readonly #list: string[] = [];
-    readonly #members: Record<string, object> = {};
+    readonly #object: Record<string, object> = {};
 
     fill(): this {
       for (let index = 0; index < 1_000; index++) {
@@ -30,7 +30,7 @@ describe('largeCollections', () => {
         this.#map.set(key, {});
         this.#set.add(key);
         this.#list.push(key);
-        this.#members[key] = {};
+        this.#object[key] = {};
       }
       this.cached.set('many', new Array(1_000).fill(1));
       return this;
@@ -48,7 +48,7 @@ describe('largeCollections', () => {
     assert.deepEqual(holdersInService.sort(), [
       'Service.#list',
       'Service.#map',
-      'Service.#members',
+      'Service.#object',
       'Service.#set',
     ]);
     assert.equal(service.cached.size, 1_001);

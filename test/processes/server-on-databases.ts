@@ -18,7 +18,7 @@ import { type ApiAnswer, callApi } from '../support/servers/api-call.ts';
 import { testConfiguration } from '../support/servers/server.ts';
 import type { Postgres } from './login-role.ts';
 
-/** A running server. */
+/** A running server on one or two databases of PostgreSQL. */
 export class ServerOnDatabases {
   readonly url: string;
   readonly #homeserver: Homeserver;

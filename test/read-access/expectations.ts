@@ -42,7 +42,7 @@ const notIgnored = (access: Access, ofKinds = kinds) => ofKinds.filter((kind) =>
 export const readableHistory = (access: Access) => marks(access, visiblePhases(access), notIgnored(access));
 
 /**
- * What a sync shows: the state, and the history up to when the viewer left. Later relations of its events are
+ * What a sync shows: the state, and the history up to when the viewer left. Later relations of the shown events are
  * bundled if the viewer may read them.
  */
 export function syncedHistory(access: Access): string[] {
@@ -79,13 +79,16 @@ export function stateForMembers(access: Access): string[] {
 export const readableState = (access: Access) =>
   isWorldReadable(access) ? stateUpTo(access, 2) : stateForMembers(access);
 
-/** The marks of state events up to a phase. Of the room names only the last one is state, because it replaces the others. */
+/**
+ * The marks of state events up to a phase. Of the room names only the last one is state, because it replaces the
+ * others.
+ */
 const stateUpTo = (access: Access, last: Phase) => [
   ...marks(access, phases.slice(0, last + 1), ['state', 'member']),
   markOf(access.visibility, last, 'name'),
 ];
 
-/** Relations to the root events that the viewer may see. */
+/** The relations to root events, as far as the viewer may see the relations. */
 export function relatedEvents(access: Access): string[] {
   const visible = visiblePhases(access);
   const toFirst = visible.includes(0) ? marks(access, visible, ['late', 'edit']) : [];

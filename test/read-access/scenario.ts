@@ -145,6 +145,7 @@ async function changeMemberships(owner: TestClient, clients: Clients, roomId: st
 /**
  * Leaves traces of the owner that are not events of the room: typing, a receipt, presence, account data and a delayed
  * event.
+ * @param last id of the event that the receipt is for
  */
 async function leaveActivity(
   server: TestServer,

@@ -63,6 +63,7 @@ export interface Writer {
 export class TwoProcesses {
   readonly shutdown = new Shutdown(silentLogger);
   readonly clock: ManualClock = manualClock();
+  /** The last token of classic sync, by user. */
   readonly #since = new Map<string, string>();
   /** The positions of the connections of sliding sync, by process and user. */
   readonly #pos = new Map<string, string>();
@@ -70,6 +71,7 @@ export class TwoProcesses {
   #reading!: RestartingReader;
   /** Whether the bus loses the facts that the writer publishes. */
   losesFacts = false;
+  /** Number of classic syncs whose answers were compared. */
   answerCount = 0;
 
   get reader(): Reader {

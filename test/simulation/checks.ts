@@ -99,8 +99,8 @@ function checkMembers(world: World, view: View): void {
 /**
  * Whether a server's room state contains a joined user of another server. State resolution may remove the join of a
  * user whose server never received the conflicting events, because that server was not in the room yet. No server
- * sends these events to that server afterwards, so its state is not compared. Whether it has the events that were sent
- * to it while it was in the room is checked in any case.
+ * sends these events to that server afterwards, so the states are not compared. `checkDelivered` still checks that each
+ * server has the events that were sent while it was in the room.
  */
 function seesInRoom(view: View, { server }: View): boolean {
   const joined = [...view.membersInState].filter(([, membership]) => membership === 'join');

@@ -37,6 +37,7 @@ const expiryTime = 300_000;
 /** Presence status message that every user has at the end. */
 const lastStatus = 'good night';
 
+/** Returns whether the room state of `viewer` contains joined users of `seen`. */
 type Sees = (viewer: SimulatedServer, seen: SimulatedServer) => boolean;
 
 /**
@@ -49,7 +50,7 @@ export class EduTraffic {
   readonly #roomId: () => string;
   readonly #toDevice: ToDeviceTraffic;
   readonly #keys: KeyClients;
-  /** "user event" of each public read receipt (`m.read`). */
+  /** The user id and the event id of each public read receipt (`m.read`), joined by a space. */
   readonly #read = new Set<string>();
 
   constructor(world: World, roomId: () => string) {

@@ -21,13 +21,15 @@ export interface View {
   /** Whether a user of the server is joined, according to the server itself. */
   readonly isJoined: boolean;
   readonly extremities: readonly string[];
-  /** Event ids of the current state by state key. */
+  /** Event ids of the current state by `stateMapKey`. */
   readonly state: ReadonlyMap<string, string>;
   /** Memberships by user, from the table `memberships`. */
   readonly members: ReadonlyMap<string, string>;
   /** Memberships by user, from the events of the current state. */
   readonly membersInState: ReadonlyMap<string, string>;
+  /** The rows of the room in the table `events`, by event id. */
   readonly rows: ReadonlyMap<string, EventRow>;
+  /** The events of these rows, by event id. */
   readonly events: ReadonlyMap<string, StoredEvent>;
 }
 

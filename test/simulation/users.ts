@@ -18,7 +18,9 @@ export interface Acknowledged {
 /** An invite or knock that was ended by its user's leave event. */
 export interface EndedMembership {
   readonly userId: string;
+  /** Event id of the invite or knock. */
   readonly ended: string;
+  /** Event id of the leave event. */
   readonly endedBy: string;
 }
 

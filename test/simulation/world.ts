@@ -27,7 +27,7 @@ export class World {
   /** Descriptions of all mistakes that checks have found. */
   readonly failures: string[] = [];
   readonly #folder: string;
-  /** While it is false, crashed servers are restarted only after some time. */
+  /** Whether `heal` was called. Then the simulation plans no further crashes, restarts and partitions. */
   #isHealed = false;
 
   constructor(seed: number, template: string, print: boolean) {
