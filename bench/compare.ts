@@ -1,4 +1,4 @@
-/** An operation of the server, and the minimal work that it needs. */
+/** An operation of the server, and the work that any implementation of it needs. */
 export interface Comparison {
   readonly name: string;
   /** Number of items per round. */

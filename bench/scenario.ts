@@ -27,7 +27,7 @@ export interface Result {
   readonly residentBytes: number | undefined;
   /** Share of the time (0 to 1) in which the load generator was busy: the highest share of a round. */
   readonly generatorBusy: number;
-  /** Medians of the rounds. */
+  /** The median of each of `Measurement.figures` over the rounds. */
   readonly figures: Readonly<Record<string, number>>;
 }
 
@@ -45,7 +45,9 @@ export interface Goal {
 
 /** Load on a target, for some seconds in each round. */
 export interface Load<Setup> {
+  /** Identifies the load in the results as JSON. */
   readonly name: string;
+  /** Describes the load in printed results. */
   readonly title: string;
   /** Plural name of the operations that are counted. */
   readonly operation: string;

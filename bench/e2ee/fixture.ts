@@ -28,8 +28,7 @@ import { postgresDatabase } from '../targets/postgres.ts';
 export const serverName = 'bench';
 
 /**
- * Users' devices with keys, and to-device messages, on a database of their own that is as durable as in
- * production.
+ * The services for keys of devices and for to-device messages, on a new database that is as durable as in production.
  */
 export interface E2eeFixture {
   readonly database: Database;

@@ -11,6 +11,8 @@ const clients = 32;
  * Joins a large room of another server, each server in its own process. Measures the time until the join is
  * answered and until all members are known, compared with the time to verify the members' signatures; and the
  * longest time that a request of another user of the joining server takes meanwhile.
+ * @param members members before the join, with the owner
+ * @param events joins and messages in the room
  */
 export async function largeJoin(members: number, events: number): Promise<void> {
   const authority = makeTestAuthority();

@@ -26,8 +26,7 @@ const longText = 'a long message. '.repeat(1_500);
 const typing = JSON.stringify({ typing: true, timeout: 20_000 });
 
 /**
- * Simulates a busy server: users send requests at the same time, on connections of their own, while others
- * wait in long polls.
+ * Simulates the requests to a busy server: users send them at the same time, each on its own connection.
  */
 export class MixedLoad {
   /** Number of finished operations. */

@@ -6,6 +6,7 @@ const filter = JSON.stringify({ room: { timeline: { limit: 50 } } });
 
 interface Message {
   readonly sentAt: number;
+  /** Number of members who have not received it. */
   undelivered: number;
   delivered(): void;
 }

@@ -1,4 +1,4 @@
-/** Measures the authorization of one event, compared with `JSON.stringify` of it. */
+/** Measures the authorization of one event and the check of its auth events, compared with `JSON.stringify` of the event. */
 import { authorize, checkAuthEvents, getRoomVersion } from '../../src/protocol/index.ts';
 import { microseconds, report } from './measure.ts';
 import { admin, type EventFields, publicRoom, userOf } from './room.ts';

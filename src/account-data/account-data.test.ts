@@ -282,7 +282,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(Object.keys((await get(`${room}/tags`)).body['tags'] as object).sort(), names);
     });
 
-    it('tags are refused when they are invalid; invalid m.tag content counts as no tags', async () => {
+    it('refuses invalid tags and room ids; invalid m.tag content counts as no tags', async () => {
       await start();
       assert.deepEqual(statusAndErrcode(await put(`${room}/tags/x`, { order: 'first' })), [
         400,

@@ -36,7 +36,7 @@ describe('readInviteRules', () => {
     }
   });
 
-  it('matches any number of literals, and at most 500 globs', () => {
+  it('matches any number of literals, and at most 500 globs of one list', () => {
     const content = { blocked_users: ['@spam-?:*', '@exact:bad'] };
     assert.equal(decide(content, '@spam-1:anywhere'), 'block');
     assert.equal(decide(content, '@spam-11:anywhere'), undefined);

@@ -33,7 +33,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     };
 
-    it('POST /account/deactivate deletes all tokens, devices and addresses, and does not free the user name', async () => {
+    it('POST /account/deactivate deletes all tokens, devices and IP addresses of the user, and does not free the user name', async () => {
       await start();
       const changes: AccountChange[] = [];
       server.slice.accounts.accountStream.subscribe((change) => changes.push(change));
@@ -84,7 +84,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('locking', () => {
-    it('PUT /admin/lock locks and unlocks an account for administrators only, and never locks an administrator', async () => {
+    it('PUT /admin/lock lets only administrators lock and unlock accounts, and never locks an administrator', async () => {
       await start();
       const admin = await server.registerAdmin();
       const alice = await server.register('alice');

@@ -8,7 +8,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   let server: AccountsServer;
   afterEach(() => server.stop());
 
-  it('requireSameServerName refuses the database of a server with another name', async () => {
+  it('requireSameServerName refuses a database with users of another server name, and accepts one without users', async () => {
     server = await AccountsServer.start(open);
     await requireSameServerName(server.database, 'test');
     await requireSameServerName(server.database, 'other.org:8448');

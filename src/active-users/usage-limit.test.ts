@@ -52,7 +52,7 @@ describe('UsageLimit', () => {
     assert.equal(rows.length, 2, 'when the user was counted, and after an hour');
   });
 
-  it('does not count an account that is deactivated while it is read or written', async () => {
+  it('does not count users whose accounts are deactivated while the account is read or their row is written', async () => {
     const clock = manualClock();
     const writing = Promise.withResolvers<void>();
     const rows = new Set<string>();

@@ -107,7 +107,7 @@ forPostgres(() => {
         .replace('/_server/admin', '')
         .replaceAll(/:(\w+)/g, (_, name: string) => enc(params[name] ?? hostile.text));
     const failures: string[] = [];
-    /** The state after the last request; absent after an accepted request. */
+    /** The state after the last request; absent after an accepted request that may have changed it. */
     let known: ReadonlyMap<string, string> | undefined;
     const check = async (route: Route, path: string, body: unknown, query?: Record<string, string>) => {
       const { method } = route.contract;

@@ -115,14 +115,14 @@ describe('environment variables for cache factors', () => {
     return { global: values.caches.caches.global_factor, factor };
   };
 
-  it('overrides the global cache factor', () => {
+  it('override the global cache factor of the file', () => {
     assert.equal(factors('caches: {global_factor: 2}', { SERVER_CACHE_FACTOR: '1.5' }).global, 1.5);
     assert.equal(factors('', { SYNAPSE_CACHE_FACTOR: '3' }).global, 3);
     assert.equal(factors('caches:', { SYNAPSE_CACHE_FACTOR: '3', SERVER_CACHE_FACTOR: '4' }).global, 4);
     assert.equal(factors('caches: {global_factor: 2}', {}).global, 2);
   });
 
-  it('overrides the factors of single caches, by names without their special characters', () => {
+  it('override the factors of single caches, whose names they contain without special characters', () => {
     const { factor } = factors('caches: {per_cache_factors: {"*stateGroupCache*": 2, users: 3}}', {
       SERVER_CACHE_FACTOR_STATEGROUPCACHE: '5',
       SERVER_CACHE_FACTOR_GET_USERS_IN_ROOM: '7',
@@ -133,12 +133,12 @@ describe('environment variables for cache factors', () => {
     assert.equal(factor('others'), 0.5);
   });
 
-  it('keeps the other cache options of the file', () => {
+  it('leave the other cache options of the file as they are', () => {
     const { values } = load('caches: {expire_caches: false}', { SERVER_CACHE_FACTOR: '1' });
     assert.equal(values.caches.caches.expire_caches, false);
   });
 
-  it('refuses values that are not numbers of at least 0', () => {
+  it('are refused when their values are not numbers of at least 0', () => {
     const { errors } = load('', { SERVER_CACHE_FACTOR: 'much', SERVER_CACHE_FACTOR_X: '-1' });
     assert.deepEqual(
       errors.map(({ path, message }) => `${path}: ${message}`),

@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(body['user_id'], '@alice:test');
     });
 
-    it('prefers the account in the exact case when two accounts differ only in case', async () => {
+    it('logs in to the account in the exact case when two accounts differ only in case, and rejects any other case', async () => {
       await start();
       await server.register('alice');
       await server.database.transaction<AccountTables, void>(async (writer) => {

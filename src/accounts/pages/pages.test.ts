@@ -185,7 +185,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.match(taken.body, /This user name is taken/);
     });
 
-    it('responds 403 when registration is closed, and to forms from other sites', async () => {
+    it('responds 403 when registration is closed, and to forms from pages of other origins', async () => {
       await start({ options: { enable_registration: false } });
       const closed = await get(path);
       assert.deepEqual([closed.status, /Registration is closed/.test(closed.body)], [403, true]);

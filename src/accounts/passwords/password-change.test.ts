@@ -90,7 +90,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([unknown.status, unknown.body['errcode']], [401, 'M_UNRECOGNIZED']);
     });
 
-    it('refuses registrations with passwords that violate the password policy', async () => {
+    it('POST /register refuses passwords that violate the password policy', async () => {
       const policy = {
         enabled: true,
         minimum_length: 8,

@@ -18,7 +18,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await check('later')).status, 200);
     });
 
-    it('POST /register limits attempts with taken user names by client address', async () => {
+    it('POST /register responds 429 M_LIMIT_EXCEEDED to a client address that tries many taken user names', async () => {
       await server.start();
       await server.accounts.register('alice');
       for (let index = 0; index < 10; index++)

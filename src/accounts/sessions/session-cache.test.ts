@@ -20,7 +20,7 @@ const sessionOf = (userId: string): Session => ({
 describe('SessionCache', () => {
   it('deletes all sessions of a user on invalidate', () => {
     const cache = new SessionCache(plainCaches(manualClock()));
-    for (const hash of ['a1', 'a2']) cache.put(hash, sessionOf('@a:test'), cache.generation, 0);
+    for (const token of ['a1', 'a2']) cache.put(token, sessionOf('@a:test'), cache.generation, 0);
     cache.put('b1', sessionOf('@b:test'), cache.generation, 0);
     cache.invalidate('@a:test');
     assert.deepEqual([cache.get('a1'), cache.get('a2')], [undefined, undefined]);

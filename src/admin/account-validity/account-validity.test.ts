@@ -10,7 +10,7 @@ import { accountValidityMigrations } from './migrations.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('AccountValidity', () => {
-    it('leaves an account unlocked that is renewed while its validity ends', async () => {
+    it('does not lock an account that is renewed while its validity ends', async () => {
       const database = await open([...jobMigrations, ...accountValidityMigrations]);
       const clock = manualClock();
       const jobs = new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true });

@@ -122,7 +122,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
     });
 
-    it('filters entries by administrator, method, operation, target, status, IP address, kind and time', async () => {
+    it('filters entries by administrator, method, operation, target, status, IP address, time, and by whether they may have changed something', async () => {
       const oldestFirst = (await list({ dir: 'f' })).entries;
       assert.deepEqual(await operations({ target: '@anna:test' }), ['getUser', 'putUser']);
       assert.deepEqual(await operations({ target: '@ben:test' }), ['deleteUserDevice']);

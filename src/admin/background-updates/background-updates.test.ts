@@ -38,7 +38,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return answer['scheduled_tasks'] as Record<string, unknown>[];
     };
 
-    it('pauses and continues updates, and shows their progress', async () => {
+    it('pauses and continues an update, shows its progress, and refuses to start it a second time', async () => {
       assert.deepEqual(await status(), { enabled: true, current_updates: {} });
       assert.deepEqual(await admin.do('POST', '/v1/background_updates/enabled', { enabled: false }), {
         enabled: false,

@@ -150,7 +150,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await read({ searchTerm: 'Anne' }, 10)).total, 0);
     });
 
-    it('counts the exact files and bytes of random periods after random uploads and deletions', async () => {
+    it('counts exactly the files and bytes that users have uploaded in random periods, after random uploads and deletions', async () => {
       const database = await open([...mediaMigrations, ...profileMigrations]);
       const random = randomNumbers();
       const uploads = Array.from({ length: 80 }, (_, index) => ({

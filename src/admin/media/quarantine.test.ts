@@ -137,7 +137,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual([await download(user, protectedId), await download(user, thumbnail)], [404, 404]);
     });
 
-    it('POST /quarantine_media/{roomId} quarantines the media of a room, for administrators only', async () => {
+    it('POST /quarantine_media/{roomId} lets only administrators quarantine the media of a room', async () => {
       const user = await newUser();
       const mediaId = await upload(user, 'in a room');
       const roomId = await user.createRoom();

@@ -86,7 +86,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         await admin.do('DELETE', `/v1/user_reports/${id}`);
     });
 
-    it('shows a report of a user, and deletes it', async () => {
+    it('shows a report of a user and deletes it, and responds 404 to its id in the paths of reports of events', async () => {
       const { id } = (await list({ dir: 'f' })).user_reports[0]!;
       const { received_ts: _, ...report } = await admin.do('GET', `/v1/user_reports/${id}`);
       assert.deepEqual(report, {

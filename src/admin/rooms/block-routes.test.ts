@@ -19,7 +19,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => server.stop());
 
-    it('PUT /rooms/{roomId}/block keeps local users out of a room, also after a restart', async () => {
+    it('PUT /rooms/{roomId}/block keeps local users from joining a room and from inviting to it, also after a restart', async () => {
       const roomId = await anna.createRoom();
       const path = `/v1/rooms/${enc(roomId)}/block`;
       assert.deepEqual(await admin.do('GET', path), { block: false });

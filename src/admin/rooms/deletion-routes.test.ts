@@ -68,12 +68,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         await admin.refused('DELETE', `/v2/rooms/${enc(roomId)}`, { new_room_user_id: '@a:elsewhere' }),
         [400, 'M_INVALID_PARAM'],
       );
-      const [{ delete_id }, [repeated]] = await Promise.all([
+      const [{ delete_id }, [secondStatus]] = await Promise.all([
         admin.do('DELETE', `/v2/rooms/${enc(roomId)}`, {}),
         admin.refused('DELETE', `/v2/rooms/${enc(roomId)}`, { block: true }),
       ]);
       // A refused deletion does not block the room.
-      assert.ok(repeated === 400 || repeated === 404);
+      assert.ok(secondStatus === 400 || secondStatus === 404);
       assert.equal((await admin.do('GET', `/v1/rooms/${enc(roomId)}/block`))['block'], false);
       await server.restart();
       const status = () => admin.do('GET', `/v2/rooms/delete_status/${delete_id}`);

@@ -8,6 +8,7 @@ type Query = NonNullable<ApiRequest['query']>;
 /** Sends requests to the admin API as an administrator of a test server. */
 export class Administration {
   readonly server: TestServer;
+  /** The administrator, for requests of the client API. */
   readonly admin: TestClient;
 
   private constructor(server: TestServer, admin: TestClient) {

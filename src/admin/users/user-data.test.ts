@@ -55,7 +55,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await admin.do('GET', path))['total'], 0);
     });
 
-    it('GET /whois shows the addresses of a user, and GET /accountdata the account data', async () => {
+    it('GET /whois shows the IP addresses of a user, GET /accountdata the account data, and GET /joined_rooms the rooms', async () => {
       const user = await newUser();
       const roomId = await user.createRoom();
       await user.do('PUT', `/user/${user.id}/account_data/m.example`, { a: 1 });

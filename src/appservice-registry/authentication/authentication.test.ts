@@ -127,7 +127,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         'M_FORBIDDEN',
       ]);
       const puppet = (await call('GET', '/account/whoami', as(limited, '@anna:test'))) as { user_id: string };
-      assert.equal(puppet.user_id, '@anna:test', 'a namespace without exclusive users');
+      assert.equal(puppet.user_id, '@anna:test', 'a user in a namespace that is not exclusive');
     });
 
     it('lets a service act as devices of its users, and create and delete them without user-interactive authentication', async () => {
@@ -152,8 +152,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       const login = { type: 'm.login.application_service', identifier };
       const session = await server.api('POST', `${v3}/login`, { token: irc.token, body: login });
       const token = String(session.body['access_token']);
-      const confirmed = await server.api('POST', `${v3}/account/deactivate`, { token, body: {} });
-      assert.equal(confirmed.status, 401, 'a session has to be confirmed');
+      const unconfirmed = await server.api('POST', `${v3}/account/deactivate`, { token, body: {} });
+      assert.equal(unconfirmed.status, 401, 'the user has to confirm a deactivation in a session');
       assert.deepEqual(
         await call('POST', '/account/deactivate', { ...as(irc, zoe), body: { erase: true } }),
         {

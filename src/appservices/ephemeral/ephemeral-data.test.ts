@@ -63,7 +63,7 @@ describe('EphemeralData', () => {
     assert.equal(data.take('bridge').length, 1);
   });
 
-  it('keeps private receipts only of users in a namespace of a service, beside their public receipts', async () => {
+  it('keeps public receipts of all users, and private receipts only of users in a namespace of the service', async () => {
     const { data, service, publish } = open(async () => [service], { namespace: ['@irc_ann:test'] });
     for (const userId of ['@irc_ann:test', '@ben:test']) {
       for (const type of ['m.read', 'm.read.private']) {
@@ -101,7 +101,7 @@ describe('EphemeralData', () => {
     );
   });
 
-  it('looks up only one room when the presence of a user with many rooms of a service changes', async () => {
+  it('looks up the rooms of a user whose presence changes only until all services that receive presence are found', async () => {
     const rooms: string[] = [];
     const { data, service, publish } = open(async (roomId) => {
       rooms.push(roomId);

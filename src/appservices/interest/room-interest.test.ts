@@ -61,7 +61,7 @@ describe('RoomInterest', () => {
     }
   });
 
-  it('matches only the sender of an event against the namespaces of 100 services, and not the other members of the room', async () => {
+  it('for an event in a cached room, matches only a new sender against the namespaces of the services, and no other member', async () => {
     let matches = 0;
     const matching = (isMatch: boolean) => {
       matches++;

@@ -15,8 +15,8 @@ export interface StoredFactsDeps {
 const pageSize = 500;
 
 /**
- * Reads the facts (changes that services may have to receive) in `(after, upTo]` from the database, after a restart.
- * Facts about changes of keys are not stored.
+ * Reads the facts (changes that services may have to receive) in `(after, upTo]` from the database, when the buffer does
+ * not have them, for instance after a restart. Facts about changes of keys are not stored.
  */
 export async function* storedFacts(
   { engine, devices, queues, users }: StoredFactsDeps,

@@ -21,7 +21,7 @@ export interface ServiceAnswer {
   readonly json: JsonValue | undefined;
 }
 
-/** The error of a request to a service without a URL (`url: null`). Such a service receives no requests. */
+/** The error of a request to a service that receives no requests, because it has no URL (`url: null`). */
 export class NoUrl extends Error {}
 
 export interface ServiceClientDeps {

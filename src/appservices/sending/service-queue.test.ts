@@ -72,7 +72,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   } as unknown as Appservice;
   const failure = new Error('the database is overloaded');
 
-  /** Opens a queue with an entry for a to-device message; the step `failing` fails once. */
+  /** Opens a queue with an entry for a to-device message. The step `failing` fails once: of the database, or of the deletion of the sent message. */
   async function openWithMessage(
     failing: 'acknowledge' | 'before the commit' | 'after the commit' | 'read',
     answers = [200],
@@ -134,7 +134,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   }
 
   for (const failing of ['before the commit', 'after the commit', 'acknowledge'] as const) {
-    it(`sends each entry once when the database fails once (${failing})`, async () => {
+    it(`sends each entry once when a step fails once (${failing})`, async () => {
       const { database, clock, queue, bodies, acknowledged } = await openWithMessage(failing);
       const reader = database.reader<AppserviceTables>();
       queue.wake();

@@ -134,7 +134,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         chmodSync(logins(), 0o600);
       });
 
-      it('names a server without a stored login, a server that cannot be reached, and an invalid URL', async () => {
+      it('the error names a server without a stored login, a server that cannot be reached, and an invalid URL', async () => {
         const closed = 'http://127.0.0.1:1';
         assert.match(
           await fails('user', 'list', '--server', closed),

@@ -154,7 +154,7 @@ function addRooms(program: Command, tools: ProgramTools): void {
   const roomArgument = ['<room>', "'!id', or '#alias' or '#alias:example.org'"] as const;
   add(roomCommand, 'list', tools)
     .description('List rooms.')
-    .option('--search <text>', 'a part of the name, or an alias or id')
+    .option('--search <text>', 'a part of the name, the alias or the id')
     .option('--order-by <field>', 'name, canonical_alias, joined_members, state_events, …')
     .option('--reverse', 'in the opposite order')
     .action(async (flags: RoomListFlags) => (await load()).listRooms(flags));
@@ -264,7 +264,7 @@ function addTokens(program: Command, tools: ProgramTools): void {
   add(tokenCommand, 'list', tools)
     .description('List tokens.')
     .option('--valid', 'only tokens that can be used')
-    .option('--invalid', 'only tokens that are used up or have expired')
+    .option('--invalid', 'only tokens that cannot be used')
     .action(async (flags: AdministrationFlags & { valid?: boolean; invalid?: boolean }) =>
       (await load()).listTokens(flags),
     );

@@ -24,7 +24,7 @@ export async function confirm(action: string, { yes }: { readonly yes?: boolean 
 /** Maximum number of attempts to enter a password and repeat it without a difference. */
 const maxAttempts = 3;
 
-/** Reads a new password from a file, from a pipe, or twice from the terminal. @throws CommandFailure when it is empty */
+/** Reads a new password from a file, from a pipe, or twice from the terminal. @throws CommandFailure when it is empty, or the entries differ */
 export async function newPassword(file: string | undefined): Promise<string> {
   const password =
     file !== undefined && file !== '-' ? firstLine(readFileSync(file, 'utf8')) : await askTwice();

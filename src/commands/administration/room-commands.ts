@@ -49,7 +49,7 @@ export async function showRoom(name: string, flags: AdministrationFlags): Promis
   writeDetails(outputOf(flags), { ...details, blocked: block });
 }
 
-/** `hearth room members`: lists the members of a room. */
+/** `hearth room members`: lists the joined members of a room. */
 export async function listMembers(name: string, flags: AdministrationFlags): Promise<void> {
   const session = await openSession(flags);
   const { members } = await session.call('GET', `${pathOf(await roomIdOf(name, session))}/members`);
@@ -166,7 +166,7 @@ export async function makeRoomAdmin(
   const answer = await session.call('POST', `${pathOf(roomId)}/make_room_admin`, { user_id: userId });
   writeDone(
     outputOf(flags),
-    `${userId} has all rights in ${roomId}. A user outside of the room is invited, or can join if the room is public.`,
+    `${userId} has the highest power level of the local members of ${roomId}. A user outside of the room is invited, or can join if the room is public.`,
     answer,
   );
 }

@@ -44,7 +44,7 @@ export async function userOfToken(api: AdminApi): Promise<string> {
 export function refusalOf(api: AdminApi, answer: AdminAnswer): CommandFailure {
   if (answer.body['errcode'] === 'M_UNKNOWN_TOKEN') {
     return new CommandFailure(
-      `the login at ${api.address} is not valid any more: call ${ownCommand} login again`,
+      `the access token for ${api.address} is not valid any more: call ${ownCommand} login again, or give another --token-file`,
     );
   }
   if (answer.status === 403) {

@@ -124,7 +124,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         await succeeds('user', 'lock', 'bob');
         assert.equal(
           await succeeds('user', 'suspend', 'bob'),
-          '@bob:test is suspended and can only read and leave rooms.\n',
+          '@bob:test is suspended and can only read, leave rooms and redact own messages.\n',
         );
         assert.deepEqual(await state(), { admin: false, locked: true, suspended: true });
         assert.deepEqual(
@@ -140,7 +140,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.match(await fails('user', 'lock', 'nobody'), /User not found/);
       });
 
-      it('lists the sessions of a user, and ends given ones or all', async () => {
+      it('lists the sessions of a user, ends all of them, and refuses to end a session that does not exist', async () => {
         assert.match(
           await succeeds('user', 'sessions', 'ann'),
           new RegExp(`^Session .*\\n${subject.ann.deviceId} `),

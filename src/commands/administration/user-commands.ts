@@ -163,7 +163,9 @@ export async function setSuspended(
 ): Promise<void> {
   await changeUser(name, flags, async (session, userId) => {
     const path = `/_synapse/admin/v1/suspend/${encodeURIComponent(userId)}`;
-    const text = suspend ? 'suspended and can only read and leave rooms' : 'not suspended any more';
+    const text = suspend
+      ? 'suspended and can only read, leave rooms and redact own messages'
+      : 'not suspended any more';
     return [`${userId} is ${text}.`, await session.call('PUT', path, { suspend })];
   });
 }

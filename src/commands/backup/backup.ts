@@ -20,8 +20,8 @@ import {
 import type { StoreFlags } from './store/backup-to-store.ts';
 
 /**
- * `hearth backup`: writes the database, the local media, the configuration and the keys into a new directory. The server
- * may run: a SQLite file is then copied by the server itself.
+ * `hearth backup`: writes the database, the local media, the configuration and the keys into a new directory or a store.
+ * The server may run: a SQLite file is then copied by the server itself.
  */
 export async function backup(
   target: string | undefined,

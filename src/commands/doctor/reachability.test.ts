@@ -101,7 +101,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assertFound(await findings(sameHost), 'well-known-client', 'note', /which is the right server/);
       });
 
-      it('reports certificates for another name, without an intermediate or self-signed, and ports that do not answer', async (context) => {
+      it('reports a certificate for another name, one whose intermediate certificate is missing, a self-signed one, and ports that do not answer', async (context) => {
         const unknown = makeTestAuthority();
         context.after(() => {
           subject.network.present('matrix.example.org', undefined);

@@ -37,6 +37,7 @@ describe('openManhole', () => {
   };
   const withSettings = (settings: object) => ({ process: { manhole: 0, manhole_settings: settings } });
 
+  /** Connects by telnet, and sends the next of `answers` at each prompt. @returns all that the server has sent */
   async function telnet(address: string, answers: readonly string[]): Promise<string> {
     const [, host, port] = /^(.*):(\d+)$/.exec(address)!;
     const socket = connect(Number(port), host);

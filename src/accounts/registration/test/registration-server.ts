@@ -12,6 +12,7 @@ export const dummy = { type: 'm.login.dummy' };
 /** The server of a test of registration, which is stopped after the test, and shorthands for its requests. */
 export class RegistrationServer {
   readonly #open: OpenDatabase;
+  /** The running server, after `start`. */
   accounts!: AccountsServer;
 
   /** Must be called once in each file of tests. */

@@ -41,7 +41,7 @@ const entryDefaults = {
   },
 };
 
-/** @param args changes of `database.args` */
+/** Checks a database as `hearth doctor` does. @param args changes of `database.args` in the configuration */
 function check(options: DatabaseOptions, args: Record<string, unknown> = {}, now = systemClock.now) {
   const { name, args: given } = databaseOption(options);
   const database = { name, args: { ...given, ...args }, txn_limit: 0 };

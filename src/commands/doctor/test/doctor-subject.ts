@@ -52,7 +52,9 @@ export interface DoctorSubject {
   mark(): string;
   start(): Promise<void>;
   stop(): Promise<void>;
+  /** Runs all checks. @returns the findings by section of the report */
   sections(change?: SubjectChange): Promise<readonly Section[]>;
+  /** Runs all checks. @returns the findings of all sections */
   findings(change?: SubjectChange): Promise<readonly Finding[]>;
 }
 
