@@ -87,7 +87,7 @@ export function createHomeserver(environment: Environment, origins: OptionPlaces
         readonly http: HttpServer;
         readonly views: ServerViews;
         /** The parts that read their files again at a reload. */
-        readonly readers: readonly { reload(): void }[];
+        readonly reloadedParts: readonly { reload(): void }[];
       }
     | undefined;
   let routes: readonly Route[] = [];
@@ -222,7 +222,7 @@ export function createHomeserver(environment: Environment, origins: OptionPlaces
         await startManhole(kernel, users.accounts, opened);
         const control = await openControl(kernel);
         opened.add('control socket', { stop: () => control?.close() });
-        running = { kernel, http, views, readers: [pages, mailTemplates, appservices] };
+        running = { kernel, http, views, reloadedParts: [pages, mailTemplates, appservices] };
         readiness.started();
         return { addresses, hasAccounts: await hasAccounts(kernel.database) };
       } catch (error) {
@@ -240,7 +240,7 @@ export function createHomeserver(environment: Environment, origins: OptionPlaces
     async reload(configuration, reloaded = origins) {
       running?.kernel.caches.configure(configuration.caches);
       running?.views.show(configuration, reloaded);
-      for (const reader of running?.readers ?? []) reader.reload();
+      for (const reader of running?.reloadedParts ?? []) reader.reload();
       await running?.http.reload();
     },
   };

@@ -10,7 +10,7 @@ export interface E2eeTables {
     algorithm: string;
     key_id: string;
     key: string;
-    /** Distinguishes keys with the same id. */
+    /** A hash of the key: a different key with the same id has another digest. */
     digest: string;
   };
   /** The last claimed keys of each device. They must not be stored again as unclaimed keys. */
@@ -80,8 +80,8 @@ export interface E2eeTables {
     /** 1 when an update was missed, or the list was never fetched. */
     stale: number;
     /**
-     * Increases each time the list becomes stale, so that a fetch notices updates that arrived during its
-     * request.
+     * Increases each time an update is missed, also while the list is stale, so that a fetch notices updates that arrived
+     * during its request.
      */
     revision: number;
     master_key: string | null;

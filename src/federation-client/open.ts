@@ -50,7 +50,10 @@ export interface FederationClientSlice {
   readonly sign: (request: Omit<SignedParts, 'origin'>) => string;
 }
 
-/** Opens the federation client. @throws Error when a file of `federation_custom_ca_list` cannot be read */
+/**
+ * Opens the federation client.
+ * @throws Error when a file of `federation_custom_ca_list` cannot be read, or there is no signing key
+ */
 export async function openFederationClient(deps: FederationClientSliceDeps): Promise<FederationClientSlice> {
   const { options, serverName, signingKeys } = deps;
   const [key] = signingKeys;

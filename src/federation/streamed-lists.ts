@@ -13,7 +13,7 @@ export interface StreamedListsOptions {
 }
 
 /**
- * Streams a JSON object whose members are lists of events. Sends the events as they are read, so that the state of a
+ * Streams a JSON object with lists, for example of events. Sends the items as they are read, so that the state of a
  * large room is never in memory as a whole.
  * @param lists at least one
  */

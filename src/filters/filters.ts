@@ -5,7 +5,7 @@ import type { Database } from '../kernel/database/index.ts';
 import { canonicalJson, invalidParam, type JsonObject, notFound, parseJson } from '../protocol/index.ts';
 import { compileFilter, type Filter, noFilter } from './compile-filter.ts';
 import { checkFilter } from './filter-json.ts';
-import { deleteOldest, insertFilter, readFilter } from './store.ts';
+import { deleteOldest, insertFilter, readStoredFilter } from './store.ts';
 import type { FilterTables } from './tables.ts';
 
 /** Maximum number of stored filters of a user; the oldest are deleted. Clients store a handful. */
@@ -54,7 +54,7 @@ export class Filters {
     const text = canonicalJson(definition, 'as written');
     const filterId = hash('sha256', text, 'base64url').slice(0, 22);
     const row = { user_id: userId, filter_id: filterId, definition: text, created_at: this.#clock.now() };
-    if (await readFilter(this.#database.reader<FilterTables>(), userId, filterId)) return filterId;
+    if (await readStoredFilter(this.#database.reader<FilterTables>(), userId, filterId)) return filterId;
     await this.#database.transaction<FilterTables, void>(async (writer) => {
       await insertFilter(writer, row);
       await deleteOldest(writer, userId, maxFilters);
@@ -69,7 +69,7 @@ export class Filters {
   async get(userId: string, filterId: string): Promise<JsonObject> {
     const definition = filterId.includes('\0')
       ? undefined
-      : await readFilter(this.#database.reader<FilterTables>(), userId, filterId);
+      : await readStoredFilter(this.#database.reader<FilterTables>(), userId, filterId);
     if (definition === undefined) throw unknownFilter();
     return definition;
   }
@@ -96,7 +96,7 @@ export class Filters {
     }
     const key = keyOf(userId, parameter);
     if (parameter.includes('\0')) throw invalidParam('Unknown filter');
-    const definition = await readFilter(this.#database.reader<FilterTables>(), userId, parameter);
+    const definition = await readStoredFilter(this.#database.reader<FilterTables>(), userId, parameter);
     if (definition === undefined) throw invalidParam('Unknown filter');
     const filter = compileFilter(definition);
     this.#keep(key, filter, JSON.stringify(definition).length);

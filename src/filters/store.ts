@@ -2,7 +2,7 @@ import type { Reader, Writer } from '../kernel/database/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { FilterTables } from './tables.ts';
 
-export async function readFilter(
+export async function readStoredFilter(
   reader: Reader<FilterTables>,
   userId: string,
   filterId: string,

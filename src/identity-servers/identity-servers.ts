@@ -63,7 +63,7 @@ export class IdentityServers {
   /**
    * Returns the user id of the owner of a third-party identifier; `undefined` when it is not associated.
    * Source: identity service API, "Association lookup".
-   * @throws MatrixError
+   * @throws MatrixError as in `IdentityServerError`; 502 when the server cannot be reached or its response is invalid
    */
   async lookUp(address: ThirdPartyId): Promise<string | undefined> {
     try {
@@ -114,7 +114,7 @@ export class IdentityServers {
   /**
    * Publishes the address of a session that the identity server has validated.
    * Source: identity service API, `POST /3pid/bind`.
-   * @throws MatrixError
+   * @throws MatrixError like `lookUp`
    */
   async bind(
     userId: string,
@@ -199,10 +199,11 @@ export class IdentityServers {
 }
 
 /**
- * An error response of an identity server. Its status and message are not passed on: after a 401, a client
- * would believe that its session on this server has ended.
+ * An error response of an identity server. Clients receive another status and message: after a 401, a client would
+ * believe that its session on this server has ended.
  */
 class IdentityServerError extends MatrixError {
+  /** The errcode that the identity server sent; `errcode` is the one that clients receive. */
   readonly code: string;
 
   constructor(status: number, { errcode }: JsonObject) {

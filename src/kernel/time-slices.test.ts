@@ -22,7 +22,7 @@ test('TimeSlices lets other work of the event loop run when a slice is used up, 
   assert.ok(slices.pauseIfDue());
 });
 
-test('computations that pause at the same time continue in different turns of the event loop', async () => {
+test('TimeSlices lets computations that pause at the same time continue in different turns of the event loop', async () => {
   const clock = manualClock();
   const slices = new TimeSlices(clock, 5);
   clock.advance(5);

@@ -16,7 +16,7 @@ describe('mediaAddress', () => {
     }
   });
 
-  it('returns generated addresses unchanged when they have no path separators, and throws M_NOT_FOUND for all others', () => {
+  it('returns random addresses unchanged when they have only allowed characters, and throws M_NOT_FOUND for all others', () => {
     const parts = fc.constantFrom('/', '..', '.', 'a', '%2e', '\\', '\0', ':', '-', '_', 'é', 'test');
     const text = fc.oneof(
       fc.string({ unit: codePoint }),
@@ -37,20 +37,12 @@ describe('mediaAddress', () => {
 });
 
 describe('contentTypeOf', () => {
-  it('returns valid content types unchanged, and application/octet-stream for invalid ones', () => {
+  it('returns valid content types without the spaces around them, and application/octet-stream for invalid ones', () => {
     for (const type of ['image/png', 'text/plain; charset=utf-8', 'application/x.y+json;a="b"']) {
-      assert.equal(contentTypeOf(` ${type}`), type);
+      assert.equal(contentTypeOf(` ${type}\n`), type);
     }
-    for (const invalid of [
-      undefined,
-      '',
-      'png',
-      'a/b c',
-      'text/plain; x=é',
-      'a/b\n',
-      `a/${'b'.repeat(300)}`,
-    ]) {
-      assert.equal(contentTypeOf(invalid), invalid === 'a/b\n' ? 'a/b' : unknownType);
+    for (const invalid of [undefined, '', 'png', 'a/b c', 'text/plain; x=é', `a/${'b'.repeat(300)}`]) {
+      assert.equal(contentTypeOf(invalid), unknownType);
     }
   });
 });

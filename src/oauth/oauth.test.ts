@@ -42,7 +42,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
     after(() => server.stop());
     /** Returns the parameters of the link to the client on the page about an invalid request. */
-    const linkOf = ({ status, headers, text }: WebAnswer) => {
+    const linkParametersOf = ({ status, headers, text }: WebAnswer) => {
       assert.deepEqual([status, headers.get('location')], [400, null]);
       const link = /href="(io\.element\.android:[^"]+)"/.exec(text)![1]!;
       return answerIn(link.replaceAll('&amp;', '&'), 'io.element.android:/');
@@ -129,7 +129,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('shows errors of an authorization request on a page with a link to the client, so that no link to the server redirects to a website of an attacker, and redirects with access_denied when the user cancels', async () => {
       const browser = new TestBrowser(server);
       const errorOnPage = async (more: Record<string, string>) => {
-        const parameters = linkOf(await browser.get(client.authorizationUrl('D', more)));
+        const parameters = linkParametersOf(await browser.get(client.authorizationUrl('D', more)));
         assert.equal(parameters.get('state'), 'the state');
         return parameters.get('error');
       };
@@ -154,7 +154,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         { code_challenge_method: 'plain' },
       ]) {
         const answer = await browser.get(client.authorizationUrl('D', more));
-        assert.equal(linkOf(answer).get('error'), 'invalid_request');
+        assert.equal(linkParametersOf(answer).get('error'), 'invalid_request');
       }
       const code = (await client.authorize(browser)).get('code')!;
       for (const code_verifier of ['', 'x'.repeat(43), challengeOf('other')]) {

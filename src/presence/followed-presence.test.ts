@@ -17,7 +17,7 @@ const fact = (userId: string, status: PresenceStatus) => ({
 });
 
 describe('FollowedPresence', () => {
-  it('keeps what was announced before the stored presence was read, also of users who went offline', () => {
+  it('keeps presence that was announced before the stored presence was read, also the presence of users who went offline', () => {
     const followed = open();
     followed.follow(fact(alice, away));
     followed.follow(fact(bob, wentOffline));

@@ -40,7 +40,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         await fixture.rooms.room(alice, bob);
         fixture.sync(alice)();
         await fixture.pass(minute);
-        const before = fixture.now;
+        const before = fixture.position;
         await fixture.presence.stop();
         assert.deepEqual(
           await fixture.presenceEvents(bob, undefined),

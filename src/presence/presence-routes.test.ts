@@ -140,6 +140,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           await server.api('POST', `${v3}/join/${made.body['room_id']}`, { token, body: {} });
         }
         let since: string | undefined;
+        /** Returns the presence in the next sync of Bob, by user. */
         const presenceInSync = async (more: Record<string, string | number | boolean> = {}) => {
           const query = { set_presence: 'offline', ...(since === undefined ? {} : { since }), ...more };
           const { body } = await server.api('GET', `${v3}/sync`, { token: bob.token, query });

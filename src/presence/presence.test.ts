@@ -14,13 +14,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       const fixture = await PresenceUnderTest.open(open);
       await fixture.rooms.room(alice, bob);
       await fixture.rooms.room(carol);
-      const before = fixture.now;
+      const before = fixture.position;
       fixture.sync(alice);
       await fixture.pass(second);
       assert.deepEqual(await fixture.presenceEvents(bob, before), { [alice]: 'online' });
       assert.deepEqual(await fixture.presenceEvents(alice, before), { [alice]: 'online' });
       assert.deepEqual(await fixture.presenceEvents(carol, before), {});
-      assert.deepEqual(await fixture.presenceEvents(bob, fixture.now), {});
+      assert.deepEqual(await fixture.presenceEvents(bob, fixture.position), {});
       assert.deepEqual(await fixture.presenceEvents(bob, undefined), { [alice]: 'online' });
       assert.deepEqual(await fixture.presenceEvents(carol, undefined), {});
       await assert.rejects(fixture.presence.get(carol, alice), { errcode: 'M_FORBIDDEN' });
@@ -31,14 +31,14 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('sends the presence of offline members once to a user who joins their room, and the presence of that user to the members', async () => {
       const fixture = await PresenceUnderTest.open(open);
       const room = await fixture.rooms.room(alice, bob);
-      const before = fixture.now;
+      const before = fixture.position;
       await fixture.rooms.join(carol, room);
       for (const viewer of [alice, bob]) {
         assert.deepEqual(await fixture.presenceEvents(viewer, before), { [carol]: 'offline' });
-        assert.deepEqual(await fixture.presenceEvents(viewer, fixture.now), {});
+        assert.deepEqual(await fixture.presenceEvents(viewer, fixture.position), {});
       }
       assert.deepEqual(await fixture.presenceEvents(carol, before), { [alice]: 'offline', [bob]: 'offline' });
-      assert.deepEqual(await fixture.presenceEvents(carol, fixture.now), {});
+      assert.deepEqual(await fixture.presenceEvents(carol, fixture.position), {});
     });
 
     it('makes a user offline 30 seconds after the last sync', async () => {
@@ -47,7 +47,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const end = fixture.sync(alice);
       await fixture.pass(40 * second);
       end();
-      const before = fixture.now;
+      const before = fixture.position;
       await fixture.pass(29 * second);
       assert.equal((await fixture.presence.get(bob, alice)).presence, 'online');
       await fixture.pass(second);
@@ -65,10 +65,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       const roomId = await fixture.rooms.room(alice, bob);
       fixture.sync(alice);
       await fixture.pass(2 * minute);
-      const before = fixture.now;
+      const before = fixture.position;
       await fixture.pass(4 * minute);
       assert.deepEqual(await fixture.presenceEvents(bob, before), { [alice]: 'unavailable' });
-      const idle = fixture.now;
+      const idle = fixture.position;
       await fixture.rooms.say(alice, roomId, 'I am back');
       await fixture.pass(minute / 2);
       assert.deepEqual(await fixture.presenceEvents(bob, idle), { [alice]: 'online' });
@@ -105,12 +105,12 @@ forSelectedDatabases(import.meta.url, (open) => {
       fixture.sync(alice);
       fixture.sync(carol);
       await fixture.pass(second);
-      const before = fixture.now;
+      const before = fixture.position;
       await fixture.rooms.join(carol, roomId);
       assert.deepEqual(await fixture.presenceEvents(carol, before), { [alice]: 'online', [carol]: 'online' });
       await fixture.pass(minute / 2);
       assert.deepEqual(await fixture.presenceEvents(alice, before), { [carol]: 'online' });
-      const leftAt = fixture.now;
+      const leftAt = fixture.position;
       await fixture.rooms.leave(carol, roomId);
       fixture.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'secret');
       await fixture.pass(minute / 2);
@@ -128,13 +128,13 @@ forSelectedDatabases(import.meta.url, (open) => {
         () => fixture.rooms.database.statistics.reads > reads,
       );
       await fixture.pass(second);
-      await fixture.presenceEvents(bob, fixture.now);
+      await fixture.presenceEvents(bob, fixture.position);
       const before = JSON.stringify(fixture.rooms.database.statistics);
       for (let count = 0; count < 100; count++) {
         fixture.sync(alice)();
         fixture.rooms.clock.advance(100);
       }
-      await fixture.presenceEvents(bob, fixture.now);
+      await fixture.presenceEvents(bob, fixture.position);
       assert.equal(JSON.stringify(fixture.rooms.database.statistics), before);
     });
 
@@ -207,7 +207,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('does not send the presence of ignored users', async () => {
       const fixture = await PresenceUnderTest.open(open);
       await fixture.rooms.room(alice, bob, carol);
-      const before = fixture.now;
+      const before = fixture.position;
       fixture.sync(alice);
       fixture.sync(carol);
       fixture.ignored.add(alice);
@@ -222,7 +222,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.rooms.room(alice, bob);
       fixture.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'My secret');
       await fixture.pass(second);
-      const before = fixture.now;
+      const before = fixture.position;
       fixture.presence.forget(alice);
       await fixture.pass(minute);
       assert.deepEqual(await fixture.presenceEvents(bob, before), { [alice]: 'offline' });
@@ -240,13 +240,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       const roomId = await fixture.rooms.room(alice, bob);
       const join = (index: number) => fixture.rooms.join(`@user${index}:test`, roomId);
       await Promise.all(Array.from({ length: 998 }, (_, index) => join(index)));
-      const before = fixture.now;
+      const before = fixture.position;
       fixture.sync(alice);
       await fixture.pass(second);
       assert.deepEqual(await fixture.presenceEvents(bob, before), { [alice]: 'online' });
       await join(998);
       assert.deepEqual(await fixture.presenceEvents(bob, undefined), {});
-      const full = fixture.now;
+      const full = fixture.position;
       fixture.presence.set({ userId: alice, deviceId: 'D' }, 'unavailable', undefined);
       await fixture.pass(minute);
       assert.deepEqual(await fixture.presenceEvents(bob, full), {});
@@ -257,7 +257,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('after a restart, syncs with older tokens contain the presence that was stored before the restart', async () => {
       const fixture = await PresenceUnderTest.open(open);
       await fixture.rooms.room(alice, bob);
-      const before = fixture.now;
+      const before = fixture.position;
       fixture.sync(alice);
       await fixture.pass(second);
       const restarted = await fixture.restart(open);
@@ -271,7 +271,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await fixture.rooms.join('@never-present:test', roomId);
       const endSync = fixture.sync(alice);
       await fixture.pass(second);
-      const whenOnline = fixture.now;
+      const whenOnline = fixture.position;
       endSync();
       await fixture.pass(minute);
       assert.deepEqual(await fixture.presenceEvents(bob, whenOnline), { [alice]: 'offline' });

@@ -56,7 +56,10 @@ export class ServerRequests {
     if (this.#remainingServers-- <= 0) throw limitExceeded(60_000);
   }
 
-  /** Sends a request. @throws MatrixError 503 M_UNREACHABLE; 504 after the timeout */
+  /**
+   * Sends a request.
+   * @throws MatrixError 503 M_UNREACHABLE when this server does not federate; 504 after the timeout; the errors of `work`
+   */
   async send<T>(work: (remote: RemoteKeys, request: RemoteRequest) => Promise<T>): Promise<T> {
     const { clock, remote } = this.#deps;
     if (!remote) throw new MatrixError(503, 'M_UNREACHABLE', 'This server does not federate');

@@ -4,7 +4,7 @@ import { MatrixError } from '../../protocol/index.ts';
 /**
  * Runs `work`. When it takes longer than the timeout, rejects, and aborts the signal of `work`.
  * @param timeout milliseconds
- * @throws MatrixError with status 504
+ * @throws MatrixError 504 after the timeout; the errors of `work`
  */
 export async function withTimeout<T>(
   clock: Clock,

@@ -20,10 +20,12 @@ export interface DeviceListUpdate {
   readonly keys: JsonObject | undefined;
 }
 
-/** New cross-signing keys of a remote user. Source: server-server API, `m.signing_key_update`. */
+/**
+ * New cross-signing keys of a remote user. A key that is absent or invalid is `undefined`; the stored key then stays.
+ * Source: server-server API, `m.signing_key_update`.
+ */
 export interface SigningKeyUpdate {
   readonly userId: string;
-  /** `undefined` when absent or invalid; the stored key stays. */
   readonly masterKey: JsonObject | undefined;
   readonly selfSigningKey: JsonObject | undefined;
 }
@@ -34,7 +36,7 @@ const maxStreamIds = 32;
 /** Maximum number of previous ids of an update. */
 const maxPreviousIds = 32;
 
-/** @returns `undefined` for malformed updates and users of another server */
+/** @returns `undefined` when the device id is invalid, or the user id is not one of `origin` */
 export function parseDeviceListUpdate(origin: string, content: JsonObject): DeviceListUpdate | undefined {
   const { user_id: userId, device_id: deviceId, stream_id: streamId } = content;
   if (!isUserOf(origin, userId) || !isDeviceId(deviceId)) return undefined;
@@ -52,7 +54,7 @@ export function parseDeviceListUpdate(origin: string, content: JsonObject): Devi
   };
 }
 
-/** @returns `undefined` for malformed updates and users of another server */
+/** @returns `undefined` when the user id is not one of `origin` */
 export function parseSigningKeyUpdate(origin: string, content: JsonObject): SigningKeyUpdate | undefined {
   const { user_id: userId } = content;
   if (!isUserOf(origin, userId)) return undefined;
@@ -60,8 +62,8 @@ export function parseSigningKeyUpdate(origin: string, content: JsonObject): Sign
 }
 
 /**
- * Parses the response to `GET /user/devices/{userId}`. Invalid devices and keys are left out. Returns
- * `undefined` for a malformed response.
+ * Parses the response to `GET /user/devices/{userId}`. Leaves out invalid devices and keys, and the devices after the
+ * first `maxDevices`. Returns `undefined` for a malformed response.
  */
 export function parseUserDevices(answer: JsonObject, userId: string): RemoteSnapshot | undefined {
   const { user_id: answeredUserId, stream_id: streamId, devices } = answer;

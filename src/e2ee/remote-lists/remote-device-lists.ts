@@ -48,7 +48,7 @@ export interface RemoteDeviceListsDeps {
   readonly remote: RemoteKeys;
 }
 
-/** The stored lists of users. */
+/** The stored lists of users, by user id. */
 export interface StoredLists {
   readonly lists: ReadonlyMap<string, RemoteListWithDevices>;
   /** Users whose lists would make the response too large. */
@@ -135,7 +135,10 @@ export class RemoteDeviceLists {
     return this.#resync.fetchNow(server);
   }
 
-  /** Applies `m.device_list_update` of another server. Malformed updates are ignored. */
+  /**
+   * Applies `m.device_list_update` of another server. Ignores malformed updates, and users who share no room with a local
+   * user. When no list of the user is stored, only tells clients that the list has changed.
+   */
   async receiveUpdate(origin: string, content: JsonObject): Promise<void> {
     const update = parseDeviceListUpdate(origin, content);
     if (!update || !(await this.#sharedRooms.isSharing(update.userId))) return;
@@ -146,7 +149,7 @@ export class RemoteDeviceLists {
     });
   }
 
-  /** Applies `m.signing_key_update` of another server. Malformed updates are ignored. */
+  /** Applies `m.signing_key_update` of another server. Ignores updates for the same reasons as `receiveUpdate`. */
   async receiveSigningKeys(origin: string, content: JsonObject): Promise<void> {
     const update = parseSigningKeyUpdate(origin, content);
     if (!update || !(await this.#sharedRooms.isSharing(update.userId))) return;

@@ -21,14 +21,14 @@ export class SharedRooms {
   /** Returns the users from the list who are joined to a room with a local user. */
   async usersSharing(userIds: readonly string[]): Promise<Set<string>> {
     const sharing = new Set<string>();
-    const localRooms = new Map<string, boolean>();
+    const hasLocalUserById = new Map<string, boolean>();
     for (let start = 0; start < userIds.length; start += usersPerTurn) {
       if (start > 0) await new Promise(setImmediate);
       const batch = userIds.slice(start, start + usersPerTurn);
       for (const [userId, rooms] of await this.#engine.userRooms.joinedIds(batch)) {
         for (const roomId of rooms) {
-          if (!localRooms.has(roomId)) localRooms.set(roomId, await this.#isLocalUserIn(roomId));
-          if (!localRooms.get(roomId)) continue;
+          if (!hasLocalUserById.has(roomId)) hasLocalUserById.set(roomId, await this.#isLocalUserIn(roomId));
+          if (!hasLocalUserById.get(roomId)) continue;
           sharing.add(userId);
           break;
         }

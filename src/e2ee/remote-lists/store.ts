@@ -243,7 +243,7 @@ export async function deleteList(writer: Writer<E2eeTables>, userId: string): Pr
   }
 }
 
-/** Returns the users that have a list. */
+/** Returns those of the given users whose list is stored. */
 export async function usersWithList(
   reader: Reader<E2eeTables>,
   userIds: readonly string[],

@@ -43,6 +43,7 @@ const maxPrefetched = 20;
  */
 export class TrackedUsers {
   readonly #deps: TrackedUsersDeps;
+  /** Resolves when the membership changes so far are processed. */
   #work: Promise<void> = Promise.resolve();
 
   constructor(deps: TrackedUsersDeps) {

@@ -6,6 +6,6 @@ export interface ApiRequest {
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds; `federation.client_timeout` when absent. */
   readonly timeout?: number | undefined;
-  /** Limits the total cost of this response and the other responses with the same budget. */
+  /** Limits the total cost of all responses with the same budget. Only `KeysApi` and `QueriesApi` apply it. */
   readonly budget?: ResponseBudget | undefined;
 }

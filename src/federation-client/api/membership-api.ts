@@ -34,6 +34,7 @@ export interface SendJoinResponse {
   readonly event: JsonObject | undefined;
   /** Whether members are missing from the state. */
   readonly membersOmitted: boolean;
+  /** The servers in the room; empty unless members are missing from the state. */
   readonly serversInRoom: readonly string[];
 }
 
@@ -230,8 +231,8 @@ export class MembershipApi {
 }
 
 /**
- * Returns the common part of all requests. No request is retried, because the same request can usually be sent to other
- * servers.
+ * Returns the common part of all requests. No request is retried, because most of them can be sent to another server
+ * instead, and users wait for the others.
  */
 function commonParts(destination: string, { signal, timeout, ignoreBackoff }: MembershipRequest = {}) {
   return {

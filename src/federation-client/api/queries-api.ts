@@ -56,6 +56,7 @@ export interface PublicRoomsResponse {
   readonly rooms: readonly JsonObject[];
   readonly nextBatch: string | undefined;
   readonly previousBatch: string | undefined;
+  /** Estimated number of rooms in the whole list. */
   readonly estimate: number | undefined;
 }
 
@@ -121,7 +122,8 @@ export class QueriesApi {
   }
 
   /**
-   * Fetches a room and its children as the server sees them. Only the sizes of the lists in the response are checked.
+   * Fetches a room and its children as the server sees them. Checks that the response has the object `room` and the
+   * lists, and how long the lists are; their entries are unchecked.
    */
   async hierarchy(
     server: string,

@@ -32,7 +32,8 @@ export class XMatrixAuthenticator implements ServerAuthenticator {
   }
 
   /**
-   * Reads the signatures of a request and finds their keys, with at most one request to the other server.
+   * Reads the signatures of a request and finds their keys; fetches keys that are not stored. Ignores signatures whose
+   * key is not found.
    * @throws MatrixError M_UNAUTHORIZED; M_FORBIDDEN when `federation_domain_whitelist` excludes the server
    */
   async readSignature(head: SignedRequestHead): Promise<RequestSignature> {
@@ -46,7 +47,7 @@ export class XMatrixAuthenticator implements ServerAuthenticator {
       if (key !== undefined) known.push({ key, signature });
     }
     if (known.length === 0) {
-      throw unauthorized(`The keys that signed this request are not known as keys of ${origin}`);
+      throw unauthorized(`The keys that signed this request are not known as current keys of ${origin}`);
     }
     const parts = { method: head.method, uri: head.url, origin, destination: serverName };
     return new RequestSignatures(parts, known, () => destinations.recordSuccess(origin));
@@ -86,7 +87,7 @@ interface KnownSignature {
   readonly signature: string;
 }
 
-/** The signatures of one request: all of them must be valid. */
+/** The signatures of one request whose keys are known: all of them must be valid. */
 class RequestSignatures implements RequestSignature {
   readonly origin: string;
   readonly #parts: Omit<SignedParts, 'content'>;

@@ -6,9 +6,9 @@ import type { DestinationTables } from './tables.ts';
 export interface Destination {
   /** Since when the server is unreachable. */
   readonly failureSince: number | undefined;
-  /** Time of the last attempt; 0 while the server is reachable. */
+  /** Time of the last recorded failure; 0 while the server is reachable. */
   readonly retryLastTs: number;
-  /** Milliseconds of backoff after the last attempt; 0 while the server is reachable. */
+  /** Milliseconds of backoff after that failure; 0 while the server is reachable. */
   readonly retryInterval: number;
   readonly spelling: Spelling | undefined;
 }

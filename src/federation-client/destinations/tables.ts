@@ -7,7 +7,7 @@ export interface DestinationTables {
      * all times here.
      */
     failure_since: number | null;
-    /** Time of the last attempt; 0 while the server is reachable. */
+    /** Time of the last recorded failure; 0 while the server is reachable. */
     retry_last_ts: number;
     /** Milliseconds of backoff after `retry_last_ts`. */
     retry_interval: number;

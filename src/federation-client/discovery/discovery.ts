@@ -32,11 +32,11 @@ export interface DiscoveryDeps {
 /** Resolves server names. Source: server-server API, "Resolving server names". */
 export class Discovery {
   readonly #deps: DiscoveryDeps;
-  readonly #services: Cache<string, CachedEndpoints>;
+  readonly #endpointsByHost: Cache<string, CachedEndpoints>;
 
   constructor(deps: DiscoveryDeps) {
     this.#deps = deps;
-    this.#services = deps.caches.create('federation_endpoints', {
+    this.#endpointsByHost = deps.caches.create('federation_endpoints', {
       size: maxCached,
       maxBytes: 4 * MiB,
       sizeOf: () => 300,
@@ -62,13 +62,13 @@ export class Discovery {
 
   /** Finds the endpoints of a host by steps 3.3 to 3.5 and 4 to 6 of the specification. */
   #byService(host: string): Promise<readonly Endpoint[]> {
-    const cached = this.#services.get(host);
+    const cached = this.#endpointsByHost.get(host);
     if (cached !== undefined) return cached.endpoints;
     const endpoints = this.#lookUp(host).catch((error: unknown) => {
-      this.#services.delete(host);
+      this.#endpointsByHost.delete(host);
       throw error;
     });
-    this.#services.set(host, { endpoints, until: this.#deps.clock.monotonic() + cacheMs });
+    this.#endpointsByHost.set(host, { endpoints, until: this.#deps.clock.monotonic() + cacheMs });
     return endpoints;
   }
 
@@ -94,7 +94,7 @@ export class Discovery {
     try {
       return await this.#deps.resolver.services(name);
     } catch {
-      this.#services.delete(host);
+      this.#endpointsByHost.delete(host);
       return [];
     }
   }

@@ -29,6 +29,7 @@ interface Entry {
   readonly until: number;
   /** When the delegation was last read from the host, in milliseconds since the epoch. */
   readonly readAt: number | undefined;
+  /** Milliseconds until the host is requested again if the next request fails for a transient reason. */
   readonly retryDelay: number;
 }
 

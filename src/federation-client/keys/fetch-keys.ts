@@ -25,7 +25,7 @@ export type KeyServer = FederationClientConfig['trusted_key_servers'][number];
  * Fetches the keys of a server from the server itself, ignoring its backoff: the caller has just received a
  * request from it, or needs the keys to continue.
  * @param now milliseconds since the epoch
- * @returns `undefined` when the response is not signed correctly
+ * @returns `undefined` when the response is not signed correctly, or is invalid otherwise
  * @throws FederationError, MatrixError M_FORBIDDEN
  */
 export async function fetchFromOwner(

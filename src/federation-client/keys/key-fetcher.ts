@@ -146,7 +146,7 @@ export class KeyFetcher {
     try {
       response = await fetchFromOwner(requests, serverName, clock.now());
       if (response !== undefined) await save(response, true);
-      else log.info({ server: serverName }, 'A server published keys without a valid signature');
+      else log.info({ server: serverName }, 'A server sent an invalid response with its keys');
     } catch (error) {
       log.info({ err: error, server: serverName }, 'Could not fetch the keys of a server');
     }
@@ -187,7 +187,7 @@ export class KeyFetcher {
   }
 
   /**
-   * Requests the keys from all notaries at once, until every key is found.
+   * Requests the keys from all notaries at once. Waits until every key is found, or all notaries have responded.
    * @returns the wanted keys that notaries had
    */
   async #fetchFromNotaries(wantedKeys: readonly WantedKey[]): Promise<ReadonlySet<WantedKey>> {

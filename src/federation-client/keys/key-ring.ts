@@ -59,8 +59,8 @@ export class KeyRing {
   }
 
   /**
-   * Returns a key of a server. Fetches it when it is unknown or expires before `validUntil`. The result may
-   * still expire earlier; the caller must check that.
+   * Returns a key of a server. Fetches a key of another server that is unknown, or that is not retired and expires before
+   * `validUntil`. The result may still expire earlier; the caller must check that.
    */
   async find(wanted: WantedKey, purpose: KeyPurpose): Promise<ServerKey | undefined> {
     const known = await this.#read(wanted);

@@ -8,7 +8,7 @@ export interface KeyTables {
     key_id: string;
     /** Unpadded base64. */
     public_key: string;
-    /** End of validity, capped; milliseconds since the epoch, like all times here. */
+    /** End of validity, at most 7 days after the fetch; milliseconds since the epoch, like all times here. */
     valid_until_ts: number;
     /** When the server retired the key. */
     expired_ts: number | null;

@@ -11,11 +11,12 @@ export abstract class FederationError extends Error {
 }
 
 /**
- * The server is unreachable: it did not respond, or it is in backoff because it did not respond to an earlier request.
+ * The server cannot be reached: its name does not lead to a server, the connection failed, it did not respond, or it is
+ * in backoff after an earlier failure.
  */
 export class ServerUnavailable extends FederationError {
   override readonly name = 'ServerUnavailable';
-  /** End of the backoff, in milliseconds since the epoch. */
+  /** End of the backoff, in milliseconds since the epoch; `undefined` when the server is not in backoff. */
   readonly retryAt: number | undefined;
 
   constructor(destination: string, options: ErrorOptions & { readonly retryAt?: number } = {}) {

@@ -39,7 +39,8 @@ export interface ReadResponseOptions {
  * Parses a successful response. Numbers keep their written form, because the response may contain events. Large
  * responses are parsed in slices.
  * @throws RemoteError when the status is not 2xx
- * @throws MalformedResponse when the body is not a JSON object, or when its content type is not JSON
+ * @throws MalformedResponse when the body is not a JSON object or is nested too deep, or when its content type is not
+ * JSON
  * @throws MatrixError 429 M_LIMIT_EXCEEDED when the response exceeds the budget
  */
 export async function readResponse(
@@ -87,7 +88,7 @@ async function readJson(
       ? parse(body)
       : await parseInSlices(body, { parse, maxDepth, slices: new TimeSlices(clock) });
   } catch (cause) {
-    throw new MalformedResponse(destination, 'the body is not JSON', { cause });
+    throw new MalformedResponse(destination, 'the body is not JSON, or is nested too deep', { cause });
   }
 }
 

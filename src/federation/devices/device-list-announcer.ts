@@ -96,7 +96,10 @@ export class DeviceListAnnouncer {
     await this.#localJoins.settled();
   }
 
-  /** Returns the `stream_id` of the last update of a user's list; devices that are read afterwards include it. */
+  /**
+   * Returns the `stream_id` of the last update of a user's list, or 0 when there was none. Devices that are read
+   * afterwards include that update.
+   */
   async streamIdOf(userId: string): Promise<number> {
     const reader = this.#deps.database.reader<AnnouncementTables>();
     return (await readLastUpdate(reader, userId))?.streamId ?? 0;
@@ -204,10 +207,10 @@ const listUpdate = (
   userId: string,
   deviceId: string,
   localDevices: LocalDevices,
-  place: { readonly streamId: number; readonly previous: number | undefined },
+  update: { readonly streamId: number; readonly previous: number | undefined },
 ): Edu => ({
   type: 'm.device_list_update',
-  content: deviceListUpdate(userId, deviceId, localDevices, place),
+  content: deviceListUpdate(userId, deviceId, localDevices, update),
 });
 
 const signingKeys = (userId: string, localDevices: LocalDevices): Edu => ({

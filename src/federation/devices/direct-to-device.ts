@@ -27,7 +27,7 @@ const maxIdLength = 255;
 /** Maximum length of a type. */
 const maxTypeLength = 255;
 
-/** Maximum number of messages in one received EDU. */
+/** Maximum number of messages in one received EDU; further messages are dropped. */
 const maxMessages = 10_000;
 
 /** Sends to-device messages to users of other servers. Source: server-server API, "Send-to-device messaging". */

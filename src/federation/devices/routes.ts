@@ -11,7 +11,7 @@ export interface DeviceQueryDeps extends LocalDevicesDeps {
   readonly serverName: string;
 }
 
-/** Maximum number of users in a key query. */
+/** Maximum number of users in a key query or a claim. */
 const maxUsers = 5_000;
 
 /** Maximum number of devices in a claim of one-time keys. */

@@ -6,6 +6,7 @@ export interface LastUpdate {
   readonly streamId: number;
   /** `streamId` of the previous update; `undefined` for the first update. */
   readonly previous: number | undefined;
+  /** The device that the update was about. */
   readonly deviceId: string;
 }
 

@@ -11,7 +11,8 @@ export class RemoteAliases {
 
   /**
    * Returns the room of an alias of another server.
-   * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM; 502 when the server cannot be reached
+   * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM; M_FORBIDDEN when `federation_domain_whitelist` excludes the server;
+   * the error of the server when it refuses; 502 when it cannot be reached or sends an invalid response
    */
   async resolve(alias: string): Promise<AliasResponse> {
     const parts = parseRoomAlias(alias);

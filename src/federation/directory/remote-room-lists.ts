@@ -18,7 +18,8 @@ export class RemoteRoomLists {
 
   /**
    * Returns a page of another server's list, without malformed rooms and fields.
-   * @throws MatrixError M_FORBIDDEN when the other server refuses its list; 502 when it cannot be reached
+   * @throws MatrixError M_FORBIDDEN when `federation_domain_whitelist` excludes the server; the error of the server when
+   * it refuses its list; 502 when it cannot be reached or sends an invalid response
    */
   async list(serverName: string, request: ListRequest): Promise<JsonObject> {
     const limit = Math.min(request.limit && request.limit > 0 ? request.limit : defaultLimit, maxRooms);

@@ -73,13 +73,13 @@ function roomListRoutes({ directory, options }: DirectoryQueryDeps): Route[] {
     }
   };
   /** Without a limit, and with the limit 0, a page has as many rooms as it may hold. */
-  const unlessZero = (limit: number | undefined) => limit || Number.MAX_SAFE_INTEGER;
+  const pageLimit = (limit: number | undefined) => limit || Number.MAX_SAFE_INTEGER;
   return [
     route(
       { operationId: 'getPublicRooms', method: 'GET', path, auth: 'server', query: Type.Object(listQuery) },
       ({ query }) => {
         requirePublicRooms();
-        return directory.publicRooms.listOwn({ ...query, limit: unlessZero(query.limit) }, true);
+        return directory.publicRooms.listOwn({ ...query, limit: pageLimit(query.limit) }, true);
       },
     ),
     route(
@@ -92,7 +92,7 @@ function roomListRoutes({ directory, options }: DirectoryQueryDeps): Route[] {
       },
       ({ body }) => {
         requirePublicRooms();
-        return directory.publicRooms.listOwn({ ...body, limit: unlessZero(body.limit) }, true);
+        return directory.publicRooms.listOwn({ ...body, limit: pageLimit(body.limit) }, true);
       },
     ),
   ];

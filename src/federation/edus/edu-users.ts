@@ -2,8 +2,9 @@ import { isCompliantUserId, serverOfUser, type UserId } from '../../protocol/ind
 import type { RoomHead } from '../../room-engine/index.ts';
 
 /**
- * Whether EDUs about a user may concern a room: the user is joined to it, or may be. While the state of the room is
- * partial, a user without a known membership may be joined if the user's server is in the room.
+ * Whether a user is joined to a room, as far as this server knows, so that EDUs about the user may concern the room.
+ * While the state of the room is partial, a user without a known membership counts as joined if the user's server is in
+ * the room.
  */
 export function mayBeJoined(head: RoomHead, userId: UserId): boolean {
   const membership = head.membership(userId);

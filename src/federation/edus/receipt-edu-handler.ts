@@ -44,8 +44,8 @@ export function receiptHandler(deps: ReceiptEduDeps): EduHandler {
 }
 
 /**
- * Records the newest of the receipt's events that this server has. If it has none of them, records the last event id
- * of the receipt.
+ * Records the newest of the receipt's events that this server has, or the last event id of the receipt if this server
+ * has none of them. Ignores a receipt with an event of another room.
  */
 async function record(
   { engine, receipts, clock }: ReceiptEduDeps,
@@ -54,7 +54,7 @@ async function record(
   { event_ids: ids, data }: JsonObject,
 ): Promise<void> {
   const { ts, thread_id: threadId } = isJsonObject(data) ? data : ({} as JsonObject);
-  if (!Array.isArray(ids) || !isThread(threadId)) return;
+  if (!Array.isArray(ids) || !isValidThreadId(threadId)) return;
   const eventIds = (ids as readonly JsonValue[]).slice(0, maxEvents).filter(isEventId);
   const known = await engine.events.getManyById(eventIds);
   const isOfOtherRoom = [...known.values()].some(({ roomNid }) => roomNid !== head.roomNid);
@@ -73,7 +73,7 @@ async function record(
   });
 }
 
-const isThread = (threadId: JsonValue | undefined): threadId is string | undefined =>
+const isValidThreadId = (threadId: JsonValue | undefined): threadId is string | undefined =>
   threadId === undefined ||
   (typeof threadId === 'string' &&
     threadId !== '' &&

@@ -36,6 +36,7 @@ export class QueryLimits {
   readonly #servers: RateLimiter;
   readonly #requests: RateLimiter;
   readonly #allRequests: RateLimiter;
+  /** Number of answers that are being sent, by the key of the client address. */
   readonly #answers = new Map<string, number>();
   #total = 0;
 

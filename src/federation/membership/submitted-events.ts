@@ -78,7 +78,10 @@ export class SubmittedEvents {
     return this.#place(head, { event: stored.event, json: canonicalJson(stored.event.pdu, 'as written') });
   }
 
-  /** Like `join`. Source: server-server API, `PUT /send_leave/{roomId}/{eventId}`. */
+  /**
+   * Appends a leave to the room. Source: server-server API, `PUT /send_leave/{roomId}/{eventId}`.
+   * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN, M_NOT_FOUND
+   */
   async leave(origin: string, submitted: SubmittedEvent): Promise<AcceptedEvent> {
     const head = await roomForHandshake(this.#deps.access, origin, submitted.roomId);
     const { event } = this.#read(origin, head, submitted, 'leave');
@@ -86,8 +89,9 @@ export class SubmittedEvents {
   }
 
   /**
-   * Like `join`. Source: server-server API, `PUT /send_knock/{roomId}/{eventId}`.
+   * Appends a knock to the room. Source: server-server API, `PUT /send_knock/{roomId}/{eventId}`.
    * @returns the stripped state of the room
+   * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND; M_FORBIDDEN also when the knock has been rejected or withdrawn
    */
   async knock(origin: string, submitted: SubmittedEvent): Promise<readonly JsonObject[]> {
     const { access, engine, prejoinStateKeys } = this.#deps;
@@ -145,7 +149,7 @@ export class SubmittedEvents {
     const servers = [...head.servers.keys()];
     const options = { distribute: true, refuse: true };
     const stored = await engine.placement.place(head.roomId, verified, options).catch(asClientError);
-    if (stored.rejected || stored.softFailed) throw forbidden('The event was rejected before');
+    if (stored.rejected || stored.softFailed) throw forbidden('The event was rejected or soft-failed before');
     return { head, stored, servers };
   }
 }

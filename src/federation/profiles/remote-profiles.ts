@@ -49,7 +49,8 @@ export class RemoteProfiles {
   /**
    * Returns the profile of a remote user, or one field of it. The whole profile is requested in any case,
    * because clients request several fields.
-   * @throws MatrixError M_NOT_FOUND; M_FORBIDDEN when the other server refuses; 502 when it cannot be reached
+   * @throws MatrixError M_NOT_FOUND; M_FORBIDDEN when `federation_domain_whitelist` excludes the server; the error of the
+   * server when it refuses; 502 when it cannot be reached, or its response is invalid or too large
    */
   async fetch(userId: string, field: string | undefined): Promise<JsonObject> {
     const profile = await this.#profile(userId);

@@ -37,7 +37,7 @@ export interface FederationSenderDeps {
   readonly observer?: SenderObserver;
 }
 
-/** Maximum number of concurrent transactions to servers that have answered recently. */
+/** Maximum number of concurrent transactions to servers that have answered before and have no failed transaction. */
 const healthySlots = 200;
 
 /** Maximum number of concurrent transactions to other servers. */
@@ -53,6 +53,7 @@ const silentObserver: SenderObserver = { acknowledged: () => undefined, failed: 
 
 /** State of all queues, for metrics. */
 export interface SenderStatus {
+  /** Number of destinations in each state. */
   readonly destinations: Readonly<Record<QueueState, number>>;
   readonly pendingPdus: number;
   readonly pendingEdus: number;
@@ -153,7 +154,7 @@ export class FederationSender {
   /**
    * Sends an ephemeral EDU. Servers that are unreachable until it expires never receive it, and neither do servers that
    * have not acknowledged it when this server stops.
-   * @param lazy may be delayed by some seconds, so that not all destinations are sent to at once
+   * @param options `lazy`: whether the EDU may be delayed by some seconds, so that requests to many servers are spread
    */
   sendEdu(destinations: Iterable<string>, edu: EphemeralEdu, { lazy = false } = {}): void {
     for (const destination of new Set(destinations)) {

@@ -103,7 +103,7 @@ export async function readUnfinished(
 /** Recorded progress of a room with events that a destination lacks. */
 export type MissedRoom = Omit<SenderTables['destination_rooms'], 'destination'>;
 
-/** Returns the rooms with events that a destination lacks, the room with the earliest missed event first. */
+/** Returns the rooms with events that a destination lacks, ordered by the stream position of the last missed event. */
 export function readMissedRooms(
   reader: Reader<SenderTables>,
   destination: string,
@@ -153,8 +153,11 @@ const sqlText = {
 
 /** Rows of `DeliveryProgress`, in the order in which they are applied. */
 export interface ProgressRows {
+  /** Deletes rooms whose events have all arrived. */
   readonly arrived: [destination: string, roomNid: number, upTo: number][];
+  /** Raises `arrived_stream` of the remaining rooms. */
   readonly progress: [upTo: number, destination: string, roomNid: number, upTo: number][];
+  /** Records rooms with missed events. */
   readonly missed: [
     destination: string,
     roomNid: number,

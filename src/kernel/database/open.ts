@@ -70,7 +70,7 @@ export function openMarkedDatabaseExclusively(
  * further process depend on the lease of the first one: they fail as soon as another process has taken the lease. Only
  * on PostgreSQL.
  * @param onLost called once when another process has taken the lease
- * @throws StartFailure when no process has the database exclusively
+ * @throws StartFailure when no process has the database exclusively, or the database is a SQLite file
  */
 export function openDatabaseBeside(
   options: DatabaseOptions,

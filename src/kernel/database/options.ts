@@ -47,17 +47,18 @@ function sslOptions(given: Readonly<Record<string, unknown>>): false | Connectio
   if (mode !== 'require' && mode !== 'verify-ca' && mode !== 'verify-full') {
     throw new Error(`database.args.sslmode: unknown mode ${JSON.stringify(mode)}`);
   }
-  const ca = file(given['sslrootcert']);
-  const cert = file(given['sslcert']);
-  const key = file(given['sslkey']);
+  const ca = contentOf(given['sslrootcert']);
+  const cert = contentOf(given['sslcert']);
+  const key = contentOf(given['sslkey']);
   const options: ConnectionOptions = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
   if (mode === 'require' && !ca) return { ...options, rejectUnauthorized: false };
   return mode === 'verify-full' ? options : { ...options, checkServerIdentity: () => undefined };
 }
 
 /**
- * Returns the TLS settings for PostgreSQL's command line tools. Without a file of certificates, the tools do not check
- * the server, because unlike the driver they do not know the certificates of the system.
+ * Returns the environment variables with the TLS settings for PostgreSQL's command line tools. Without a file of
+ * certificates, the tools do not check the server, because unlike the driver they do not know the certificates of the
+ * system.
  */
 function sslEnvironment(given: Readonly<Record<string, unknown>>): Record<string, string> {
   const names = { PGSSLROOTCERT: 'sslrootcert', PGSSLCERT: 'sslcert', PGSSLKEY: 'sslkey' };
@@ -70,7 +71,8 @@ function sslEnvironment(given: Readonly<Record<string, unknown>>): Record<string
   return { PGSSLMODE: mode, ...environment };
 }
 
-const file = (path: unknown) => (typeof path === 'string' && path !== '' ? readFileSync(path) : undefined);
+const contentOf = (path: unknown) =>
+  typeof path === 'string' && path !== '' ? readFileSync(path) : undefined;
 
 function seconds(value: unknown): number | undefined {
   const number = typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN;

@@ -25,7 +25,7 @@ const things: Migration = {
 const log = pino({ level: 'silent' });
 const step = 10;
 
-/** Calls `before` before each write of `database` that raises bounds in the background: it may hold the write back or fail. */
+/** Calls `before` before each write of `database` that raises bounds in the background. `before` may delay or fail the write. */
 function beforeBackgroundRaises(database: Database, before: () => Promise<void>): void {
   const batch = database.batch.bind(database);
   database.batch = async (statements) => {
@@ -61,7 +61,7 @@ const many = <T>(count: number, make: () => T): T[] => Array.from({ length: coun
 forEachDatabase((open) => {
   const openEmpty = () => open([...streamMigrations, things]);
 
-  test('A transaction that takes 500 ids of a Sequence whose bound is raised by 10 at a time raises the bound above them itself', async () => {
+  test('A transaction that takes 500 ids of a Sequence raises the bound of the Sequence above all of them, although the bound is raised by 10 at a time', async () => {
     const database = await openEmpty();
     const sequence = await Sequence.open(database, 'things', step);
     beforeBackgroundRaises(database, fail);
@@ -72,7 +72,7 @@ forEachDatabase((open) => {
     assert.ok((await Sequence.open(reopened, 'things', step)).next() > Math.max(...ids));
   });
 
-  test('A batch with 500 ids of a Sequence whose bound is raised by 10 at a time raises the bound above them itself, and the second batch after it writes only its row', async () => {
+  test('A batch with 500 ids of a Sequence raises the bound of the Sequence above all of them, although the bound is raised by 10 at a time, and the second batch after that raises no bound', async () => {
     const database = await openEmpty();
     const sequence = await Sequence.open(database, 'things', step);
     beforeBackgroundRaises(database, fail);
@@ -122,7 +122,7 @@ forEachDatabase((open) => {
     assert.ok(2 * (await boundOf(database, 'batches')) + 1 >= Math.max(...ids.slice(60).flat()));
   });
 
-  test('LocalStreams assigns 500 positions in one turn of the event loop while its bound is raised by 10 at a time, and delivers facts in memory only up to the bound on disk', async () => {
+  test('LocalStreams assigns 500 positions in one turn of the event loop while its bound is raised by 10 at a time, and delivers the facts that are not stored only up to the bound on disk', async () => {
     const database = await openEmpty();
     const streams = await LocalStreams.open({ database, clock: systemClock, log, boundStep: step });
     const delivered: number[] = [];
@@ -147,7 +147,7 @@ forEachDatabase((open) => {
     assert.ok((await boundOf(database, 'positions')) >= streams.current);
   });
 
-  test('LocalStreams delivers facts in memory although the first raise of their bound fails', async () => {
+  test('LocalStreams delivers facts that are not stored, although the first raise of their bound fails', async () => {
     const database = await openEmpty();
     const streams = await LocalStreams.open({ database, clock: systemClock, log, boundStep: step });
     const stream = new Stream<string>('numbers', jsonFacts());

@@ -27,7 +27,7 @@ describe('FactBuffer', () => {
     assert.deepEqual(buffer.take(11, 12), factsAt(12));
   });
 
-  it('returns undefined for a range that was taken before, and the facts after it', () => {
+  it('returns undefined for a range that was partly taken before, and still returns the facts after that range', () => {
     const buffer = open(10, [11, 12]);
     buffer.take(10, 11);
     assert.equal(buffer.take(10, 12), undefined);

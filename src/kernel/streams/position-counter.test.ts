@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { PositionCounter } from './position-counter.ts';
 
-test('PositionCounter moves current over a position when all lower positions have settled', () => {
+test('PositionCounter moves current up to a position when the position and all lower positions have settled', () => {
   const advances: number[] = [];
   const delivered: number[] = [];
   const counter = new PositionCounter(10, 1_000, (current) => advances.push(current));
@@ -30,7 +30,7 @@ test('PositionCounter settles a position only once', () => {
   assert.equal(counter.current, 1);
 });
 
-test('PositionCounter delivers a position only after the delivery during which it is reserved', () => {
+test('PositionCounter finishes a delivery before it delivers a position that the listener has reserved and completed meanwhile', () => {
   const counter = new PositionCounter(0, 1_000_000, () => undefined);
   const delivered: number[] = [];
   counter.reserve('test', 0).complete((position) => {

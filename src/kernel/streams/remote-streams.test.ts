@@ -32,9 +32,13 @@ class TwoProcesses {
   /** Ranges on the bus, as text. */
   readonly sent: string[] = [];
   readonly published: PublishedFact[] = [];
+  /** Facts of the main process, in order: the stream's name, the fact and its position. */
   readonly written: (readonly [string, unknown, number])[] = [];
+  /** Facts that the follower has delivered, in the same form. */
   readonly received: (readonly [string, unknown, number])[] = [];
+  /** Ranges `(after, upTo]` of missing facts that the follower has read. */
   readonly gaps: (readonly [number, number])[] = [];
+  /** How many of the next reads of missing facts fail. */
   failures = 0;
 
   constructor(streams: LocalStreams) {

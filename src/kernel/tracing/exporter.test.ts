@@ -74,7 +74,7 @@ describe('SpanExporter', () => {
     );
   });
 
-  it('aborts the request to a collector that does not answer, when close() is called', async () => {
+  it('aborts a request that the collector has not answered 3 seconds after close(), and logs a warning without the password in the URL', async () => {
     const clock = manualClock();
     const warnings: string[] = [];
     const exporter = new SpanExporter({

@@ -10,7 +10,7 @@ const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const spanId = '00f067aa0ba902b7';
 
 describe('Tracing', () => {
-  it('continues the trace of a request from a server in the whitelist, and not from other servers', async () => {
+  it('continues the trace of a request from a server in the whitelist, and not from other servers, and stores no access token in the span', async () => {
     for (const [origin, isContinued] of [
       ['b.test', true],
       ['c.test', false],

@@ -28,6 +28,7 @@ describe('MediaStore', () => {
   });
   afterEach(() => rmSync(join(directory, '..'), { recursive: true, force: true }));
 
+  /** @param isKept whether a file has a row @param isFull whether the disk is full */
   const openStore = (isKept = async (_area: MediaArea, _id: string) => false, isFull = false) =>
     MediaStore.open(
       {

@@ -48,7 +48,7 @@ describe('ThumbnailStore', () => {
     assert.deepEqual(incoming(), []);
   });
 
-  it('deletes the file when writing fails', async () => {
+  it('deletes the file when writing fails, and answers 507 when the disk is full', async () => {
     const broken = async (path: string) => {
       writeFileSync(path, 'half of');
       throw new Error('no more');

@@ -92,7 +92,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await create(server, anna)).status, 200);
     });
 
-    it('counts pending uploads whose media ids are created at the same time', async () => {
+    it('limits the pending uploads of a user also when their media ids are created at the same time', async () => {
       const { server, user: anna } = await start({ max_pending_media_uploads: 3 });
       const created = await Promise.all(Array.from({ length: 20 }, () => create(server, anna)));
       assert.equal(created.filter(({ status }) => status === 200).length, 3);

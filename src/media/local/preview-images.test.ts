@@ -22,6 +22,7 @@ after(() => rmSync(directory, { recursive: true }));
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('PreviewImages', () => {
+    /** @param share bytes that one user may store at once */
     const openTest = async (maxBytes: number, share: number) => {
       const database = await open(mediaMigrations);
       const clock = manualClock();
@@ -60,7 +61,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       return { clock, openImages, storedNames };
     };
 
-    it('deletes the oldest images when the images together have reached their maximum size, also after a restart', async () => {
+    it('deletes the oldest images when the images together have reached their maximum size, also after a restart, and all images after three days', async () => {
       const { clock, openImages, storedNames } = await openTest(250, 100_000);
       let images = openImages();
       for (const name of ['1', '2', '3', '4']) {

@@ -33,7 +33,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('unauthenticated endpoints answer 404 M_NOT_FOUND for media that was stored while authentication was required', async () => {
+    it('unauthenticated endpoints answer 404 M_NOT_FOUND for unknown media and for media that was stored while authentication was required, and 504 M_NOT_YET_UPLOADED at once for pending uploads', async () => {
       const { server, user: anna } = await start();
       const media = await uploadedMedia(server, anna, 'new');
       assert.equal(await statusAndErrcode(await downloadUnauthenticated(server, media)), '404 M_NOT_FOUND');

@@ -90,7 +90,7 @@ export const download = (server: TestServer, user: TestUser, media: string): Pro
 export const statusAndErrcode = async (response: Response): Promise<string> =>
   `${response.status} ${((await response.json()) as { errcode: string }).errcode}`;
 
-/** Returns the machine's clock, which a test can advance. */
+/** Returns the machine's clock with a time that a test can advance. Timers are not advanced. */
 function shiftedClock() {
   let shift = 0;
   return {

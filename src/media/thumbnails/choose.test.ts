@@ -61,7 +61,7 @@ describe('chooseTarget', () => {
     assert.equal(chosen(photograph, 100, 100, 'scale', crops), 'whole');
   });
 
-  it('returns the image itself when it is smaller', () => {
+  it('returns no size, which stands for the image itself, when the image is smaller than requested', () => {
     assert.equal(chosen({ width: 60, height: 40 }, 60, 40, 'crop'), 'whole');
     assert.equal(chosen({ width: 60, height: 40 }, 90, 90, 'scale'), 'whole');
     assert.equal(chosen({ width: 300, height: 40 }, 90, 90, 'scale'), 'whole');

@@ -268,7 +268,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.ok(!bytes.includes('script'));
       });
 
-      it('serves no authenticated media at the unauthenticated endpoints', async () => {
+      it('answers 404 M_NOT_FOUND at the unauthenticated endpoints for media that was stored while authentication was required', async () => {
         const media = await upload(await testImage(100, 100));
         const old = await get(`/_matrix/media/v3/thumbnail/${media}?width=32&height=32`);
         assert.equal(statusAndErrcode(old), '404 M_NOT_FOUND');
@@ -360,7 +360,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.equal((await imageMetadata(bytes)).frames, 1);
       });
 
-      it('serves unauthenticated media at the unauthenticated endpoints [option: enable_authenticated_media]', async () => {
+      it('serves media at the unauthenticated endpoints that was stored while no authentication was required [option: enable_authenticated_media]', async () => {
         await start({ enable_authenticated_media: false });
         const media = await upload(await testImage(100, 100));
         for (const version of ['v3', 'r0', 'v1']) {

@@ -298,7 +298,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('answers 404 M_UNRECOGNIZED when a session of OAuth 2.0 deletes devices or changes the password by the API', async () => {
+    it('answers 404 M_UNRECOGNIZED when a session of OAuth 2.0 deletes devices, changes the password or deactivates the account by the API', async () => {
       const { user, name, browser } = await signedIn();
       const { access_token: token } = await client.logIn(browser, { user: name, deviceId: 'PHONE' });
       for (const [method, path, body] of [

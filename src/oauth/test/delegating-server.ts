@@ -12,7 +12,7 @@ import { ssoOptions } from '../../sso/test/sso-server.ts';
 
 export const apiScope = 'urn:matrix:client:api:*';
 
-interface Deps {
+interface Parts {
   readonly service: ScriptedAuthenticationService;
   readonly bridge: ApplicationService;
   readonly server: TestServer;
@@ -23,6 +23,7 @@ interface Deps {
 /** A homeserver whose users log in at an authentication service, with an application service. */
 export class DelegatingServer {
   readonly service: ScriptedAuthenticationService;
+  /** The application service. */
   readonly bridge: ApplicationService;
   readonly server: TestServer;
   readonly clock: ManualClock;
@@ -30,7 +31,7 @@ export class DelegatingServer {
   readonly lines: string[];
   #users = 0;
 
-  private constructor({ service, bridge, server, clock, lines }: Deps) {
+  private constructor({ service, bridge, server, clock, lines }: Parts) {
     this.service = service;
     this.bridge = bridge;
     this.server = server;

@@ -78,6 +78,7 @@ async function answerOf(response: Response): Promise<WebAnswer> {
   };
 }
 
+/** Returns the target of a redirect. A relative link to the sign-in page is made absolute. */
 export function locationOf({ headers, status, text }: WebAnswer): string {
   const location = headers.get('location');
   assert.ok(location !== null, `no redirect, but ${status} ${text}`);
@@ -222,6 +223,7 @@ export class OAuthClient {
     return json as Record<string, string>;
   }
 
+  /** Returns the user and the device of a token, or the status and the error code. */
   async whoami(accessToken: unknown): Promise<unknown[]> {
     const { status, body } = await this.#server.api('GET', '/_matrix/client/v3/account/whoami', {
       token: String(accessToken),

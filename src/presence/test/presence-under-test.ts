@@ -21,6 +21,7 @@ export class PresenceUnderTest {
   readonly rooms: RoomsUnderTest;
   readonly presence: Presence;
   readonly events: PresenceEvents;
+  /** Users whom every user ignores. */
   readonly ignored = new Set<string>();
 
   constructor(rooms: RoomsUnderTest, { enabled = true, includeOffline = false, limit = unlimited }: Options) {
@@ -51,6 +52,7 @@ export class PresenceUnderTest {
     return again;
   }
 
+  /** Begins a sync of a user. @returns a function that ends the sync */
   sync(userId: string, presence: PresenceState = 'online'): () => void {
     return this.presence.beginSync({ userId, deviceId: 'D' }, presence);
   }
@@ -64,13 +66,13 @@ export class PresenceUnderTest {
   /** Returns the presence events of a sync: user id to presence. */
   async presenceEvents(userId: string, after: number | undefined): Promise<Record<string, unknown>> {
     const filter = compileFilter({}).presence;
-    const events = await this.events.events({ userId, after, upTo: this.now, filter });
+    const events = await this.events.events({ userId, after, upTo: this.position, filter });
     return Object.fromEntries(
       events.map(({ sender, content }) => [sender, (content as { presence: string }).presence]),
     );
   }
 
-  get now(): number {
+  get position(): number {
     return this.rooms.streams.current;
   }
 }

@@ -359,7 +359,7 @@ describe('authorize, v1 rule 11: m.room.redaction', () => {
   ]);
 });
 
-test('authorize asks isSignedBy whether the authorising server signs the event, and without isSignedBy looks for the signature of that server', () => {
+test('authorize asks isSignedBy whether the authorising server has signed the event, and without isSignedBy looks for the signature of that server', () => {
   const [version] = versions(12);
   const state = lookupIn(
     [create({}), membership(member, 'join')].map((fields) => testEvent(version!, fields)),

@@ -6,8 +6,8 @@ import { creator, levels, member, moderator, testRules, versions } from './test/
 const allVersions = versions(1);
 
 /**
- * A change of power levels from `before` to `after`, sent by `sender`. Adds to both
- * the levels that let the moderator send it.
+ * A change of power levels from `before` to `after`, sent by `sender`. Both contents
+ * also get the levels that let the moderator send the change.
  */
 function change(before: JsonObject, after: JsonObject, sender = moderator) {
   const levelsForModerator = { state_default: 50, users: { [moderator]: 50 } };

@@ -27,7 +27,7 @@ describe('checkThreadRoot', () => {
 describe('summariseThread', () => {
   const by = (sender: string, eventId = '$e') => ({ sender, eventId });
 
-  it('counts the replies and takes the last', () => {
+  it('counts the replies and returns the last as the latest event', () => {
     const replies = [by('@b:x', '$1'), by('@c:x', '$2')];
     assert.deepEqual(summariseThread(by('@a:x'), replies, '@d:x'), {
       latestEvent: replies[1],

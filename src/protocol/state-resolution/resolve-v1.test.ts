@@ -39,7 +39,7 @@ const common = [
   member(bob, 'join'),
 ];
 
-/** Resolves two states, in either order. Each has the common events and the given ones. */
+/** Resolves two states, and checks that their order makes no difference. Each has the common events and the given ones. */
 function resolve(first: readonly RoomEvent[], second: readonly RoomEvent[]): Map<string, string> {
   const source = new MemorySource([...common, ...first, ...second]);
   const states = [first, second].map((events) => stateOf([...common, ...events]));

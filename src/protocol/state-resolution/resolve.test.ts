@@ -14,7 +14,7 @@ import { Random } from './test/random.ts';
 const seeds = fc.integer({ min: 0, max: 2 ** 31 });
 const versions = ['1', '2', '11', '12'].map(version);
 
-/** Runs a check with each algorithm, for the same room. */
+/** Runs a check with each of the room versions. */
 function forEachVersion(check: (roomVersion: ReturnType<typeof version>) => void): void {
   for (const roomVersion of versions) check(roomVersion);
 }

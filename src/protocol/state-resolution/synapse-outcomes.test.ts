@@ -24,12 +24,15 @@ interface FixtureEvent {
   readonly signed_by?: readonly string[];
 }
 
+/** States are lists of indexes in `events`. */
 interface FixtureRoom {
   readonly room_version: string;
   readonly room_id: string;
   readonly events: readonly FixtureEvent[];
   readonly states: readonly (readonly number[])[];
+  /** The state to which Synapse resolved `states`. */
   readonly resolved: readonly number[];
+  /** Further events, the state in which each was tried, and whether Synapse allowed it. */
   readonly attempts: readonly {
     readonly event: FixtureEvent;
     readonly state: readonly number[];

@@ -11,7 +11,9 @@ interface Page {
 
 /** Opens the events of rooms; position `p` is in room `p % rooms`, which the user joined before its first event. */
 async function openEvents(rooms: number, positions: number, invites: readonly number[] = []) {
+  /** The ids of the rooms whose head was loaded. */
   const loaded: string[] = [];
+  /** The number of events of each page that was read. */
   const pages: number[] = [];
   const room = (roomNid: number, membership: 'join' | 'invite', stream: number): [string, UserRoom] => [
     `!${roomNid}`,

@@ -196,7 +196,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('publishes changes of push rules on a stream, and loses none of the changes made at the same time', async () => {
-      const position = fixture.streams.current;
+      const before = fixture.streams.current;
       const dora = '@dora:test';
       const rooms = ['!a:test', '!b:test', '!c:test', '!d:test'];
       await Promise.all(
@@ -204,10 +204,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
       assert.deepEqual((await ids(dora, 'room')).sort(), rooms);
       assert.deepEqual(changes.slice(-4), [dora, dora, dora, dora]);
-      const now = fixture.streams.current;
-      assert.equal(await rules.changedIn(dora, position, now), true);
-      assert.equal(await rules.changedIn(dora, now, now + 5), false);
-      assert.equal(await rules.changedIn('@unknown:test', 0, now), false);
+      const after = fixture.streams.current;
+      assert.equal(await rules.changedIn(dora, before, after), true);
+      assert.equal(await rules.changedIn(dora, after, after + 5), false);
+      assert.equal(await rules.changedIn('@unknown:test', 0, after), false);
     });
 
     it('returns changed push rules after a restart', async () => {

@@ -2,7 +2,7 @@ import { MarkList } from '../unread/mark-list.ts';
 import type { Tally } from '../unread/tally.ts';
 import type { UnreadMark } from '../unread-mark.ts';
 
-/** @param marks oldest first */
+/** Returns a list of these marks. @param marks oldest first */
 export function markList(marks: readonly UnreadMark[]): MarkList {
   const list = new MarkList(true);
   for (const mark of marks) list.push(mark);

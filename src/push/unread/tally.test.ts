@@ -15,6 +15,7 @@ const mark = (stream: number, highlight = false): UnreadMark => ({
   sentTs: stream,
 });
 
+/** @param marks newest first */
 const newMarks = (marks: readonly UnreadMark[], changes: Partial<NewMarks> = {}): NewMarks => ({
   marks,
   dropsOlder: false,

@@ -14,6 +14,7 @@ export interface EphemeralEdu extends Edu {
 
 interface Pending {
   readonly edu: EphemeralEdu;
+  /** Milliseconds of the monotonic clock. */
   readonly expiresAt: number;
 }
 
@@ -26,6 +27,7 @@ const maxCombined = 100;
 /** The pending ephemeral EDUs of one destination. */
 export class PendingEdus {
   readonly #clock: Clock;
+  /** By type and key, the oldest first. */
   #pending = new Map<string, Pending>();
   /** EDUs that are in flight and may have to be sent again. */
   readonly #inFlight = new Map<string, Pending>();

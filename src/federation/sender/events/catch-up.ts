@@ -52,7 +52,7 @@ export class CatchUp {
       const stored = events.get(row.event_nid);
       const roomId = stored?.event.roomId ?? (await readRoomId(database.reader<RoomTables>(), row.room_nid));
       const room = roomId === undefined ? undefined : { roomId, missed: stored };
-      const newest = room ? await this.#newest(destination, room, row, limit) : undefined;
+      const newest = room ? await this.#eventsOfRoom(destination, room, row, limit) : undefined;
       if (newest && pdus.length > 0 && pdus.length + newest.events.length > limit) break;
       caughtUp.set(row.room_nid, newest?.upTo ?? row.stream);
       // Messages may have expired while the destination was down.
@@ -64,7 +64,7 @@ export class CatchUp {
   }
 
   /**
-   * Returns at most `limit` events of a room that the destination lacks, oldest first. Once it has received them, it
+   * Returns at most `limit` events of a room that the destination lacks, oldest first. A destination with these events
    * lacks no event of the room up to the stream position `upTo`. When further events remain, the room stays recorded as
    * missed.
    *
@@ -74,7 +74,7 @@ export class CatchUp {
    * events that end invites of its users.
    * @param room `missed`: the last missed event, absent when it was purged
    */
-  async #newest(
+  async #eventsOfRoom(
     destination: string,
     { roomId, missed }: { readonly roomId: string; readonly missed: StoredEvent | undefined },
     { stream: missedAt, arrived_stream: arrivedAt }: MissedRoom,

@@ -65,7 +65,7 @@ export class EventFanOut {
   }
 
   async #fanOut(stored: StoredEvent): Promise<void> {
-    if (!isPlaced(stored) || stored.stream <= this.#fannedOut) return;
+    if (!isAccepted(stored) || stored.stream <= this.#fannedOut) return;
     // Dummy events are not sent: other servers fetch them when an event refers to them. Otherwise servers
     // would answer each other's dummy events without end.
     const isSent = this.#isSentByUs(stored) && !isDummyEvent(stored.event);
@@ -83,7 +83,7 @@ export class EventFanOut {
     // An event that was stored while the state of the room was partial has had its states revised since then.
     const isRevised = event.stream < head.completedAt;
     const stored = isRevised ? ((await engine.events.get(event.nid)) ?? event) : event;
-    if (!isPlaced(stored)) return stored;
+    if (!isAccepted(stored)) return stored;
     const destinations = new Set((await this.#servers.before(stored, head)).keys());
     const invitedServer = await this.#serverOfEndedInvite(stored);
     if (invitedServer !== undefined) destinations.add(invitedServer);
@@ -122,5 +122,5 @@ export class EventFanOut {
   }
 }
 
-const isPlaced = (stored: StoredEvent): stored is Placed =>
+const isAccepted = (stored: StoredEvent): stored is Placed =>
   stored.stream !== undefined && stored.stream > 0 && !stored.rejected && !stored.softFailed;

@@ -7,8 +7,8 @@ const interval = 100;
 const perRound = 10;
 
 /**
- * Destinations with EDUs that are not urgent. These EDUs are sent to a few destinations at a time, so that they do not
- * delay urgent traffic.
+ * Destinations with EDUs or missed events that are not urgent. A few destinations at a time get their turn, so that this
+ * traffic does not delay urgent traffic.
  */
 export class LazyQueue {
   readonly #clock: Clock;

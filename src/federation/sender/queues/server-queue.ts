@@ -146,7 +146,7 @@ export class ServerQueue {
     }
   }
 
-  /** Whether the server may be unreachable: it is behind, or has never answered. */
+  /** Whether the server may be unreachable: it is behind, a transaction has failed, or it has never answered. */
   async #isUnproven(): Promise<boolean> {
     if (this.#contents.events.behind || this.#transaction) return true;
     try {

@@ -8,7 +8,7 @@ import { formatSize } from '../values/size.ts';
 /** Replaces secrets. */
 const mask = '<secret>';
 
-/** Matches names of members of free-form content that contain secrets. */
+/** Matches the names of members whose values are taken for secrets, in content of any form. */
 const secretName = /secret|passw|passphrase|token|credential|dsn|key(?!_?(id|file|path|server))/i;
 
 /**

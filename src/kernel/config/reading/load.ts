@@ -52,8 +52,8 @@ export interface Loaded<S extends Sections> {
 
 /**
  * Reads and checks the sources; later ones override top-level options of earlier ones. Reports all mistakes
- * at once and throws for none. When there are no errors, reads the files named by options, and creates
- * missing files when `options.createMissing` is given.
+ * at once and throws for none. Reads the files named by options, if all sources could be parsed. When there are no
+ * errors and `options.createMissing` is given, creates missing files.
  */
 export function loadConfiguration<S extends Sections>(
   sources: readonly ConfigurationSource[],

@@ -11,14 +11,14 @@ export function readScalar(schema: OptionSchema, node: SourceScalar, context: Re
   const found = describeFound(schema, node, context.secret === true);
   context.findings.error(
     context.path,
-    `found ${found}; allowed: ${describeAllowed(schema)}${isQuoted(schema, node) ? ': write it without quotes' : ''}`,
+    `found ${found}; allowed: ${describeAllowed(schema)}${isWronglyQuoted(schema, node) ? ': write it without quotes' : ''}`,
     node.at ?? context.at,
   );
   return undefined;
 }
 
 /** Whether a value in quotes would be read as a boolean or a number if it were written without them. */
-function isQuoted(schema: OptionSchema, node: SourceScalar): boolean {
+function isWronglyQuoted(schema: OptionSchema, node: SourceScalar): boolean {
   if (node.plain || typeof node.value !== 'string' || node.text.trim() === '') return false;
   const number = Number(node.text);
   const value = Number.isNaN(number) ? node.value : number;

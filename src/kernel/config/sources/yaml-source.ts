@@ -77,7 +77,8 @@ class TreeBuilder {
     if (node === null) return { kind: 'scalar', value: null, text: '', plain: true };
     this.#nodeCount += 1;
     if (this.#nodeCount > maxNodes || this.#ancestors.has(node)) {
-      this.#findings.error(path, 'the aliases of this file expand into too many values', this.#at(node));
+      const message = `this file has more than ${maxNodes} values when its aliases are expanded`;
+      this.#findings.error(path, message, this.#at(node));
       return { kind: 'scalar', value: null, text: '', plain: true };
     }
     this.#ancestors.add(node);

@@ -11,7 +11,10 @@ const lockNotAvailable = '55P03';
 /** Milliseconds to wait for open transactions of a holder whose lease has expired; a paused holder never ends them. */
 const lockTimeout = 1_000;
 
-/** The server that has the lease on writing: while it renews the lease, no other server may write. */
+/**
+ * The server that took the lease on writing last. While it renews the lease, no other server may write; `remaining` says
+ * whether the lease has expired or was released.
+ */
 export interface LeaseHolder {
   /** Fencing token: increases whenever a server takes the lease. */
   readonly epoch: number;
@@ -25,7 +28,7 @@ export interface LeaseHolder {
   readonly remaining: number;
 }
 
-/** Reads the holder of the lease; `undefined` when no server has had it. */
+/** Reads the last holder of the lease; `undefined` when no server has had it. */
 export async function readHolder(session: Session): Promise<LeaseHolder | undefined> {
   const { rows } = await session.run(
     `select epoch, host, pid, taken_ts as "takenTs", expires_ts as "expiresTs", expires_ts - ${now} as remaining

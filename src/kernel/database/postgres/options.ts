@@ -10,7 +10,10 @@ export interface PostgresOptions {
   readonly password?: string;
   readonly database?: string;
   readonly ssl?: boolean | ConnectionOptions;
-  /** The settings of TLS for the tools of PostgreSQL. Source: manual of libpq, "Environment Variables". */
+  /**
+   * Environment variables with the TLS settings for the tools of PostgreSQL. Source: manual of libpq, "Environment
+   * Variables".
+   */
   readonly toolEnvironment?: Readonly<Record<string, string>>;
   readonly applicationName?: string;
   /** Bounds of the pool for transactions and short reads. */

@@ -15,6 +15,7 @@ export interface SqliteFile {
 export interface Table {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly unknown[])[];
+  /** Number of written rows, or of returned rows when the statement returns any columns. */
   readonly changes: number;
 }
 

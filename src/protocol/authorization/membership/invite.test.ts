@@ -96,7 +96,7 @@ function signed(content: JsonObject = {}, by = key): JsonObject {
 const redeem = (third_party_invite: JsonValue, sender = '@left:a.example') =>
   membership(stranger, 'invite', sender, { third_party_invite });
 
-const earlier = (content: JsonObject, sender = '@left:a.example') => ({
+const thirdPartyInviteEvent = (content: JsonObject, sender = '@left:a.example') => ({
   type: 'm.room.third_party_invite',
   sender,
   stateKey: 'token',
@@ -113,7 +113,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
       versions: allVersions,
       allowed: true,
       event: redeem({ signed: signed() }),
-      state: [earlier(publicKey)],
+      state: [thirdPartyInviteEvent(publicKey)],
     },
     {
       rule: '5.4.1.7.2',
@@ -122,7 +122,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
       allowed: true,
       event: redeem({ signed: signed() }),
       state: [
-        earlier({
+        thirdPartyInviteEvent({
           public_key: 'bad',
           public_keys: [null, {}, { public_key: otherKey.publicKey.base64 }, publicKey],
         }),
@@ -134,7 +134,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
       versions: allVersions,
       allowed: false,
       event: redeem({ signed: signed() }),
-      state: [earlier(publicKey), membership(stranger, 'ban')],
+      state: [thirdPartyInviteEvent(publicKey), membership(stranger, 'ban')],
     },
     ...[null, 'signed', [], {}, { signed: null }, { signed: [] }].map((value) => ({
       rule: '5.4.1.2',
@@ -142,7 +142,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
       versions: allVersions,
       allowed: false,
       event: redeem(value, moderator),
-      state: [earlier(publicKey, moderator)],
+      state: [thirdPartyInviteEvent(publicKey, moderator)],
     })),
     ...['mxid', 'token'].map((missing) => ({
       rule: '5.4.1.3',
@@ -150,7 +150,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
       versions: allVersions,
       allowed: false,
       event: redeem({ signed: { ...signed(), [missing]: undefined } }, moderator),
-      state: [earlier(publicKey, moderator)],
+      state: [thirdPartyInviteEvent(publicKey, moderator)],
     })),
     {
       rule: '5.4.1.4',
@@ -158,7 +158,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
       versions: allVersions,
       allowed: false,
       event: redeem({ signed: signed({ mxid: '@other:b.example' }) }, moderator),
-      state: [earlier(publicKey, moderator)],
+      state: [thirdPartyInviteEvent(publicKey, moderator)],
     },
     ...['other', 1, null].map((token) => ({
       rule: '5.4.1.5',
@@ -166,7 +166,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
       versions: allVersions,
       allowed: false,
       event: redeem({ signed: signed({ token }) }, moderator),
-      state: [earlier(publicKey, moderator)],
+      state: [thirdPartyInviteEvent(publicKey, moderator)],
     })),
     {
       rule: '5.4.1.6',
@@ -174,7 +174,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
       versions: allVersions,
       allowed: false,
       event: redeem({ signed: signed() }, moderator),
-      state: [earlier(publicKey)],
+      state: [thirdPartyInviteEvent(publicKey)],
     },
     {
       rule: '5.4.1.8',
@@ -182,7 +182,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
       versions: allVersions,
       allowed: false,
       event: redeem({ signed: signed({}, otherKey) }),
-      state: [earlier(publicKey)],
+      state: [thirdPartyInviteEvent(publicKey)],
     },
     {
       rule: '5.4.1.8',
@@ -190,7 +190,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
       versions: allVersions,
       allowed: false,
       event: redeem({ signed: { ...signed(), more: 1 } }),
-      state: [earlier(publicKey)],
+      state: [thirdPartyInviteEvent(publicKey)],
     },
     {
       rule: '5.4.1.8',
@@ -198,7 +198,7 @@ describe('authorize, rule 5.4.1: third-party invites', () => {
       versions: allVersions,
       allowed: false,
       event: redeem({ signed: signed() }),
-      state: [earlier({ public_key: 1, public_keys: 'x' })],
+      state: [thirdPartyInviteEvent({ public_key: 1, public_keys: 'x' })],
     },
   ]);
 });

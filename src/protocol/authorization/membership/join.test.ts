@@ -17,7 +17,7 @@ import { createId } from '../test/test-events.ts';
 
 const allVersions = versions(1);
 const join = membership(stranger, 'join');
-const alone = [membership(creator, 'leave')];
+const creatorLeft = [membership(creator, 'leave')];
 
 describe('authorize, rule 5.3.1: the join after the create event', () => {
   const first = { ...membership(creator, 'join'), prevEventIds: [createId] };
@@ -28,7 +28,7 @@ describe('authorize, rule 5.3.1: the join after the create event', () => {
       versions: allVersions,
       allowed: true,
       event: first,
-      state: alone,
+      state: creatorLeft,
     },
     {
       rule: '5.3.1',
@@ -36,7 +36,7 @@ describe('authorize, rule 5.3.1: the join after the create event', () => {
       versions: allVersions,
       allowed: true,
       event: { ...first, sender: moderator },
-      state: alone,
+      state: creatorLeft,
     },
     {
       rule: '5.3.1',
@@ -51,7 +51,7 @@ describe('authorize, rule 5.3.1: the join after the create event', () => {
       versions: allVersions,
       allowed: false,
       event: { ...first, prevEventIds: ['$other:a.example'] },
-      state: alone,
+      state: creatorLeft,
     },
     {
       rule: '5.3.1',
@@ -59,7 +59,7 @@ describe('authorize, rule 5.3.1: the join after the create event', () => {
       versions: allVersions,
       allowed: false,
       event: { ...first, prevEventIds: [createId, '$other:a.example'] },
-      state: alone,
+      state: creatorLeft,
     },
     {
       rule: '5.3.1',
