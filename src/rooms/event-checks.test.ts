@@ -11,7 +11,7 @@ type CheckCall = [EventToSend, EventCheckContext];
 
 const spam = new MatrixError(403, 'ORG_TEST_SPAM', 'This looks like spam', { 'org.test.why': 1 });
 
-/** A check that records its arguments, and rejects the events that `isSpam` selects. */
+/** Returns a check that records its arguments and rejects the events that `isSpam` selects, and the recorded calls. */
 function recordingCheck(isSpam: (draft: EventToSend) => boolean = () => false) {
   const calls: CheckCall[] = [];
   const check: EventCheck = {

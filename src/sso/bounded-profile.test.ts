@@ -13,7 +13,7 @@ describe('boundedProfile', () => {
     assert.equal(boundedProfile(undefined).displayName, undefined);
   });
 
-  it('bounds the display name and the addresses of a user of SAML', async () => {
+  it('bounds the display name of a SAML user, and the number and the length of the addresses', async () => {
     const { saml2_config: options } = ssoOptions({ saml2_config: { sp_config: {} } });
     const email = [`${'x'.repeat(250)}@x.example`, ...Array.from({ length: 60 }, (_, i) => `${i}@x.example`)];
     const attributes = { uid: 'zoe', displayName: `${'x'.repeat(254)}\u{1f600}`, email };

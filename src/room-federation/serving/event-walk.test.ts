@@ -5,7 +5,7 @@ import { EventWalk } from './event-walk.ts';
 
 /**
  * Opens a history that is a tree: each event has 20 previous events of its own.
- * @returns the ids of the read events, too
+ * @returns a walk through the history, and the ids of the events that it has read so far
  */
 function openTree() {
   const read = new Set<string>();

@@ -18,7 +18,10 @@ export interface JoinedRoom {
   send(origin: string, ...eventIds: string[]): Promise<Record<string, string | undefined>>;
   /** Returns the event as this server has stored it. */
   stored(eventId: string): Promise<StoredEvent | undefined>;
-  /** Returns `unknown`, `rejected`, `soft-failed`, `outlier`, `older` (backfilled) or `placed` for each event. */
+  /**
+   * Returns for each event `unknown` (never received, or staged), `rejected`, `soft-failed`, `outlier`, `older`
+   * (backfilled) or `placed`.
+   */
   statuses(...eventIds: string[]): Promise<string[]>;
   /** Restarts the server. Returns the same room. */
   restart(): Promise<JoinedRoom>;

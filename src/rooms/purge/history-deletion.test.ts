@@ -12,7 +12,7 @@ import { openPurgeMetrics } from './purge-metrics.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('deleting old messages of a room (HistoryDeletion)', () => {
-    it('records gaps in the transaction that deletes events, so that the history can be backfilled after a failure, and lets users send to the room between the transactions of the deletion', async () => {
+    it('records backward extremities in the transaction that deletes events, so that the history can be backfilled after a failure, and lets users send to the room between the transactions of the deletion', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice);
       const ids: string[] = [];
@@ -84,7 +84,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await engine.settled();
       const { roomNid } = (await engine.heads.get(roomId))!;
       const events = await engine.events.getManyById(ids);
-      // Makes the row of the room as it is while the newer events are not written.
+      // Gives the row of the room the content that it has until the newer events are written.
       const { nid } = events.get(ids[2]!)!;
       await database.batch([
         {

@@ -39,7 +39,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     }
 
-    it('applies every parameter of POST /createRoom except visibility', async () => {
+    it('applies every parameter of POST /createRoom except visibility and invite_3pid', async () => {
       const roomId = await anna.createRoom({
         preset: 'trusted_private_chat',
         room_alias_name: `all-${database}`,

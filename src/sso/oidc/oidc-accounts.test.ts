@@ -30,10 +30,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('[option: oidc_providers[].allow_existing_users] links an existing account to one user of the identity provider, and refuses a second user', async () => {
-      const password = await hearth.server.register('ines');
+      const account = await hearth.server.register('ines');
       idp.user = { sub: 'u10', preferred_username: 'ines' };
-      assert.equal((await hearth.session(await hearth.login('oidc-existing')))['user_id'], password.userId);
-      assert.equal((await hearth.session(await hearth.login('oidc-existing')))['user_id'], password.userId);
+      assert.equal((await hearth.session(await hearth.login('oidc-existing')))['user_id'], account.userId);
+      assert.equal((await hearth.session(await hearth.login('oidc-existing')))['user_id'], account.userId);
       idp.user = { sub: 'thief', preferred_username: 'ines' };
       const refused = await hearth.login('oidc-existing');
       assert.equal(refused.status, 403);

@@ -31,7 +31,7 @@ const forgedResponse = (xml: string) => withNewId(withoutSignatures(xml).replace
 const inExtensions = (xml: string, extension: string) =>
   xml.replace('<samlp:Status>', `<samlp:Extensions>${extension}</samlp:Extensions><samlp:Status>`);
 
-/** Forgeries of a response with a signature, by name. */
+/** Functions that change a signed response into a forged one, by name. */
 const forgeries: Readonly<Record<string, (xml: string) => string>> = {
   'a changed attribute': (xml) => xml.replace(genuine, forged),
   'a forged assertion before the genuine one': (xml) =>

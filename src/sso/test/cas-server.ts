@@ -68,8 +68,8 @@ export class CasServer {
     const ticket = searchParams.get('ticket') ?? '';
     const found = this.#tickets.get(ticket);
     this.#tickets.delete(ticket);
-    const isFresh = found?.isFresh || searchParams.get('renew') === null;
-    const user = found?.service === service && isFresh ? found.user : undefined;
+    const isFreshEnough = found?.isFresh || searchParams.get('renew') === null;
+    const user = found?.service === service && isFreshEnough ? found.user : undefined;
     if (path === '/cas/validate') return user ? `yes\n${user.name}\n` : 'no\n\n';
     const content = user
       ? `<cas:authenticationSuccess><cas:user>${user.name}</cas:user>${attributesOf(path, user)}</cas:authenticationSuccess>`

@@ -15,7 +15,7 @@ const maxRedirects = 12;
 
 /** A browser without scripts: follows redirects and stores cookies by origin. */
 export class TestBrowser {
-  /** Origin to the cookies, by name. */
+  /** The cookies of each origin, by name. */
   readonly cookies = new Map<string, Map<string, string>>();
   /** All URLs that were requested, in order. */
   readonly visited: string[] = [];
@@ -24,8 +24,8 @@ export class TestBrowser {
   readonly #ip = `192.0.2.${++browsers % 256}`;
 
   /**
-   * @param hosts origins to addresses, like a reverse proxy with TLS: requests for an origin go to its address in plain
-   * HTTP, with the headers that the proxy adds
+   * @param hosts the address of the server behind each origin: requests for an origin are sent there in plain HTTP, with
+   * the headers that a reverse proxy adds
    */
   constructor(hosts: ReadonlyMap<string, string> = new Map()) {
     this.#hosts = hosts;
@@ -79,7 +79,7 @@ export class TestBrowser {
     });
   }
 
-  /** Follows redirects, except to schemes and hosts of clients: a redirect to `*.client.example` is the result. */
+  /** Follows redirects, but returns a redirect to `*.client.example` or to another scheme than HTTP and HTTPS. */
   async #go(
     url: string,
     method: string,
