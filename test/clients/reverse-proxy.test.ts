@@ -25,8 +25,14 @@ interface LoggedRequest {
 /** A reverse proxy that is started with its example configuration in `contrib`. */
 interface ReverseProxy {
   readonly name: string;
+  /** Whether clients reach the proxy over TLS. */
   readonly isEncrypted: boolean;
-  /** Writes the configuration into a folder. @returns the command that runs the proxy in the foreground */
+  /**
+   * Writes the configuration into a folder.
+   * @param port on which the proxy listens
+   * @param server base URL of the server behind the proxy
+   * @returns the command that runs the proxy in the foreground
+   */
   prepare(
     folder: string,
     port: number,

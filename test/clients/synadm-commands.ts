@@ -26,6 +26,7 @@ export class SynadmCommands {
     this.#lines = createInterface(this.#process.stdout!);
   }
 
+  /** Runs a command. It fails when the command takes longer than a minute. @param command the arguments of synadm */
   async run(...command: readonly string[]): Promise<CommandResult> {
     const line = once(this.#lines, 'line', { signal: AbortSignal.timeout(60_000) });
     this.#process.stdin!.write(`${JSON.stringify(command)}\n`);

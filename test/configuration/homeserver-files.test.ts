@@ -18,7 +18,7 @@ const load = (...names: readonly string[]) =>
 
 /**
  * The files that are passed with `-c`, by a description of the package, container or deployment tool that writes them.
- * The file with the expected remarks has the name of the last of these files.
+ * The expected remarks are in a file that is named after the last of these files.
  */
 const setUps: Readonly<Record<string, readonly string[]>> = {
   'a Debian package with conf.d': ['debian/homeserver.yaml', 'debian/conf.d'],

@@ -38,6 +38,7 @@ function pathsIn(value: unknown, path: readonly string[]): (readonly string[])[]
   return [path, ...inner.flatMap(([key, member]) => pathsIn(member, [...path, key]))];
 }
 
+/** Returns a copy of a value in which `replacement` stands at a path. */
 function withReplaced(value: unknown, [key, ...rest]: readonly string[], replacement: unknown): unknown {
   if (key === undefined) return replacement;
   if (Array.isArray(value))

@@ -70,6 +70,7 @@ const pathsOfFeatures: readonly string[] = [
 
 describe('contracts of routes', () => {
   let server: TestServer;
+  /** A server whose users an authentication service logs in: it has routes that `server` does not have. */
   let delegating: TestServer;
   let features: OptionalFeatures;
   let delegation: Delegation;

@@ -63,7 +63,7 @@ export class Answers {
     });
   }
 
-  /** Returns a description of each answer that does not refuse the size of the request. */
+  /** Returns a description of each answer other than the two to a body that is too large or has too many entries. */
   notRefusedAsTooLarge(): string[] {
     return this.#describe(() => (answer) => ['400 M_BAD_JSON', '413 M_TOO_LARGE'].includes(answer));
   }

@@ -17,7 +17,7 @@ export interface Fixture {
   /** A server in the room, which sends the requests of other servers. */
   readonly remoteServer: ScriptedServer;
   readonly subjects: Subjects;
-  /** Returns the parameters of a path, by name. */
+  /** Returns values for the parameters in the path of a route, by name. Each call returns another transaction id. */
   pathParametersOf(contract: RouteContract): Readonly<Record<string, string>>;
   /** An administrator of `server`. */
   readonly administrator: TestClient;
@@ -142,7 +142,7 @@ async function openRoom(user: TestClient, remoteServer: ScriptedServer) {
   return { roomId, eventId };
 }
 
-/** Creates what the requests of the user concern. @returns path parameters */
+/** Creates data, a filter, a key backup and others that requests of the user are about. @returns path parameters */
 async function createSubjects(server: FederatedServer, user: TestClient, roomId: string) {
   await storeData(user, roomId);
   return {
@@ -211,6 +211,7 @@ async function storeData(user: TestClient, roomId: string): Promise<void> {
   for (const key of [stateKey, '']) await user.setState(roomId, eventType, {}, key);
 }
 
+/** Schedules a message that is sent in an hour. @returns the delay id */
 async function delayedEvent(user: TestClient, roomId: string): Promise<string> {
   const path = `/rooms/${enc(roomId)}/delayed_event/m.room.message/delayed`;
   const body = { delay: 3_600_000, content: { msgtype: 'm.text', body: 'later' } };

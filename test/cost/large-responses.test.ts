@@ -43,12 +43,15 @@ const child = (index: number) =>
 const space = (children: string, summaries: string) =>
   `{"room":${room(0, `,"room_type":"m.space","children_state":[${children}]`)},"children":[${summaries}],"inaccessible_children":[]}`;
 
+/** A response of another server, and the request that makes this server ask for it. */
 interface Case {
   /** The beginning of the method and path of the request of this server. */
   readonly request: string;
+  /** Returns the body of the response of the other server. */
   readonly response: () => string;
   /** The request of the client. @param attempt differs between repetitions, so that nothing is answered from a cache */
   readonly send: (client: TestClient, attempt: number) => Promise<ApiAnswer>;
+  /** The status of the answer to the client. */
   readonly status: number;
 }
 

@@ -39,8 +39,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     after(() => several.stop());
 
     /**
-     * Returns a function that sends the transaction, so that it can be signed before the measurement.
+     * Signs a transaction, which is not measured.
      * @param signed the content that the signature covers
+     * @param otherHeaders may replace the header with the signature
+     * @returns a function that sends the transaction and returns the status of the response
      */
     function prepared(
       content: string,

@@ -3,10 +3,10 @@ import type { RouteContract } from '../../src/kernel/http/routing/route.ts';
 import type { ContractSchema } from '../support/inputs/contract-schema.ts';
 import type { AcceptedValues, Values } from './accepted-values.ts';
 
-/** Returns the JSON of an object of about this size. It is used wherever a contract allows an object with any fields. */
+/** Returns the JSON of an object of about this size, for a place where a contract allows any fields. */
 export type Filling = (bytes: number) => string;
 
-/** Returns the JSON of an object of about this size. @param size bytes of each field */
+/** Returns the JSON of an object of about this size. @param size bytes of each field that `member` returns as JSON */
 const repeated = (bytes: number, size: number, member: (index: number) => string) =>
   `{${Array.from({ length: Math.max(1, Math.floor(bytes / size)) }, (_, index) => member(index)).join()}}`;
 
@@ -26,7 +26,7 @@ interface Contents {
   readonly filling: Filling;
   /** Values by the name of a field, at any depth. */
   readonly values: Values;
-  /** Whether lists and maps take all bytes, and other values few. */
+  /** Whether lists and maps share all bytes, and other values have only `smallSize` bytes each. */
   readonly isOverfull?: boolean;
 }
 
@@ -122,7 +122,7 @@ export function largestForms(
 const hasEntries = ({ type, anyOf }: ContractSchema): boolean =>
   type === 'array' || type === 'object' || anyOf?.some(hasEntries) === true;
 
-/** Bytes of values that are not to be large. */
+/** Bytes of each value besides the lists and maps of an overfull body. */
 const smallSize = 20;
 
 /** Returns the JSON of the largest value that the schema accepts. */

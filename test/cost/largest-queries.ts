@@ -18,8 +18,8 @@ interface Schema {
 const maxCharacters = 56_000;
 
 /**
- * Returns the largest queries that a route may receive, by a description of what fills them; an empty map for a route
- * without parameters. A `GET` without them is sent with parameters of other names: some routes read all parameters.
+ * Returns the largest queries that a route may receive, by a description of what fills them. For a route without
+ * parameters, the map is empty, or for a `GET` has a query of unknown parameters, because some routes read all of them.
  */
 export function largestQueries(
   { query, method }: RouteContract,

@@ -1,4 +1,4 @@
-/** A route that refuses all requests of these tests. */
+/** A route that carries out no request of these tests. */
 interface RefusingRoute {
   /** Matches the name of the route. */
   readonly route: RegExp;
@@ -7,13 +7,13 @@ interface RefusingRoute {
   readonly reason: string;
 }
 
-/** Routes that accept no request of these tests, because they need a state that the tests do not make. */
+/** Routes that carry out no request of these tests, because they need something that the tests do not have. */
 export const refusingRoutes: readonly RefusingRoute[] = [
   {
     route:
       /^(POST|DELETE) \/_proto\/.*\/(account\/password|account\/deactivate|account\/3pid|account\/3pid\/add|v3\/delete_devices|v3\/devices\/:deviceId|get_token)$/,
     answers: ['401 flows'],
-    reason: 'the user must confirm the request, by which sessions or the account end',
+    reason: 'needs interactive authentication, which these tests do not complete',
   },
   {
     route: /\/account\/3pid\/bind$/,
