@@ -107,7 +107,7 @@ describe('a filter', () => {
     assert.deepEqual(room.timeline.relatedBy, { senders: ['@a:test'], relTypes: ['m.thread'] });
   });
 
-  it('detects a filter that no event can pass', () => {
+  it('detects a filter that selects no event, by its types, its senders or its limit', () => {
     for (const json of [{ types: [] }, { senders: [] }, { limit: 0 }]) {
       assert.equal(compileRoomEventFilter(json).passesNothing, true);
     }

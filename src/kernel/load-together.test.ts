@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { LoadTogether } from './load-together.ts';
 
-/** Counts the calls of a load that returns the lengths of keys; the key `none` has no value. */
+/**
+ * Returns a LoadTogether that loads the lengths of keys, and the keys of each call of its load. The key `none` has no
+ * value, and the key `error` makes the load fail.
+ */
 function lengths() {
   const loads: (readonly string[])[] = [];
   const together = new LoadTogether<string, number>(async (keys) => {

@@ -79,7 +79,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await server.rows('to_device_messages'), 1);
     });
 
-    it('returns the to-device messages of a dehydrated device in batches, any number of times', async () => {
+    it('returns the to-device messages of a dehydrated device in batches, any number of times, and answers 403 to requests for other devices', async () => {
       await start();
       await call('PUT', '', bodyOf(dehydrated));
       const { streams } = server.server;

@@ -64,7 +64,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('returns display names with the device keys for other servers only if this is configured', async () => {
+    it('queryLocal returns display names with the device keys only when withNames is true', async () => {
       await start();
       const alice = await server.user('alice');
       await server.call(alice, 'PUT', `/devices/${alice.deviceId}`, { display_name: 'Phone' });

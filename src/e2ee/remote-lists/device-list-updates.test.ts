@@ -16,7 +16,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('updates of device lists by EDUs', () => {
-    it('applies m.device_list_update EDUs without a request to the server', async () => {
+    it('applies m.device_list_update EDUs without a request to the server that sent them', async () => {
       const { bob, changedSince, remoteServer, deviceIds, lists, query } = await startSharingRoom();
       const since = server.position;
       await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate());

@@ -77,7 +77,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await deviceIds(), ['D0', 'D1']);
     });
 
-    it('runs one fetch of a list at a time, and few fetches for many updates', async () => {
+    it('runs one fetch of a list at a time, and at most 3 fetches for 50 updates', async () => {
       const { bob, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
       let running = 0;
       let maxRunning = 0;

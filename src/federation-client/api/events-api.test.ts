@@ -99,7 +99,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('drops the events of a response beyond the requested number, and rejects a response without exactly one event', async () => {
+    it('drops the events of a response beyond the requested number, and rejects a response to GET /event without exactly one event', async () => {
       const many = Array.from({ length: 21 }, (_, index) => ({ index }));
       const gap = { earliest: [], latest: [], limit: 20, minDepth: 0 };
       const missing = await callWithResponse({ events: many }, (to) => api.missingEvents(to, room, gap));

@@ -12,7 +12,7 @@ import { formatXMatrix, parseXMatrix } from '../requests/x-matrix.ts';
 const ownKey = newSigningKey('own');
 const key = newSigningKey('a');
 const retired = newSigningKey('old');
-const expired = newSigningKey('b');
+const successor = newSigningKey('b');
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('XMatrixAuthenticator', () => {
@@ -60,7 +60,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         parts,
         check,
         keyRequests: () => keyRequests,
-        use(next: SigningKey) {
+        /** Lets the origin publish another key. */
+        rotateTo(next: SigningKey) {
           current = next;
         },
       };
@@ -154,15 +155,15 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('rejects signatures by retired and expired keys', async () => {
-      const { parts, check, clock, origin, use } = await setUp();
+      const { parts, check, clock, origin, rotateTo } = await setUp();
       await assert.rejects(check([authorize(parts, retired)]), unauthorized);
       assert.equal(await check([authorize(parts, key)]), origin);
       clock.advance(1_000_001);
-      use(expired);
+      rotateTo(successor);
       await assert.rejects(check([authorize(parts, key)]), unauthorized);
     });
 
-    it('limits key requests caused by unknown key ids', async () => {
+    it('sends one request for keys to a server that signs with 30 unknown key ids', async () => {
       const { parts, check, keyRequests } = await setUp();
       for (let i = 0; i < 30; i++) {
         await assert.rejects(check([authorize(parts, newSigningKey(`k${i}`))]), unauthorized);

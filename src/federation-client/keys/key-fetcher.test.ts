@@ -11,7 +11,8 @@ import { KeyFetcher } from './key-fetcher.ts';
 const key = newSigningKey('a');
 
 /**
- * A fetcher of keys, over a network where only `live.example` responds until `releaseOthers` is called.
+ * Opens a fetcher of keys, over a network where only `live.example` and `live.notary` respond. Requests to other servers
+ * wait until `releaseOthers` is called, and then fail.
  * @param notaries names of notaries; `live.notary` has the keys of `live.example` only
  */
 function open(notaries: readonly string[] = []) {

@@ -66,7 +66,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 
     /** The response of a server with its keys: `ed25519:a`, and `ed25519:old` until time 5. */
-    const aboutKeys = (serverName: string, validUntil: number, key = aKey): JsonObject =>
+    const keyResponse = (serverName: string, validUntil: number, key = aKey): JsonObject =>
       signJson(
         {
           server_name: serverName,
@@ -78,7 +78,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         key,
       );
 
-    async function owner() {
+    /** Starts a server that publishes its keys. Returns its state, which a test may change. */
+    async function serveOwner() {
       const state = {
         name: '',
         requestCount: 0,
@@ -89,13 +90,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       state.name = await serve('a.example', (request, response) => {
         state.requestCount++;
         assert.equal(request.url, '/_matrix/key/v2/server');
-        answer(response, aboutKeys(state.name, state.validUntil, state.key), state.status);
+        answer(response, keyResponse(state.name, state.validUntil, state.key), state.status);
       });
       return state;
     }
 
-    /** A notary that signs with `key` and passes on the responses of `about`, after `pause`. */
-    async function notary(
+    /** Starts a notary that signs with `key` and passes on the responses that `about` returns, after `pause`. */
+    async function serveNotary(
       key: SigningKey,
       about: () => readonly JsonObject[],
       pause: () => Promise<void> = async () => undefined,
@@ -115,7 +116,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     }
 
     it('fetches a key from its owner once for concurrent callers, and stores it across restarts', async () => {
-      const a = await owner();
+      const a = await serveOwner();
       const first = await openFederation();
       const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: first.clock.now() };
       const foundKeys = await Promise.all([1, 2, 3].map(() => first.keys.find(wanted, 'request')));
@@ -131,7 +132,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('marks a key as needed for events once, and keeps the mark when the key is fetched again', async () => {
-      const a = await owner();
+      const a = await serveOwner();
       const { keys, clock, database } = await openFederation();
       const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
       const marks = async () => {
@@ -152,7 +153,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('fetches a key again when it expires before the wanted time', async () => {
-      const a = await owner();
+      const a = await serveOwner();
       const { keys, clock } = await openFederation();
       const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
       await keys.find(wanted, 'request');
@@ -168,7 +169,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('limits the rate of requests for unknown key ids', async () => {
-      const a = await owner();
+      const a = await serveOwner();
       const { keys, clock } = await openFederation();
       const findKey = (keyId: string) => keys.find({ serverName: a.name, keyId, validUntil: 0 }, 'request');
       for (let i = 0; i < 20; i++) assert.equal(await findKey(`ed25519:made_up_${i}`), undefined);
@@ -188,12 +189,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       const clockStart = 1_700_000_000_000;
       const dead = 'gone.example';
       const about = () => [
-        aboutKeys(dead, clockStart + hour),
-        aboutKeys('unrequested.example', clockStart + hour),
+        keyResponse(dead, clockStart + hour),
+        keyResponse('unrequested.example', clockStart + hour),
       ];
-      const good = await notary(notaryKey, about);
-      const bad = await notary(strangersKey, () => [aboutKeys(dead, clockStart + 2 * hour, strangersKey)]);
-      const empty = await notary(notaryKey, () => []);
+      const good = await serveNotary(notaryKey, about);
+      const bad = await serveNotary(strangersKey, () => [
+        keyResponse(dead, clockStart + 2 * hour, strangersKey),
+      ]);
+      const empty = await serveNotary(notaryKey, () => []);
       const { keys } = await openFederation({ trusted_key_servers: [bad.server, empty.server, good.server] });
       const wantedKeys = [
         { serverName: dead, keyId: aKey.keyId, validUntil: clockStart },
@@ -222,16 +225,16 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('sends requests to all notaries at the same time and uses the first valid response', async () => {
       const dead = 'gone.example';
-      const about = () => [aboutKeys(dead, 1_700_000_000_000 + hour)];
+      const about = () => [keyResponse(dead, 1_700_000_000_000 + hour)];
       const wasRequested = Promise.withResolvers<void>();
       const over = Promise.withResolvers<void>();
-      const silent = await notary(strangersKey, about, async () => {
+      const silent = await serveNotary(strangersKey, about, async () => {
         wasRequested.resolve();
         await over.promise;
       });
       // This notary responds once the silent notary has received a request; the silent notary responds at the end of
       // the test.
-      const good = await notary(notaryKey, about, () => wasRequested.promise);
+      const good = await serveNotary(notaryKey, about, () => wasRequested.promise);
       for (const servers of [
         [silent.server, good.server],
         [good.server, silent.server],
@@ -245,15 +248,15 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('trusts a notary without configured keys by its TLS certificate', async () => {
       const dead = 'gone.example';
-      const any = await notary(strangersKey, () => [aboutKeys(dead, 1_700_000_000_000 + hour)]);
+      const any = await serveNotary(strangersKey, () => [keyResponse(dead, 1_700_000_000_000 + hour)]);
       const { keys } = await openFederation({ trusted_key_servers: [{ ...any.server, verify_keys: null }] });
       const foundKey = await keys.find({ serverName: dead, keyId: aKey.keyId, validUntil: 0 }, 'events');
       assert.equal(foundKey?.key.base64, aKey.publicKey.base64);
     });
 
     it('keeps a key when a notary has an older response', async () => {
-      const a = await owner();
-      const stale = await notary(notaryKey, () => [aboutKeys(a.name, a.validUntil - 2 * hour)]);
+      const a = await serveOwner();
+      const stale = await serveNotary(notaryKey, () => [keyResponse(a.name, a.validUntil - 2 * hour)]);
       const { keys, clock } = await openFederation({ trusted_key_servers: [stale.server] });
       const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
       await keys.find(wanted, 'request');
@@ -263,7 +266,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('keeps a key when its owner sends an expired response, and stores that response if no better response is stored', async () => {
-      const a = await owner();
+      const a = await serveOwner();
       const { keys, clock } = await openFederation();
       const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
       await keys.find(wanted, 'request');
@@ -330,8 +333,8 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('requests a key from its owner first, and from notaries afterwards', async () => {
-      const a = await owner();
-      const other = await notary(notaryKey, () => [aboutKeys(a.name, a.validUntil)]);
+      const a = await serveOwner();
+      const other = await serveNotary(notaryKey, () => [keyResponse(a.name, a.validUntil)]);
       const options = { trusted_key_servers: [other.server] };
       const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: 0 };
       const first = await openFederation(options);
@@ -345,7 +348,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('rejects the response of a server about another server', async () => {
       const name = await serve('a.example', (_request, response) =>
-        answer(response, { ...aboutKeys('b.example', 1_800_000_000_000) }),
+        answer(response, { ...keyResponse('b.example', 1_800_000_000_000) }),
       );
       const { keys } = await openFederation();
       const wanted = { serverName: name, keyId: aKey.keyId, validUntil: 0 };

@@ -211,7 +211,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok((content!['prev_id'] as number[])[0]! > before);
     });
 
-    it('announces after a restart the changes from just before the stop', async () => {
+    it('announces when it starts the changes that were made while it was stopped', async () => {
       await start();
       await sharedRoom('@bob:b');
       await takeSentEdus();
@@ -280,7 +280,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('repeats the last update to servers of a room that the user joined just before a stop', async () => {
+    it('repeats the last update to servers of a room that the user joined while the announcer was stopped', async () => {
       await start();
       await login();
       const roomId = await server.room(await server.user('bob'));

@@ -89,7 +89,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('sends presence of local users as lazy EDUs, and also to a server that joins a room', async () => {
+    it('sends presence of local users as EDUs that may be delayed (lazy), and also to a server that joins a room', async () => {
       const { fixture, presence, sent, roomId, clock } = await startEdus(open);
       presence.set({ userId: alice, deviceId: 'D' }, 'online', 'here');
       presence.set({ userId: carol, deviceId: 'D' }, 'online', undefined);

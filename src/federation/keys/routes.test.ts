@@ -158,7 +158,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(listed((await call('POST', '/query', { server_keys: {} })).json), []);
     });
 
-    it('requests the keys of a server again at once when a query has an unknown key id or a later minimum_valid_until_ts', async () => {
+    it('requests the keys of a server again at once when a query has an unknown key id or a later minimum_valid_until_ts, but only a few times in a row', async () => {
       ownServer.clock.advance(hour);
       const query = (keyId: string, time?: number) =>
         call('POST', '/query', {

@@ -87,7 +87,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(test.sender.status.pendingEdus, 0);
     });
 
-    it('sends the latest state after an outage, without expired EDUs', async () => {
+    it('sends the latest receipts after an outage, and no expired typing EDUs', async () => {
       const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
@@ -116,7 +116,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('limits pending EDUs for a server that stays unreachable', async () => {
+    it('keeps at most 500 pending EDUs for an unreachable server, and none that expire before the next attempt', async () => {
       const { test, recipients } = await start(['a.example'], {
         federation: { max_long_retries: 0, destination_min_retry_interval: 50 * minute },
       });

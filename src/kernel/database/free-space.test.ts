@@ -17,20 +17,21 @@ const migration = {
   },
 };
 
-const rows = 10_000;
+const rowCount = 10_000;
 /** PostgreSQL compresses values of an index from about 500 bytes on. */
 const nameOf = (id: number) => `${id} ${'name '.repeat(95)}`;
 const text = 'text '.repeat(160);
 
 /** Inserts rows of about 1,300 bytes, then deletes nine of ten. */
 async function fillAndDelete(database: Database): Promise<void> {
-  const numbers = `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${rows})`;
+  const numbers = `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${rowCount})`;
   const fill = `${numbers} insert into notes (id, name, text) select i, i || ?, ? from n`;
   await database.batch([{ sql: fill, rows: [[nameOf(0).slice(1), text]] }]);
   await database.batch([{ sql: 'delete from notes where id % 10 <> ?', rows: [[0]] }]);
 }
 
-const kept = Array.from({ length: rows / 10 }, (_, index) => {
+/** The rows that `fillAndDelete` leaves. */
+const kept = Array.from({ length: rowCount / 10 }, (_, index) => {
   const id = 10 * (index + 1);
   return { id, name: nameOf(id), text };
 });
@@ -102,7 +103,7 @@ forPostgres((open) => {
     let updates = 0;
     const updating = async () => {
       for (; !isDone; updates++) {
-        const id = 10 * (1 + ((updates * 7) % (rows / 10)));
+        const id = 10 * (1 + ((updates * 7) % (rowCount / 10)));
         await database.batch([{ sql: 'update notes set text = text || ? where id = ?', rows: [['+', id]] }]);
         if (database.statistics.movedRows > 100) stopping.abort();
         await setTimeout(1);
@@ -111,7 +112,7 @@ forPostgres((open) => {
     const updated = updating();
     await database.releaseSpace(stopping.signal);
     const movedUntilStop = database.statistics.movedRows;
-    assert.ok(stopping.signal.aborted && movedUntilStop < rows / 10);
+    assert.ok(stopping.signal.aborted && movedUntilStop < rowCount / 10);
     await database.releaseSpace(signal);
     isDone = true;
     await updated;

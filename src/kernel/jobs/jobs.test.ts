@@ -4,7 +4,7 @@ import { eventually } from '../../../test/clients/eventually.ts';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import type { JsonValue } from '../../protocol/index.ts';
 import { jobStatus } from './job-status.ts';
-import { pass, recorder, setUpJobs } from './test/jobs-under-test.ts';
+import { advance, recorder, setUpJobs } from './test/jobs-under-test.ts';
 
 forEachDatabase((open) => {
   const setUp = (given?: Parameters<typeof setUpJobs>[1]) => setUpJobs(open, given);
@@ -15,9 +15,9 @@ forEachDatabase((open) => {
     fixture.jobs.register('greet', handler);
     await fixture.jobs.start();
     await fixture.schedule({ payload: { to: 'Ann' }, runAt: fixture.clock.now() + 1_000 });
-    await pass(fixture, 999);
+    await advance(fixture, 999);
     assert.deepEqual(ran, []);
-    await pass(fixture, 1);
+    await advance(fixture, 1);
     assert.deepEqual(ran, [{ to: 'Ann' }]);
     assert.deepEqual(await fixture.jobs.list({ kind: 'greet' }), []);
   });
@@ -31,9 +31,9 @@ forEachDatabase((open) => {
     await fixture.jobs.settled();
     const reads = () => fixture.database.statistics.reads;
     const before = reads();
-    await pass(fixture, 59_999);
+    await advance(fixture, 59_999);
     assert.equal(reads(), before);
-    await pass(fixture, 1);
+    await advance(fixture, 1);
     assert.equal(reads(), before + 1);
 
     // A process that is perhaps not the only one runs the jobs of other processes within ten seconds.
@@ -41,7 +41,7 @@ forEachDatabase((open) => {
     await other.jobs.start();
     await other.jobs.settled();
     await fixture.schedule({ payload: 'from another process' });
-    await pass(other, 10_000);
+    await advance(other, 10_000);
     assert.deepEqual(ran, ['from another process']);
     await other.jobs.stop();
   });
@@ -56,7 +56,7 @@ forEachDatabase((open) => {
       throw new Error('no');
     });
     await assert.rejects(failing, /no/);
-    await pass(fixture, 60_000);
+    await advance(fixture, 60_000);
     assert.deepEqual(ran, []);
   });
 
@@ -70,9 +70,9 @@ forEachDatabase((open) => {
     await fixture.schedule({ key: 'a', payload: 2, runAt: later });
     await fixture.schedule({ key: 'b', payload: 3, runAt: later });
     await fixture.schedule({ key: 'b', payload: 4, runAt: later + 1, replace: true });
-    await pass(fixture, 5_000);
+    await advance(fixture, 5_000);
     assert.deepEqual(ran, [1]);
-    await pass(fixture, 1);
+    await advance(fixture, 1);
     assert.deepEqual(ran, [1, 4]);
   });
 
@@ -101,7 +101,7 @@ forEachDatabase((open) => {
       await fixture.jobs.scheduleAll(counting, requests);
     });
     assert.equal(statements, 3);
-    await pass(fixture, 1);
+    await advance(fixture, 1);
     await eventually('all due jobs to run', () => ran.length === 100 || undefined);
     assert.ok(ran.includes('first') && !ran.includes(3));
   });
@@ -136,11 +136,11 @@ forEachDatabase((open) => {
     await fixture.schedule({ payload: 10 });
     await fixture.jobs.settled();
     assert.deepEqual(seen, [[10, 1]]);
-    await pass(fixture, 1_000);
-    await pass(fixture, 1_999);
+    await advance(fixture, 1_000);
+    await advance(fixture, 1_999);
     assert.equal(seen.length, 2);
-    await pass(fixture, 1);
-    await pass(fixture, 10_000_000);
+    await advance(fixture, 1);
+    await advance(fixture, 10_000_000);
     assert.deepEqual(seen, [
       [10, 1],
       [11, 2],
@@ -159,7 +159,7 @@ forEachDatabase((open) => {
       },
     });
     await fixture.jobs.start();
-    for (let count = 0; count < 4; count += 1) await pass(fixture, 1_000);
+    for (let count = 0; count < 4; count += 1) await advance(fixture, 1_000);
     assert.deepEqual(fixture.failures(), ['warn', 'warn', 'error', 'warn']);
   });
 
@@ -171,7 +171,7 @@ forEachDatabase((open) => {
     await fixture.jobs.settled();
     const [job] = await fixture.jobs.list({ state: 'done' });
     assert.deepEqual([job?.result, job?.finishedAt], [{ greeted: 3 }, fixture.clock.now()]);
-    await pass(fixture, 3_600_000);
+    await advance(fixture, 3_600_000);
     assert.deepEqual(await fixture.jobs.list({ kind: 'greet' }), []);
   });
 
@@ -185,9 +185,9 @@ forEachDatabase((open) => {
     await fixture.database.batch([
       { sql: "update jobs set lease_until = ? where kind = 'greet'", rows: [[lease]] },
     ]);
-    await pass(fixture, 29_999);
+    await advance(fixture, 29_999);
     assert.deepEqual(ran, []);
-    await pass(fixture, 1);
+    await advance(fixture, 1);
     assert.deepEqual(ran, ['hello']);
   });
 
@@ -230,7 +230,7 @@ forEachDatabase((open) => {
       },
     });
     await fixture.jobs.start();
-    for (let second = 0; second < 32; second += 1) await pass(fixture, 1_000);
+    for (let second = 0; second < 32; second += 1) await advance(fixture, 1_000);
     assert.deepEqual(times, [10_000, 11_000, 21_000, 31_000]);
   });
 
@@ -244,11 +244,11 @@ forEachDatabase((open) => {
       },
     });
     await fixture.jobs.start();
-    await pass(fixture, 10_000);
+    await advance(fixture, 10_000);
     assert.equal(runs, 2);
-    await pass(fixture, 9_000);
+    await advance(fixture, 9_000);
     assert.equal(runs, 2, 'the second run was short');
-    await pass(fixture, 1_000);
+    await advance(fixture, 1_000);
     assert.equal(runs, 3);
   });
 
@@ -260,7 +260,7 @@ forEachDatabase((open) => {
     await fixture.schedule({ key: 'a', runAt: fixture.clock.now() + 1_000 });
     const cancel = () => fixture.database.transaction((writer) => fixture.jobs.cancel(writer, 'greet', 'a'));
     assert.deepEqual([await cancel(), await cancel()], [true, false]);
-    await pass(fixture, 20_000);
+    await advance(fixture, 20_000);
     assert.deepEqual(ran, []);
   });
 
@@ -287,14 +287,14 @@ forEachDatabase((open) => {
     assert.deepEqual([await cancel(), await cancel()], [true, false]);
     released.resolve();
     await fixture.jobs.settled();
-    await pass(fixture, 60_000);
+    await advance(fixture, 60_000);
     const [job, ...others] = await fixture.jobs.list({ kind: 'count' });
     assert.deepEqual(
       [job?.state, job?.payload, job?.running, job?.result, jobStatus(job!), others],
       ['cancelled', 2, false, null, 'cancelled', []],
     );
     assert.deepEqual(outcomes, [false, true]);
-    await pass(fixture, 2 * 86_400_000);
+    await advance(fixture, 2 * 86_400_000);
     assert.deepEqual(await fixture.jobs.list({ kind: 'count' }), []);
   });
 

@@ -6,9 +6,9 @@ import { describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { type Stall, StallWatch } from './stall-watch.ts';
 
-/** Runs a command as the first process of a namespace of processes, as containers do. */
+/** A command that runs the command after it as the first process of a namespace of processes, as containers do. */
 const namespace = ['unshare', '--fork', '--pid', '--kill-child'];
-const noNamespaces =
+const skipReason =
   spawnSync(namespace[0]!, [...namespace.slice(1), 'true']).status === 0
     ? false
     : 'namespaces of processes need root';
@@ -49,7 +49,7 @@ describe('StallWatch', () => {
   });
 
   it('ends the first process of a container, which SIGKILL does not end', {
-    skip: noNamespaces,
+    skip: skipReason,
   }, async () => {
     const { code, written } = await runStuckProgram({
       moduleUrl: 'data:text/javascript',

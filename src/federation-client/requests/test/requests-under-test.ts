@@ -20,6 +20,7 @@ export const key = newSigningKey('k');
 export const json = (response: ServerResponse, status: number, body: object, headers = {}) =>
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 
+/** Returns a request for the path `/x` of a server. */
 export const get = (destination: string) => ({ destination, method: 'GET', path: '/_proto/x' }) as const;
 
 /** A requesting server and the servers that respond, with TLS certificates. */

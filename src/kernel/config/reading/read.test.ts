@@ -7,11 +7,11 @@ import { parseYaml } from '../sources/yaml-source.ts';
 import * as types from '../types.ts';
 import { readValue } from './read.ts';
 
-function read(type: TSchema, text: string, notes: object = {}) {
+function read(type: TSchema, text: string, keywords: object = {}) {
   const findings = new Findings();
   const entry = parseYaml('a.yaml', `option: ${text}\n`, findings)?.entries.get('option');
   assert.ok(entry, text);
-  const schema = { default: 'unused', ...schemaOf(type), ...notes };
+  const schema = { default: 'unused', ...schemaOf(type), ...keywords };
   const value = readValue(schema, entry.node, { findings, path: 'option', at: entry.at });
   return { value, messages: findings.errors.map(({ message }) => message), warnings: findings.warnings };
 }
@@ -132,7 +132,7 @@ describe('readValue', () => {
     assert.deepEqual([list.value, list.messages, list.warnings], [['a'], [], []]);
   });
 
-  it('checks the bounds of lists and names the wrong entry', () => {
+  it('checks the number of entries of a list', () => {
     const three = types.list(types.duration(), { minItems: 3, maxItems: 3 });
     accepts(three, { '[1s, 2s, 3s]': [1000, 2000, 3000] });
     assert.match(
@@ -164,8 +164,8 @@ describe('readValue', () => {
 
 describe('messages of readValue', () => {
   it('quotes the found value in its messages up to a maximum length, but no secrets and nothing that may contain them', () => {
-    const message = (type: TSchema, text: string, notes: object = {}) =>
-      read(type, text, notes).messages[0] ?? '';
+    const message = (type: TSchema, text: string, keywords: object = {}) =>
+      read(type, text, keywords).messages[0] ?? '';
     assert.match(message(types.integer(), 'hunter2'), /found "hunter2"/);
     assert.match(message(types.integer(), 'hunter2', { 'x-secret': true }), /found a text;/);
     assert.match(message(types.integer(), '1234.5', { 'x-secret': true }), /found a number;/);

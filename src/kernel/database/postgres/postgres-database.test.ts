@@ -14,7 +14,7 @@ interface Schema {
   counters: { name: string; value: number };
 }
 
-/** A separate server, because the tests restart it. */
+/** A separate server, because a test ends all its connections. */
 let server: PostgresServer;
 let database: Database;
 const value = async () =>

@@ -42,7 +42,7 @@ export function recorder() {
 }
 
 /** Advances the clock and waits for the jobs that come due. */
-export async function pass({ clock, jobs }: JobsUnderTest, milliseconds: number): Promise<void> {
+export async function advance({ clock, jobs }: JobsUnderTest, milliseconds: number): Promise<void> {
   clock.advance(milliseconds);
   await jobs.settled();
 }
