@@ -57,8 +57,8 @@ export interface RoomUpkeep {
 }
 
 /**
- * Opens the background work on rooms: the jobs that change rooms for accounts, transfers of settings, dummy events,
- * retention and purges. Call it before jobs are started.
+ * Opens the background work on rooms: the jobs that change memberships when an account or a profile has changed,
+ * transfers of settings, dummy events, retention and purges. Call it before jobs are started.
  */
 export async function openRoomUpkeep(deps: RoomUpkeepDeps): Promise<RoomUpkeep> {
   const { options, jobs, rooms, rows } = deps;

@@ -48,8 +48,8 @@ const candidatesPerBatch = 200;
 const maxCandidates = 2_000;
 
 /**
- * Maximum number of characters that one search compares with its term: about 100 ms of work. The next page continues
- * with the candidates that were not compared.
+ * Number of characters after which a search compares no further candidates: about 100 ms of work. The next page
+ * continues with these candidates.
  */
 const maxCharacters = 1_048_576;
 
@@ -154,7 +154,7 @@ class RoomViews {
   }
 }
 
-/** Compares candidates with the search term, with pauses where due, until `maxCharacters` are compared. */
+/** Compares candidates with the search term, with pauses where due, until it has compared `maxCharacters` or more. */
 class Comparison {
   readonly #request: MatchesRequest;
   readonly #query: TextQuery;

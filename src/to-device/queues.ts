@@ -54,6 +54,7 @@ const keyOf = ({ userId, deviceId }: DeviceAddress) => `${userId} ${deviceId}`;
 export class MessageQueues {
   readonly toDeviceStream = new Stream<DeviceAddress>('to_device', jsonFacts());
   readonly #database: Database;
+  /** The devices whose queues are known to be empty, by `keyOf`. */
   readonly #empty: Cache<string, true>;
   /** Number of messages that were added to a queue since its length was last checked. */
   readonly #added: Cache<string, number>;

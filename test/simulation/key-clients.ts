@@ -17,6 +17,7 @@ interface Client {
   readonly userId: string;
   /** It has read device list changes up to this stream position. */
   since: number;
+  /** The keys that the client has, by user id. */
   readonly keys: Map<string, Keys>;
 }
 

@@ -20,8 +20,8 @@ export interface ThirdPartyInviting {
   /**
    * Looks up the identifiers to invite to a room that is being created. Throws here, before the room is created, every
    * error that does not depend on the room.
-   * @returns user ids of the identifiers with a known owner, and a function that sends the other invites once the room
-   * exists
+   * @returns the user ids of the identifiers' owners, as far as they are known, and a function that invites the other
+   * identifiers once the room exists
    * @throws MatrixError
    */
   prepare(

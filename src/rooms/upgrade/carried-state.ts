@@ -60,7 +60,7 @@ export function carriedCreation(
 const partlyCarriedTypes = new Set(['m.room.create', 'm.room.power_levels', 'm.room.canonical_alias']);
 
 /**
- * Whether an upgrade needs an entry of the old room's state: most members are not copied.
+ * Whether an upgrade needs an entry of the old room's state. Of the memberships, it needs only bans.
  * @param key as `stateMapKey`
  */
 export function mayBeCarried(key: string, { membership }: Pick<StateEntry, 'membership'>): boolean {

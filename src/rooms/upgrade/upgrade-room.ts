@@ -47,6 +47,7 @@ export interface UpgradeRequest {
 /** The room to replace. */
 interface OldRoom extends OldLevels {
   readonly head: RoomHead;
+  /** The part of the state that an upgrade needs (`mayBeCarried`), by `stateMapKey`. */
   readonly state: ReadonlyMap<string, StoredEvent>;
   /** Local aliases of the room. */
   readonly aliases: ReadonlySet<string>;

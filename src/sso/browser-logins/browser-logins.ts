@@ -69,6 +69,7 @@ const maxData = 4096;
  */
 export class BrowserLogins {
   readonly #deps: BrowserLoginsDeps;
+  /** The continuations by their kind. */
   readonly #continuations = new Map<string, LoginContinuation>();
 
   constructor(deps: BrowserLoginsDeps) {
@@ -200,6 +201,7 @@ export class BrowserLogins {
     );
   }
 
+  /** Returns the response of `work`. Answers a LoginFailure by the continuation, or else by an error page. */
   async #attempt(
     request: BrowserRequest,
     session: LoginSession,

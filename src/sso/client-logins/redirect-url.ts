@@ -18,7 +18,7 @@ const maxLength = 2000;
 
 /**
  * Returns the URL of a client. The browser returns to it after a login.
- * @throws LoginFailure invalid_redirect_url when it is too long, not a URL, or of a refused scheme
+ * @throws LoginFailure invalid_redirect_url when it is too long, not a URL, of a refused scheme, or has no plain host
  */
 export function readRedirectUrl(given: string): URL {
   const url = given.length <= maxLength ? URL.parse(given) : null;

@@ -104,7 +104,7 @@ function newUserWithChoice(logins: BrowserLogins, request: BrowserRequest, sessi
   return found;
 }
 
-/** Returns whether an account may have a name, or the error that forbids the name. */
+/** Returns whether a name is free (`available`), or why no account may have it (`error`). */
 async function availability(accounts: ProviderAccounts, name: string): Promise<object> {
   try {
     await accounts.checkName(name);

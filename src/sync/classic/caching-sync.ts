@@ -42,6 +42,7 @@ interface Running {
  */
 export class CachingSync {
   readonly #sync: Pick<Sync, 'quietAnswer' | 'sync'>;
+  /** The cached answers by `keyOf`. */
   readonly #answers: Cache<string, CachedAnswer> | undefined;
   readonly #clock: Clock;
   readonly #duration: number;

@@ -28,7 +28,7 @@ const changeBytes = 64;
 /** Number of changes between two counts of the bytes of a feed. */
 const changesPerMeasure = 64;
 
-/** Maximum number of a user's devices whose constant fields are cached. */
+/** Maximum number of a user's devices whose constant fields are cached. A further device empties the cache. */
 const maxDevices = 100;
 
 /**

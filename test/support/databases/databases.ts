@@ -20,7 +20,10 @@ export const portVariable = 'HEARTH_TEST_POSTGRES_PORT';
 /** Database options that a test can choose. */
 export type DatabaseTuning = Partial<Omit<Extract<DatabaseOptions, { kind: 'sqlite' }>, 'kind' | 'path'>>;
 
-/** Opens a database for one test; it is closed and removed after the test. */
+/**
+ * Opens databases. A database that is opened in a test is closed and removed after the test, another one after all
+ * tests of the group.
+ */
 export interface OpenDatabase {
   /** Opens an empty database with `migrations` applied. */
   (migrations?: readonly Migration[], tuning?: DatabaseTuning): Promise<Database>;

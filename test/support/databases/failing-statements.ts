@@ -36,7 +36,7 @@ export class FailingStatements {
     this.#left = number;
   }
 
-  /** Whether a statement has failed since `failAt`. */
+  /** Whether the statement that `failAt` has chosen has failed. Also true before `failAt` and after `end`. */
   get hasFailed(): boolean {
     return this.#left === 0;
   }

@@ -39,7 +39,8 @@ const settings = [
 ].flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 
 /**
- * Stops the server and removes its folder when standard input ends: it ends with the tests, even when they are killed.
+ * Stops the server and removes its folder when standard input ends. The input ends with the process of the tests, even
+ * when that is killed.
  * `trap` keeps this shell alive when a terminal sends an interrupt to the whole process group.
  */
 const watchScript =
@@ -99,7 +100,9 @@ export async function startPostgres(installed?: PostgresBinaries): Promise<Postg
   }
 }
 
-/** Ends PostgreSQL by its own file of the process id, and waits until that file is gone: a shutdown is then complete. */
+/**
+ * Ends PostgreSQL by its own file of the process id, and waits until that file is gone: a shutdown is then complete.
+ */
 async function shutDown(pidFile: string): Promise<void> {
   process.kill(Number(readFileSync(pidFile, 'utf8').split('\n', 1)[0]), 'SIGINT');
   while (existsSync(pidFile)) await delay(20);

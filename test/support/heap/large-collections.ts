@@ -49,7 +49,9 @@ export function largeCollections(graph: HeapGraph, minEntries: number): LargeCol
   }));
 }
 
-/** For each node, the first edge that reached it from the root; -1 for the root, and for nodes that were not reached. */
+/**
+ * For each node, the first edge that reached it from the root; -1 for the root, and for nodes that were not reached.
+ */
 type ReachedBy = Int32Array;
 
 /** Returns the nodes that are reached from the root, in the order of a breadth-first search. */
@@ -114,11 +116,11 @@ function entriesOf(graph: HeapGraph, node: HeapNode): number {
     const elements = graph.follow(node, 'elements');
     return elements === undefined ? 0 : Math.floor(graph.bytesOf(elements) / elementBytes);
   }
-  let members = 0;
+  let properties = 0;
   for (let edge = graph.firstEdgeOf(node); edge < graph.firstEdgeOf(node + 1); edge++) {
-    if (graph.edgeTypeOf(edge) === 'property') members++;
+    if (graph.edgeTypeOf(edge) === 'property') properties++;
   }
-  return members;
+  return properties;
 }
 
 /**

@@ -27,7 +27,9 @@ export class PathTree<Value> {
 }
 
 interface Node<Value> {
+  /** The next nodes by literal segment. */
   readonly literals: Map<string, Node<Value>>;
+  /** The values of templates that end at this node, by method. */
   readonly values: Map<string, Value>;
   parameter: Node<Value> | undefined;
   /** Whether the parameter may be an empty segment. */

@@ -9,7 +9,10 @@ export interface TcpProxy {
   readonly port: number;
   /** The port that connections are forwarded to; `undefined` resets them. */
   target: number | undefined;
-  /** Number of connections that were refused after the last `disconnect`. */
+  /**
+   * Number of connections that were refused, because of `disconnect` or without a `target`, since the last
+   * `disconnect`.
+   */
   readonly refusedConnections: number;
   /** Ends all connections and refuses new ones until `reconnect`. */
   disconnect(): void;

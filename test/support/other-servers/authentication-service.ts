@@ -15,8 +15,8 @@ export interface Introspection {
 export const serviceSecret = 'the-shared-secret';
 
 /**
- * A scripted authentication service, whose introspection responses and status a test sets. It refuses introspections as the
- * Matrix Authentication Service does: those without the secret with 401, and those that are no form with 415.
+ * A scripted authentication service, whose introspection responses and status a test sets. It refuses introspections as
+ * the Matrix Authentication Service does: those without the secret with 401, and those that are no form with 415.
  */
 export class ScriptedAuthenticationService {
   /** Introspection responses by token; other tokens are not active. */
@@ -25,7 +25,7 @@ export class ScriptedAuthenticationService {
   readonly introspections: Introspection[] = [];
   /** Number of requests for the metadata. */
   metadataReads = 0;
-  /** Status of all responses. */
+  /** Status of the responses with metadata, and of the introspection responses that refuse nothing. */
   status = 200;
   readonly #server: Http1Server | Http2Server;
 

@@ -7,7 +7,9 @@ export class RemoteUser {
   readonly userId: string;
   readonly server: string;
   readonly devices = new Map<string, ClientDevice>();
+  /** The signed device keys, by device id. */
   readonly keys = new Map<string, JsonObject>();
+  /** The cross-signing keys. */
   identity: ClientIdentity;
   streamId = 1;
   #deviceCount = 0;

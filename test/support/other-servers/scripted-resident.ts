@@ -31,6 +31,7 @@ export class ScriptedResident {
   /** Servers that the response to a join names. */
   serversInRoom: readonly string[];
   readonly #host: string;
+  /** The state before each known event, by event id. */
   readonly #stateBefore = new Map<string, State>();
   /** Events of the homeserver that this server has accepted, by event id. */
   readonly #accepted = new Map<string, RoomEvent>();
@@ -86,7 +87,7 @@ export class ScriptedResident {
     this.room.accept(event);
   }
 
-  /** Sends events in one transaction. @returns the errors by event id */
+  /** Sends events in one transaction. @returns the result of each event (`pdus`), by event id */
   async send(...events: readonly BuiltEvent[]): Promise<JsonObject> {
     return (await this.#transaction({ pdus: events.map(({ event }) => event.pdu) }))['pdus'] as JsonObject;
   }

@@ -18,6 +18,7 @@ export interface RecordedRequest {
  */
 export class FakeRemoteServers implements OtherServers {
   readonly receivedRequests: RecordedRequest[] = [];
+  /** The scripts by server name. */
   readonly scripts = new Map<string, Script>();
   /** Servers that cannot be reached. */
   readonly down = new Set<string>();

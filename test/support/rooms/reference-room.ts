@@ -54,8 +54,11 @@ function signerOf(serverName: string): EventSigner {
 export class ReferenceRoom {
   readonly version: RoomVersion;
   readonly roomId: string;
+  /** All events, rejected ones included, by event id. */
   readonly events = new Map<string, VerifiedEvent>();
+  /** Ids of the rejected events. */
   readonly rejected = new Set<string>();
+  /** The state after each event, by event id. */
   readonly #statesAfter = new Map<string, StateMap<string>>();
   #extremities: readonly string[] = [];
   readonly #number = rooms++;

@@ -35,7 +35,9 @@ export interface RemoteDraft {
 export interface RemoteEvent {
   readonly event: RoomEvent;
   readonly json: string;
+  /** Event ids by `stateMapKey`. */
   readonly stateBefore: ReadonlyMap<string, string>;
+  /** Event ids by `stateMapKey`. */
   readonly stateAfter: ReadonlyMap<string, string>;
 }
 
@@ -46,9 +48,13 @@ export interface RemoteEvent {
 export class RemoteRoom {
   readonly version: RoomVersion;
   readonly roomId: string;
+  /** The signing keys by server name. */
   readonly keys = new Map<string, SigningKey>();
+  /** The events by event id. */
   readonly events = new Map<string, RemoteEvent>();
+  /** Id of the newest event. */
   newest = '';
+  /** Time of the last event, in milliseconds since the epoch. */
   #now: number;
   /** The number in the id of the next event, in room versions 1 and 2. */
   nextEventNumber = 1_000;

@@ -1,7 +1,7 @@
 import type { RoomVersion, StateMap, StateResolutionSource } from '../../../src/protocol/index.ts';
 import { resolveStateInSteps } from '../../../src/protocol/state-resolution/resolve.ts';
 
-/** Runs state resolution to its end in one go; states map state keys to event ids. */
+/** Runs state resolution to its end in one go. States are event ids by `stateMapKey`. */
 export function resolveState(
   version: RoomVersion,
   stateSets: readonly StateMap<string>[],

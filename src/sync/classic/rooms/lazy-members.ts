@@ -92,6 +92,7 @@ export async function addFromAuthEvents(
 export interface NeededMembers {
   readonly recipient: Recipient;
   readonly timeline: Timeline;
+  /** The users whose memberships the answer needs. */
   readonly needed: ReadonlySet<string>;
   readonly sent: SentRoomMembers;
   readonly after: number;

@@ -2,7 +2,8 @@ import { type Cache, type CacheRegistry, MiB } from '../../../kernel/caches/inde
 import type { Recipient } from '../recipient.ts';
 
 /**
- * Maximum number of pairs of a device and a room whose sent members are cached. For other pairs, members are sent again.
+ * Maximum number of pairs of a device and a room whose sent members are cached. For other pairs, members are sent
+ * again.
  */
 const maxPairs = 50_000;
 
@@ -14,6 +15,7 @@ interface SentMember {
 
 /** The membership events that a lazy-loading device has been sent in one room. */
 export class SentRoomMembers {
+  /** The last sent membership event of each user, by user id. */
   readonly #users = new Map<string, SentMember>();
 
   /** Whether the device has received a membership event. @param since position of the device's token */

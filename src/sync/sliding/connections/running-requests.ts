@@ -11,6 +11,7 @@ export interface RunningRequest {
  * sent.
  */
 export class RunningRequests {
+  /** The controller that supersedes the newest request, by connection. */
   readonly #newest = new Map<string, AbortController>();
 
   /** Supersedes the earlier requests of a connection. */

@@ -30,6 +30,7 @@ interface Members {
  * have changed. They are in memory, and sent again after a restart.
  */
 export class SentDetails {
+  /** The details that were sent last, by room nid. */
   readonly #rooms = new Map<number, RoomDetails>();
   /** The sent members, by room nid. */
   readonly #members = new Map<number, Members>();

@@ -1,10 +1,10 @@
 import type { SentChanges } from './connection.ts';
 import { nothingSent, type SentRoom } from './sent-room.ts';
 
-/** Maximum number of different required states that a connection may use. */
+/** Maximum number of different `required_state` parameters that a connection may use. */
 const maxTexts = 256;
 
-/** Maximum characters of all required states that a connection uses. */
+/** Maximum characters of all `required_state` parameters that a connection uses. */
 const maxLength = 256 * 1024;
 
 /**
@@ -16,6 +16,7 @@ export class StateTexts {
   static readonly first = new StateTexts([nothingSent.requiredState]);
   /** Number of characters of all texts. */
   readonly length: number;
+  /** Each text by itself, so that an equal string is found. */
   readonly #texts: ReadonlyMap<string, string>;
 
   constructor(texts: Iterable<string>) {

@@ -9,6 +9,7 @@ import type { ExtensionAnswer, ExtensionContext } from './extension.ts';
 /** Answers extensions. Source: MSC4186, "Extensions". */
 export class Extensions {
   readonly #sources: SourceList;
+  /** The sections about devices, by the name of their extension. */
   readonly #device: ReadonlyMap<string, readonly SourceSection<DeviceSection>[]>;
 
   constructor(sources: SourceList) {

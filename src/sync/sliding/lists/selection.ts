@@ -20,6 +20,7 @@ export interface SelectedRoom {
 export interface Selection {
   /** Number of rooms in each list, inside its windows or not. */
   readonly counts: ReadonlyMap<string, number>;
+  /** The selected rooms by room nid. */
   readonly rooms: ReadonlyMap<number, SelectedRoom>;
 }
 

@@ -19,7 +19,9 @@ const combinationLength = 100;
 export class RoomConfigs {
   readonly #userId: string;
   readonly #maxTimelineEvents: number;
+  /** The configurations by their timeline limit and the text of their required state. */
   readonly #byText = new Map<string, RoomConfig>();
+  /** The combinations of two configurations, by the first and then by the second. */
   readonly #combined = new Map<RoomConfig, Map<RoomConfig, RoomConfig>>();
   #combinedLength = 0;
 
