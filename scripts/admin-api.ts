@@ -45,7 +45,10 @@ export function adminApiDescription(routes: readonly Route[]): string {
   return `${JSON.stringify(description, null, 1)}\n`;
 }
 
-/** @param index the number of the path in the list of the route's paths; the first path has the operation id */
+/**
+ * Describes one path of a route.
+ * @param index the number of the path in the list of the route's paths; only the first path gets the operation id
+ */
 function operation({ contract }: Route, path: string, index: number): object {
   const { operationId, auth, query, body, response } = contract;
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);

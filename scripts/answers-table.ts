@@ -27,7 +27,7 @@ function section(): string {
   return [intro, '', ...table([['Hearth', 'reason', 'requests'], ...rows]), ''].join('\n');
 }
 
-/** Names the first `maxShown` requests, because further ones differ in the same way. */
+/** Names the first `maxShown` requests, because further ones differ in the same way. `*` stands for many requests. */
 function shownRequests(requests: readonly string[]): string {
   const shown = requests.slice(0, maxShown).map((request) => (request === '*' ? 'many' : `\`${request}\``));
   const more = requests.length - shown.length;

@@ -4,6 +4,8 @@ import { adminApiDescription, adminApiPath } from './admin-api.ts';
 import { generatedDocs } from './generated-docs.ts';
 import { routesOfServer } from './running-routes.ts';
 
+// Writes the generated documentation. Writes nothing, and exits with status 1, when the texts of options have problems.
+
 const root = join(import.meta.dirname, '..');
 const { files, problems } = generatedDocs(root);
 for (const problem of problems) console.error(problem);

@@ -71,7 +71,7 @@ function makeFolder(folder: string): void {
   writeFileSync(join(folder, 'hearth'), launcher, { mode: 0o755 });
 }
 
-/** Returns the packages and their dependencies that are installed on this platform. */
+/** Returns those of the packages, and of their dependencies, that are installed on this platform. */
 function packagesFor(names: readonly string[]): ReadonlySet<string> {
   const found = new Set<string>();
   const add = (packageName: string) => {

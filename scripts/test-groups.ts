@@ -25,6 +25,7 @@ const watchdog = inThisFolder('test-watchdog.ts');
 /** The files to pass to the test runner. */
 export interface TestGroups {
   readonly entries: readonly string[];
+  /** Deletes the created files. */
   remove(): void;
 }
 

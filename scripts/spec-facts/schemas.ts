@@ -23,7 +23,9 @@ const partsLeftOut = new Set([
 export class SchemaCollector {
   readonly #source: SpecSource;
   readonly #root: URL;
+  /** The URLs of the collected schemas by name. */
   readonly #urls = new Map<string, string>();
+  /** By name. */
   readonly #schemas = new Map<string, JsonObject>();
 
   /** @param root the folder of the specification, with a slash at the end */
@@ -32,7 +34,7 @@ export class SchemaCollector {
     this.#root = root;
   }
 
-  /** The collected schemas by the names that references have. */
+  /** Returns the collected schemas, in the order of their names. `$ref` of a reduced schema is such a name. */
   collected(): JsonObject {
     return Object.fromEntries([...this.#schemas].sort(byName));
   }

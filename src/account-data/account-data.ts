@@ -161,6 +161,7 @@ export class AccountData {
     });
   }
 
+  /** @param check gets the new content before it is stored; throws to refuse it */
   async #change(
     key: AccountDataKey,
     change: Change,
@@ -169,6 +170,7 @@ export class AccountData {
     checkType(key.type);
     await this.#deps.streams.write<AccountDataTables, void>(async (writer, publish) => {
       let position: number | undefined;
+      // `replaceEntry` stores nothing when the content was changed after it was read. Then all is done again.
       for (;;) {
         const old = await readEntry(writer, key);
         const content = change(old?.content);

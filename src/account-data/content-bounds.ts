@@ -12,7 +12,7 @@ export const invitePermissionTypes = [
   'org.matrix.msc4155.invite_permission_config',
 ] as const;
 
-/** Maximum estimated bytes of invite permissions in memory. Larger ones would not fit into their cache. */
+/** Maximum estimated bytes of invite permissions in memory. Larger permissions would not fit into the cache. */
 const maxPermissionBytes = 786_432;
 
 /**

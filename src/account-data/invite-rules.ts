@@ -17,7 +17,7 @@ export type InviteRules = (inviter: string) => InviteDecision | undefined;
 const maxGlobs = 500;
 
 /**
- * Maximum number of characters of the globs of all lists. Matching blocks the event loop: it takes up to one step for
+ * Maximum number of characters of the globs of all lists. Matching blocks the event loop, and has up to one step for
  * each pair of a character of the glob and a character of the user id.
  */
 const maxGlobLength = 32 * 1024;

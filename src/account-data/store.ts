@@ -122,10 +122,7 @@ export async function readChanges(
   return toEntries(rows);
 }
 
-/**
- * Bytes that are added for each piece of account data to its content, type and room id, because many short pieces take
- * space, too.
- */
+/** Bytes that each piece of account data counts besides content, type and room id: a row needs space of its own. */
 const pieceOverhead = 50;
 
 /** Returns how many bytes a piece of account data counts. */
@@ -137,12 +134,13 @@ export const bytesOf = (content: JsonObject): number => Buffer.byteLength(JSON.s
 
 /** Bytes of stored account data, counted as by `bytesOfPiece`. */
 export interface StoredBytes {
-  /** Of all account data of the user. Deleted pieces count, too. */
+  /** Bytes of all account data of the user, including deleted pieces. */
   readonly total: number;
-  /** Of one piece of account data; 0 if there is none. */
+  /** Bytes of one piece of account data; 0 when it is not stored. */
   readonly ofPiece: number;
 }
 
+/** Counts the bytes of one piece of account data, and of all account data of the same user. */
 export async function readStoredBytes(
   reader: Reader<AccountDataTables>,
   { userId, roomId = '', type }: AccountDataKey,

@@ -12,7 +12,7 @@ export interface AuthenticatedLogin {
   readonly ip: string;
 }
 
-/** A registration by a client that has completed its stages. */
+/** A registration by a client that has completed the stages of interactive authentication. */
 export interface CompletedRegistration {
   readonly userId: string;
   readonly isGuest: boolean;
@@ -45,7 +45,7 @@ export interface AccountChecks {
   readonly deactivation?: ((userId: string, byAdmin: boolean) => Promise<void>) | undefined;
 }
 
-/** A registration whose stages are completed, before its user id is known. */
+/** A registration by a client that has completed the stages of interactive authentication. It has no user id yet. */
 export interface PendingRegistration {
   /** The user name that the client requests. */
   readonly username: string | undefined;
@@ -72,7 +72,10 @@ export interface OpenedLogin {
   readonly type: string;
 }
 
-/** Combines the checks of several sources into one that runs them in the order of the sources and throws the first error. */
+/**
+ * Combines the checks of several sources. Each combined check runs those of the sources in their order and throws the
+ * first error. A new account is shadow-banned if the check of at least one source says so.
+ */
 export function combinedChecks(sources: readonly (AccountChecks | undefined)[]): AccountChecks {
   const logins = sources.flatMap((source) => source?.login ?? []);
   const registrations = sources.flatMap((source) => source?.registration ?? []);

@@ -36,11 +36,11 @@ export interface RegisteredAccount {
   readonly isGuest: boolean;
   /** The display name given in the request that creates the account. */
   readonly displayName: string | undefined;
-  /** Id of the application service that creates it. */
+  /** Id of the application service that creates the account; absent when none does. */
   readonly appservice?: string | undefined;
 }
 
-/** Lifecycle hooks of an account: run in the transaction that creates, upgrades or deactivates it. */
+/** Lifecycle hooks of accounts. All but `settled` run in the transaction that changes the account. */
 export interface AccountLifecycle {
   registered?(writer: AnyWriter, publish: Publish, account: RegisteredAccount): Promise<void>;
   /** Runs when a guest account becomes a full account. */
@@ -72,7 +72,9 @@ export interface AccountsDeps {
   readonly checkDeactivation?: AccountChecks['deactivation'];
 }
 
+/** How an account is deactivated. */
 export interface Deactivation {
+  /** Whether the user's events are to be hidden from users who join later. */
   readonly erase: boolean;
   /** Whether an administrator deactivates the account. */
   readonly byAdmin: boolean;
@@ -188,7 +190,7 @@ export class Accounts extends AccountReader {
   }
 
   /**
-   * Deactivates an account permanently: no client can log in to it, and its user id stays reserved.
+   * Deactivates an account: no client can log in to it, and its user id stays reserved. Only `reactivate` undoes this.
    * @throws MatrixError M_NOT_FOUND, and the errors of the check
    */
   async deactivate(userId: string, { erase, byAdmin, afterCheck }: Deactivation): Promise<void> {
@@ -210,7 +212,7 @@ export class Accounts extends AccountReader {
   }
 
   /**
-   * Activates a deactivated account again, with its user id only: its devices and memberships stay deleted.
+   * Activates a deactivated account again. Only the user id is as before: devices and memberships stay deleted.
    * @param passwordHash made by `PasswordHasher`; `undefined`: the account has no password
    * @throws MatrixError M_NOT_FOUND
    */
@@ -224,6 +226,7 @@ export class Accounts extends AccountReader {
     await this.settled(userId);
   }
 
+  /** @param kept the session that stays open; `undefined`: all end */
   async #logoutIn(writer: AnyWriter, publish: Publish, userId: string, kept?: KeptSession): Promise<void> {
     const { devices, sessions } = this.#deps;
     await devices.removeAllIn(writer, publish, userId, kept?.deviceId);

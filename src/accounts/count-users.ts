@@ -1,6 +1,7 @@
 import type { Database } from '../kernel/database/index.ts';
 import type { AccountTables } from './tables.ts';
 
+/** Numbers of accounts. Each account counts once: a deactivated account as `deactivated` only. */
 type UserCounts = Readonly<Record<'user' | 'guest' | 'appservice' | 'deactivated', number>>;
 
 /** Counts accounts by kind. Reads the whole table. */

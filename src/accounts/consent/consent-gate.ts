@@ -54,8 +54,10 @@ export function consentGatedRoutes(
 }
 
 /**
- * Requires the consent of a user who sends an event or joins a room.
+ * Requires the consent of a user who sends an event or joins a room. Users may join the room with the server's notices
+ * without consent, because the link to the form is sent there.
  * @param message the option `block_events_error`
+ * @param joinedRoom the room id or alias when the user joins a room
  * @throws MatrixError 403 M_CONSENT_NOT_GIVEN with the link to the form
  */
 export async function requireConsent(

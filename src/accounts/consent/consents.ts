@@ -78,6 +78,7 @@ export class Consents {
     afterCommit(writer, () => this.#agreed.delete(userId));
   }
 
+  /** Records that a user has agreed. */
   async record(userId: string, version: string): Promise<void> {
     await this.#deps.database.transaction<AccountTables, void>((writer) =>
       this.recordIn(writer, userId, version),
@@ -85,7 +86,8 @@ export class Consents {
   }
 
   /**
-   * Returns the signature of a link to the form of a user: the HMAC-SHA256 of `user` in hexadecimal.
+   * Returns the signature of a link to the form of a user: the HMAC-SHA256 of `user` in hexadecimal. `undefined` when
+   * `form_secret` is not set.
    * @param user as in the link: the local part of the user id, or the user id
    */
   signature(user: string): string | undefined {

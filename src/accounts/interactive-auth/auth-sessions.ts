@@ -33,6 +33,7 @@ export interface AuthSessionsDeps {
 
 /** A session of interactive authentication, and the stages that are completed in it. */
 export interface AuthSession {
+  /** The session id. */
   readonly session: string;
   /** Hash of the session id. */
   readonly idHash: string;
@@ -105,7 +106,10 @@ export class AuthSessions {
     return isExpired ? undefined : row;
   }
 
-  /** @throws MatrixError M_FORBIDDEN when the session does not exist, has expired, or its operation was carried out */
+  /**
+   * Returns a stored session whose operation can still be carried out.
+   * @throws MatrixError M_FORBIDDEN when the session does not exist, has expired, or its operation was carried out
+   */
   async findUnanswered(session: string): Promise<SessionRow> {
     const row = await this.find(session);
     if (row === undefined || row.answered === 1) throw unknownSession();
@@ -171,7 +175,7 @@ export class AuthSessions {
     return deleteInteractiveSessionsOf(writerFor<AccountTables>(writer), userId);
   }
 
-  /** @param inTransaction runs in the transaction that stores the session */
+  /** Stores a session, as `save` does. @param inTransaction runs in the transaction that stores the session */
   async #save(
     session: AuthSession,
     { userId, ip, operation }: SessionOwner,
@@ -226,7 +230,7 @@ export class AuthSessions {
 const unknownSession = () => forbidden('Unknown authentication session');
 
 /**
- * Returns the digest that is stored in place of an operation. An operation may contain the id of a device, and its
- * session outlives the device.
+ * Returns the digest that is stored in place of an operation, because an operation may contain the id of a device, and
+ * the session of interactive authentication outlives the device.
  */
 export const digestOperation = (operation: string) => hash('sha256', operation, 'base64url');

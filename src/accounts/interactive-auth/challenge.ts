@@ -1,5 +1,6 @@
 import { MatrixError } from '../../protocol/index.ts';
 
+/** The fields of the 401 response, which tell the client how to continue. */
 export interface ChallengeBody {
   readonly flows: readonly { readonly stages: readonly string[] }[];
   readonly params: Readonly<Record<string, unknown>>;

@@ -56,7 +56,11 @@ export class Reauthenticator implements Reauthentication {
     this.#options = options;
   }
 
-  /** @throws MatrixError M_FORBIDDEN when there are no flows, and what `InteractiveAuth.run` and `ExternalConfirmation` throw */
+  /**
+   * Carries out the action as soon as the user has authenticated again. A recent confirmation suffices, unless the
+   * action must always be confirmed.
+   * @throws MatrixError M_FORBIDDEN when there are no flows, and what `InteractiveAuth.run` and `ExternalConfirmation` throw
+   */
   async confirm<T>(confirmation: AccountConfirmation, action: () => Promise<T>): Promise<T> {
     const confirmed = await this.#externalConfirmation?.confirm(confirmation, action);
     if (confirmed !== undefined) return confirmed.result;

@@ -4,6 +4,7 @@ import type { AccountTables } from '../tables.ts';
 
 export type SessionRow = Selectable<AccountTables['interactive_sessions']>;
 
+/** Returns a session, even when it has expired. */
 export async function findInteractiveSession(
   reader: Reader<AccountTables>,
   idHash: string,
@@ -64,7 +65,7 @@ export async function deleteInteractiveSessions(
 }
 
 /**
- * Deletes the oldest sessions of registrations, so that at most `maxKept` stay. Fewer stay when several sessions were
+ * Deletes the oldest sessions of registrations and keeps the `maxKept` newest. Keeps fewer when several sessions were
  * created in the same millisecond.
  */
 export async function deleteOldestRegistrations(

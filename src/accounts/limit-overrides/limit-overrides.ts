@@ -17,11 +17,12 @@ interface Entry {
 
 /**
  * Rate limit overrides that administrators have set for users: no limits at all, or another limit for
- * messages. They are few and all in memory, so that a request needs no query.
+ * messages. All overrides are in memory, because few users have one and each request needs to know.
  */
 export class LimitOverrides {
   readonly #database: Database;
   readonly #clock: Clock;
+  /** By user id. */
   readonly #entries = new Map<string, Entry>();
 
   private constructor(database: Database, clock: Clock) {
@@ -33,7 +34,7 @@ export class LimitOverrides {
   static async open(database: Database, clock: Clock): Promise<LimitOverrides> {
     const overrides = new LimitOverrides(database, clock);
     for (const [userId, override] of await readOverrides(database.reader<LimitOverrideTables>())) {
-      overrides.#cache(userId, override);
+      overrides.#keep(userId, override);
     }
     return overrides;
   }
@@ -62,7 +63,7 @@ export class LimitOverrides {
     await this.#database.transaction<LimitOverrideTables, void>((writer) =>
       writeOverride(writer, userId, override),
     );
-    this.#cache(userId, override);
+    this.#keep(userId, override);
   }
 
   /** Deletes the override of a user. */
@@ -71,7 +72,7 @@ export class LimitOverrides {
     this.#entries.delete(userId);
   }
 
-  #cache(userId: string, override: LimitOverride): void {
+  #keep(userId: string, override: LimitOverride): void {
     const { messages_per_second: per_second, burst_count } = override;
     const limiter =
       per_second === 0 ? undefined : new RateLimiter({ per_second, burst_count }, this.#clock, 1);

@@ -25,11 +25,11 @@ export interface LoginRequest {
 export interface LoginType {
   /** For instance `m.login.password`. */
   readonly type: string;
-  /** Whether `GET /login` offers it and `POST /login` accepts it. */
+  /** Whether `GET /login` offers this type and `POST /login` accepts it. */
   readonly isOffered: boolean;
-  /** Whether its logins are not limited by the address of the client. */
+  /** Whether the rate limit for the address of the client does not apply to logins of this type. */
   readonly isUnlimited?: boolean;
-  /** Returns the fields of its entry in `GET /login`, besides `type`. */
+  /** Returns the fields besides `type` that `GET /login` shows for this type. */
   flow?(): JsonObject;
   /**
    * Authenticates the user.
@@ -112,8 +112,8 @@ export class Login {
   }
 
   /**
-   * Checks with modules and the limit of monthly active users whether an authenticated user may open a session. Not
-   * needed before `login`, which runs these checks itself.
+   * Checks with modules and the limit of monthly active users whether an authenticated user may open a session. `login`
+   * does this itself; callers of `open` do it first.
    * @throws MatrixError when the login is refused
    */
   async check(login: AuthenticatedLogin): Promise<void> {

@@ -8,7 +8,7 @@ import type { LoginTokens } from './login-tokens.ts';
 
 type Options = Pick<AccountOptions, 'login_via_existing_session'>;
 
-/** Logins through a browser. They end with a login token. */
+/** Issues a login token at the end of a login through a browser. */
 export interface TokenIssuer {
   /** Whether logins through a browser are possible. */
   readonly issuesTokens: boolean;

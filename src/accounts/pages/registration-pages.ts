@@ -45,7 +45,7 @@ export interface ContinuedRegistration {
   readonly ip: string;
 }
 
-/** URL of the page that continues a registration, relative to the URL of that page itself. */
+/** URL of the page that continues a registration, relative to the folder of that page: `register/`. */
 const continuation = ({ session, withMail }: Omit<ContinuedRegistration, 'ip'>) =>
   `${formUrl(withMail)}${withMail ? '&' : '?'}session=${encodeURIComponent(session)}`;
 
@@ -92,7 +92,10 @@ export class RegistrationPages {
     }
   }
 
-  /** Sends the mail for an optional address at once, unless other stages come first. */
+  /**
+   * Continues a registration after the form: shows the page of the mail stage, whose mail is sent at once, or redirects to
+   * the page of the next stage when other stages come before the mail, or no mail is wanted.
+   */
   async #begun(challenge: ChallengeBody, email: string, ip: string): Promise<Reply> {
     const { session } = challenge;
     const withMail = email !== '';

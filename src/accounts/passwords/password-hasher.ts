@@ -17,6 +17,7 @@ const maxBytes = 72;
 export class PasswordHasher {
   readonly #rounds: number;
   readonly #pepper: string;
+  /** A hash with the current number of rounds, compared only to spend time. */
   #dummyHash: Promise<string> | undefined;
 
   /** @param rounds `bcrypt_rounds`: between 4 and 31 */

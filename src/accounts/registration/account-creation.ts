@@ -19,7 +19,9 @@ export interface NewAccount {
   readonly isAdmin?: boolean;
   /** Whether the user's events are accepted and not sent. */
   readonly isShadowBanned?: boolean;
+  /** Absent: the option `user_types.default_user_type`. */
   readonly userType?: string | undefined;
+  /** Id of the application service that creates the account. */
   readonly appservice?: string | undefined;
   /** The device to log in with; without it, no session is opened. */
   readonly login?: LoginDevice | undefined;
@@ -46,7 +48,7 @@ export class AccountCreation {
   }
 
   /**
-   * Creates an account without authentication.
+   * Creates an account without authentication, and opens its first session if `account` has a device to log in with.
    * @throws MatrixError M_USER_IN_USE
    */
   async create(account: NewAccount): Promise<RegistrationResult> {

@@ -7,7 +7,7 @@ export interface Session {
   readonly isLocked: boolean;
   /** The administrator who uses the session to act as the user. */
   readonly administrator?: string | undefined;
-  /** Milliseconds since the epoch; `undefined` when it does not expire. */
+  /** Milliseconds since the epoch; `undefined` when the access token does not expire. */
   readonly expiresAt: number | undefined;
   /**
    * The session is read again after this time, in milliseconds since the epoch. `undefined`: it is cached until the
@@ -28,6 +28,7 @@ const changeTimeout = 30_000;
 /** Caches sessions by access token, so that a request needs neither a query nor a hash. */
 export class SessionCache {
   readonly #sessions: Cache<string, Session>;
+  /** The access tokens of cached sessions, by user id. */
   readonly #tokensOf = new Map<string, Set<string>>();
   /**
    * Users whose sessions are being changed, each with the time when the change times out, in milliseconds since the
@@ -65,7 +66,7 @@ export class SessionCache {
     else this.#tokensOf.set(userId, new Set([token]));
   }
 
-  /** Begins a change of the user's sessions: none is cached until `invalidate` is called or the change times out. */
+  /** Begins a change of the user's sessions. They are not cached until `invalidate` is called or the change times out. */
   beginChange(userId: string, now: number): void {
     for (const [user, until] of this.#changesUntil) if (until <= now) this.#changesUntil.delete(user);
     this.#changesUntil.set(userId, now + changeTimeout);

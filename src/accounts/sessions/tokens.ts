@@ -13,6 +13,7 @@ export interface Token {
 }
 
 /**
+ * Makes a random token.
  * @param kind `hat` for access tokens of full accounts, `hgt` for access tokens of guests, `hrt` for refresh tokens;
  * the prefix makes leaked tokens recognizable
  * @param guestKey key of the tokens of guests
