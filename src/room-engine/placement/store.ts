@@ -42,19 +42,30 @@ export async function readAllBackwardExtremities(
   return new Map(rows.map((row) => [row.event_id, row.backfills_left ?? 0]));
 }
 
-/** Reads redactions that arrived before their targets, lowest nid first; for 500 targets at most 500 redactions. */
+/** Reads redactions that arrived before their targets: for each target at most `max`, those with the lowest nids. */
 export async function readPendingRedactionsOf(
   reader: Reader<RoomTables>,
   targetIds: readonly string[],
+  max: number,
 ): Promise<{ targetId: string; nid: number }[]> {
   const results: { targetId: string; nid: number }[] = [];
   for (let start = 0; start < targetIds.length; start += maxIds) {
-    const rows = await reader
+    const numbered = reader
       .selectFrom('pending_redactions')
-      .selectAll()
+      .select(['target_id', 'redaction_nid'])
+      .select(({ fn }) =>
+        fn
+          .agg<number>('row_number')
+          .over((rows) => rows.partitionBy('target_id').orderBy('redaction_nid'))
+          .as('number'),
+      )
       .where('target_id', 'in', targetIds.slice(start, start + maxIds))
+      .as('numbered');
+    const rows = await reader
+      .selectFrom(numbered)
+      .select(['target_id', 'redaction_nid'])
+      .where('number', '<=', max)
       .orderBy('redaction_nid')
-      .limit(maxIds)
       .execute();
     for (const row of rows) results.push({ targetId: row.target_id, nid: row.redaction_nid });
   }

@@ -1,5 +1,6 @@
 import type { RoomEvent } from '../../../protocol/index.ts';
 import { type StoredEvent, withoutEnd } from '../../stored-event.ts';
+import type { RoomTables } from '../../tables.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import { redactionTakesEffect } from '../../timeline/redaction.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
@@ -21,12 +22,13 @@ export async function effectivePendingRedactions(
 ): Promise<Map<string, StoredEvent[]>> {
   const effective = new Map<string, StoredEvent[]>();
   const byId = new Map(targets.map((event) => [event.eventId, event]));
-  const pending = await readPendingRedactionsOf(deps.database.reader(), [...byId.keys()]);
+  const reader = deps.database.reader<RoomTables>();
+  const pending = await readPendingRedactionsOf(reader, [...byId.keys()], maxPendingPerTarget);
   if (pending.length === 0) return effective;
   for (const [targetId, rows] of Map.groupBy(pending, (row) => row.targetId)) {
     const target = byId.get(targetId);
-    const nids = rows.map(({ nid }) => nid).sort((a, b) => a - b);
-    const redactions = await deps.events.getMany(nids.slice(0, maxPendingPerTarget));
+    const nids = rows.map(({ nid }) => nid);
+    const redactions = await deps.events.getMany(nids);
     const valid: StoredEvent[] = [];
     for (const nid of nids) {
       const redaction = redactions.get(nid);
