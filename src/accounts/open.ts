@@ -80,10 +80,7 @@ export interface OAuthExtensions {
 
 /** Extensions of accounts that other slices provide. */
 export interface AccountExtensions {
-  /** Run in the transaction that deletes devices. */
-  readonly deviceCleanups?: readonly DeviceCleanup[];
-  /** Refuses ids of new devices. */
-  readonly checkNewDeviceIds?: DeviceIdCheck;
+  readonly devices?: DeviceExtensions;
   /** Run in the transactions that create and deactivate accounts. */
   readonly lifecycleHooks?: readonly AccountLifecycle[];
   /** Stages of interactive authentication that other slices add. */
@@ -108,6 +105,14 @@ export interface AccountExtensions {
   readonly loggedIn?: ((login: OpenedLogin) => void) | undefined;
   /** The content of `/.well-known/proto/client`. Login responses contain it as well. */
   readonly wellKnown?: JsonObject | undefined;
+}
+
+/** What other slices do when devices are created and deleted. */
+export interface DeviceExtensions {
+  /** Run in the transaction that deletes devices. */
+  readonly cleanups?: readonly DeviceCleanup[];
+  /** Refuses ids of new devices. */
+  readonly checkNewIds?: DeviceIdCheck;
 }
 
 /** The services of accounts, with their routes and streams. */
@@ -142,10 +147,8 @@ function openServices(
   const cache = new SessionCache(environment.caches);
   const sessions = new Sessions({ ...environment, cache, options });
   const lastSeen = new LastSeen(environment, options);
-  const devices = new Devices({ ...environment, lastSeen, checkNewIds: extensions.checkNewDeviceIds }, [
-    sessions,
-    ...(extensions.deviceCleanups ?? []),
-  ]);
+  const { cleanups = [], checkNewIds } = extensions.devices ?? {};
+  const devices = new Devices({ ...environment, lastSeen, checkNewIds }, [sessions, ...cleanups]);
   const hasher = new PasswordHasher(options.bcrypt_rounds, options.password_config.pepper);
   const thirdPartyIds = extensions.thirdPartyIds ?? noThirdPartyIdentifiers;
   const passwordLogin = new PasswordLogin(

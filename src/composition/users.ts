@@ -21,6 +21,7 @@ import { type AppserviceRegistry, ServiceLogin } from '../appservice-registry/in
 import type { ServiceRequests } from '../appservices/index.ts';
 import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
 import { maxScheduled } from '../delayed-events/index.ts';
+import type { DeviceCleanup } from '../devices/index.ts';
 import { UserIndexJobs } from '../directory/index.ts';
 import { DeviceKeyChanges, refuseIdsOfKeys } from '../e2ee/index.ts';
 import { type Filters, openFilters } from '../filters/index.ts';
@@ -77,10 +78,9 @@ export interface UserSources {
    * deleted devices.
    */
   readonly modules?:
-    | Pick<
-        AccountExtensions,
-        'passwordAuthority' | 'loginTypes' | 'checks' | 'names' | 'loggedIn' | 'deviceCleanups'
-      >
+    | (Pick<AccountExtensions, 'passwordAuthority' | 'loginTypes' | 'checks' | 'names' | 'loggedIn'> & {
+        readonly deviceCleanups: readonly DeviceCleanup[];
+      })
     | undefined;
   /** For requests to the CAPTCHA service, and for pictures whose URLs come from identity providers and their users. */
   readonly http?: OutboundHttp;
@@ -224,8 +224,10 @@ function accountExtensions(
   const registry = appservices?.registry;
   const ownedRows = new OwnedRows(slices);
   return {
-    deviceCleanups: [keyChanges, accountData, ownedRows, ...(modules?.deviceCleanups ?? [])],
-    checkNewDeviceIds: refuseIdsOfKeys,
+    devices: {
+      cleanups: [keyChanges, accountData, ownedRows, ...(modules?.deviceCleanups ?? [])],
+      checkNewIds: refuseIdsOfKeys,
+    },
     lifecycleHooks: [
       profiles,
       ownedRows,

@@ -25,7 +25,7 @@ export class ToDeviceUnderTest {
       migrations: toDeviceMigrations,
       extensions: ({ database, caches }) => {
         fixture.queues = new MessageQueues(database, caches, bounds);
-        return { deviceCleanups: [new OwnedRows([toDeviceManifest])] };
+        return { devices: { cleanups: [new OwnedRows([toDeviceManifest])] } };
       },
       routes: ({ devices }, { streams, clock, caches }) => {
         const { queues, remote } = fixture;

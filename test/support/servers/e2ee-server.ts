@@ -85,8 +85,7 @@ export class E2eeServer {
         queues = new MessageQueues(database, caches);
         const rows = new OwnedRows([toDeviceManifest, e2eeManifest]);
         return {
-          deviceCleanups: [keyChanges, rows],
-          checkNewDeviceIds: refuseIdsOfKeys,
+          devices: { cleanups: [keyChanges, rows], checkNewIds: refuseIdsOfKeys },
           lifecycleHooks: [rows],
         };
       },

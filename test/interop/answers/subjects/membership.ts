@@ -38,6 +38,7 @@ export const membership: Subject = {
     ['anna', 'GET /rooms/{room}/members', undefined, { anyOrder: true }],
     ['anna', 'GET /rooms/{room}/members?membership=join', undefined, { anyOrder: true }],
     ['anna', 'GET /rooms/{room}/members?not_membership=join', undefined, { anyOrder: true }],
+    ['anna', 'GET /rooms/{room}/members?membership=join&not_membership=join', undefined, { anyOrder: true }],
     ['anna', 'GET /rooms/{room}/members?membership=unknown'],
     ['anna', 'GET /rooms/{room}/members?at=malformed'],
     ['cleo', 'GET /rooms/{room}/members'],
