@@ -15,7 +15,7 @@ const maxNameLength = 256;
 /** Maximum characters of an avatar URL. */
 const maxUrlLength = 1000;
 
-/** @throws MatrixError M_KEY_TOO_LARGE, M_INVALID_PARAM */
+/** Checks the name of a field. @throws MatrixError M_KEY_TOO_LARGE, M_INVALID_PARAM */
 export function checkField(field: string): void {
   if (Buffer.byteLength(field) > maxFieldBytes) {
     throw new MatrixError(

@@ -44,15 +44,16 @@ const maxInContent = 500;
 /** The cache of recent receipts: syncs read them without a query. */
 const recentReceipts = {
   name: 'recent_receipts',
-  /** Rooms. */
+  /** Maximum number of rooms. */
   maxKeys: 10_000,
-  /** Receipts of a room. */
+  /** Maximum number of receipts of one room. */
   perKey: 500,
   maxBytes: 8 * MiB,
+  /** Estimated bytes of a receipt. */
   changeBytes: 300,
 };
 
-/** Thrown when a receipt for a later event was written at the same time. */
+/** Thrown when a receipt for the same or a later event was written at the same time. */
 class NewerReceiptError extends Error {}
 
 /** The receipts of all users. Source: client-server API, "Receipts" and "Read and unread markers". */

@@ -9,7 +9,7 @@ import { signaturesOf, signingInput } from './signed-json.ts';
 const MAX_ATTEMPTS = 256;
 
 /**
- * Whether one of the keys has made at least one of an object's signatures, for any entity. Checks
+ * Whether one of the keys has made at least one of an object's signatures, whichever entity it is listed under. Checks
  * `content.third_party_invite.signed` of an invite with the keys in the `m.room.third_party_invite` event. Never
  * throws.
  * Source: authorization rules, "If membership is invite" (rule 5.3.1.7 in room version 1).

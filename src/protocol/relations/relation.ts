@@ -15,7 +15,7 @@ export interface Relation {
   readonly eventId: string;
   /** The key of an annotation, for instance an emoji. `undefined` if it is absent or not a string. */
   readonly key: string | undefined;
-  /** In a thread: whether the reply is only a fallback for clients without threads. */
+  /** Of `m.thread`: whether `m.in_reply_to` is only a fallback for clients without threads. */
   readonly isFallingBack: boolean;
 }
 

@@ -14,12 +14,12 @@ import {
 import type { PushRules } from './push-rules.ts';
 
 /** Returns the paths of an endpoint below `/pushrules/`. */
-const pathOf = <const P extends string>(path: P) =>
+const pathsOf = <const P extends string>(path: P) =>
   [`/_proto/client/v3/pushrules/${path}`, `/_proto/client/r0/pushrules/${path}`] as const;
 
-const rulePath = pathOf('global/:kind/:ruleId');
-const enabledPath = pathOf('global/:kind/:ruleId/enabled');
-const actionsPath = pathOf('global/:kind/:ruleId/actions');
+const rulePath = pathsOf('global/:kind/:ruleId');
+const enabledPath = pathsOf('global/:kind/:ruleId/enabled');
+const actionsPath = pathsOf('global/:kind/:ruleId/actions');
 
 /**
  * The body of a request. The protocol functions validate its fields, and throw the errors that the specification
@@ -44,7 +44,7 @@ export function pushRuleRoutes(rules: PushRules): Route[] {
  */
 function malformedRoutes(): Route[] {
   return (['GET', 'PUT', 'DELETE'] as const).map((method) =>
-    route({ method, path: pathOf('*'), auth: 'user' }, () => {
+    route({ method, path: pathsOf('*'), auth: 'user' }, () => {
       throw new MatrixError(400, 'M_UNRECOGNIZED', 'Unrecognized path of push rules');
     }),
   );
@@ -52,15 +52,15 @@ function malformedRoutes(): Route[] {
 
 function rulesetRoutes(rules: PushRules): Route[] {
   return [
-    route({ operationId: 'getPushRules', method: 'GET', path: pathOf(''), auth: 'user' }, ({ requester }) =>
+    route({ operationId: 'getPushRules', method: 'GET', path: pathsOf(''), auth: 'user' }, ({ requester }) =>
       rules.content(requester.userId),
     ),
     route(
-      { operationId: 'getPushRulesGlobal', method: 'GET', path: pathOf('global/'), auth: 'user' },
+      { operationId: 'getPushRulesGlobal', method: 'GET', path: pathsOf('global/'), auth: 'user' },
       ({ requester }) => rules.rulesetOf(requester.userId),
     ),
     route(
-      { method: 'GET', path: pathOf('global/:kind/'), auth: 'user' },
+      { method: 'GET', path: pathsOf('global/:kind/'), auth: 'user' },
       async ({ params, requester }) => (await rules.rulesetOf(requester.userId))[parseRuleKind(params.kind)],
     ),
   ];

@@ -34,10 +34,10 @@ const maxBackoff = 3_600_000;
 /** Returns the milliseconds of the backoff after a number of consecutive failures. */
 const backoffAfter = (failures: number): number => Math.min(minBackoff * 2 ** (failures - 1), maxBackoff);
 
-/** Maximum number of pending events for a gateway that does not answer. */
+/** Maximum number of pending events of a pusher that stay stored after a failure. */
 const maxPending = 1_000;
 
-/** Maximum age of a pending event in milliseconds. */
+/** Maximum age, in milliseconds, of a pending event that stays stored after a failure. */
 const maxAge = 7 * 24 * 3_600_000;
 
 /** The end of a step: the next step follows at once, a timer starts it, or nothing remains to be done. */

@@ -18,7 +18,7 @@ const subscription = (address: string): PusherSettings => ({
 
 /**
  * Returns `identifiers`, except that `bind` also subscribes the account to mailed notifications, in the transaction
- * that adds the mail address. For registrations (`email.notif_for_new_users`).
+ * that adds the mail address. Registrations use it where `email.notif_for_new_users` is on.
  */
 export function subscribingNewUsers(
   identifiers: ThirdPartyIdentifiers,

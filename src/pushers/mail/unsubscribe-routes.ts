@@ -23,7 +23,7 @@ type Parameters = Readonly<Record<'user_id' | 'app_id' | 'pushkey' | 'token', st
 
 /**
  * Returns the routes of the links that end mailed notifications with one click: `GET` for a user who opens the link of
- * a mail, `POST` for the button of a mail program, as its `List-Unsubscribe` headers say.
+ * a mail, `POST` for the button of a mail program, which follows the `List-Unsubscribe` headers of the mail.
  * Source: RFC 8058.
  */
 export function unsubscribeRoutes({ pushers, links, pages, serverName }: UnsubscribeRoutesDeps): Route[] {

@@ -6,6 +6,7 @@ const rowsAtOnce = 2_000;
 
 /** A row that refers to state groups. */
 interface Referrer {
+  /** The event id or room id that stands for the row in findings. */
   readonly subject: string;
   readonly groups: readonly number[];
 }

@@ -32,7 +32,7 @@ export class ErasedUsers implements Erasures {
     return this.#positions;
   }
 
-  /** Stores an erasure in the transaction that deactivates the account. */
+  /** Stores that a user requested erasure, if `erase` is true, in the transaction that deactivates the account. */
   async deactivated(
     writer: AnyWriter,
     publish: Publish,

@@ -7,7 +7,7 @@ import { isResident } from './resident-server.ts';
  * Whether, and how, the join rule of a restricted room admits a user:
  * - `not needed`: the room is not restricted;
  * - `authorised`: the user meets a condition, and a local user can authorise the join;
- * - `elsewhere`: the user meets a condition, and only users of remote servers can authorise the join;
+ * - `elsewhere`: the user meets a condition, but no local user can authorise the join; `servers` may have such users;
  * - `unknown`: the user meets no condition that this server can check, but there are conditions that it cannot
  *   check;
  * - `refused`: the user meets no condition.

@@ -1,15 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 import { type LoopbackServer, serveOnLoopback } from '../../../test/support/network/loopback.ts';
 
+/** The validation of a phone number. */
 interface PhoneSession {
   readonly clientSecret: string;
   readonly address: string;
+  /** The code in the text message. */
   readonly token: string;
   isValidated: boolean;
 }
 
 /** A service that validates phone numbers, with the endpoints of identity servers that homeservers use. */
 export class PhoneService {
+  /** The validations that have begun, by `sid`. */
   readonly sessions = new Map<string, PhoneSession>();
   /** Bodies of the requests for text messages. */
   readonly requests: Record<string, unknown>[] = [];
