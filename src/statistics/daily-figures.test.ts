@@ -32,12 +32,12 @@ class StatisticsUnderTest {
   private constructor(
     rooms: RoomsUnderTest,
     jobs: Jobs,
-    record: ActivityListener,
+    onActivity: ActivityListener,
     opened: Awaited<ReturnType<typeof openStatistics>>,
   ) {
     this.rooms = rooms;
     this.jobs = jobs;
-    this.#onActivity = record;
+    this.#onActivity = onActivity;
     this.#statistics = opened;
   }
 
@@ -64,7 +64,7 @@ class StatisticsUnderTest {
     return new StatisticsUnderTest(rooms, jobs, listeners[0]!, opened);
   }
 
-  /** Sends a request as a user. */
+  /** Reports a request of a user to the statistics. */
   visit(userId: string, userAgent = 'Element/1.6 (Android 14)'): void {
     this.#onActivity({ userId, deviceId: 'D', ip: '::1', userAgent });
   }

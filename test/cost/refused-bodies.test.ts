@@ -29,7 +29,7 @@ describe('the cost of large bodies that are refused', () => {
     assert.ok(!exceeds(cost, allowed), `${Math.round(cost.total)} ms, ${Math.round(cost.longest)} at a time`);
   });
 
-  it('the error about 36,000 entries in many small lists costs less than 50 ms of CPU', async () => {
+  it('the error about one invalid value after 36,000 valid lists costs less than 50 ms of CPU', async () => {
     const lists = Type.Record(
       Type.String(),
       Type.Union([Type.Object({ rows: Type.Array(Type.Array(Type.String())) }), Type.Null()]),

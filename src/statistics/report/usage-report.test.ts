@@ -22,7 +22,7 @@ const hour = 60 * minute;
 
 type Report = Readonly<Record<string, unknown>>;
 
-/** A service that receives usage reports, and a forward proxy. */
+/** A service that receives usage reports, directly or as a forward proxy. */
 class Collector {
   readonly requests: { readonly request: IncomingMessage; readonly report: Report }[] = [];
   status = 200;

@@ -34,7 +34,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('returns no limited timeline when the filter excludes all new events, and leaves out the room', async () => {
+    it('returns a timeline that is not limited when the filter excludes all newer events, and no room without events that pass the filter', async () => {
       const anna = await TestClient.register(server, 'noise');
       const roomId = await anna.createRoom();
       const messageId = await anna.say(roomId, 'wanted');

@@ -16,13 +16,13 @@ import { launchChromium } from './web-page.ts';
 const pictures = process.env['HEARTH_TEST_PICTURES'];
 
 let captcha: CaptchaService;
-let mail: ServerWithMail;
+let homeserver: ServerWithMail;
 let browser: Browser;
 const folder = mkdtempSync(join(tmpdir(), 'hearth-account-pages-'));
 
 before(async () => {
   captcha = await CaptchaService.start();
-  mail = await ServerWithMail.start('sqlite', {
+  homeserver = await ServerWithMail.start('sqlite', {
     enable_registration_without_verification: false,
     registration_requires_token: true,
     enable_registration_captcha: true,
@@ -44,7 +44,7 @@ before(async () => {
 });
 after(async () => {
   await browser?.close();
-  await mail?.stop();
+  await homeserver?.stop();
   await captcha?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -85,11 +85,11 @@ async function inspect(page: Page, name: string): Promise<void> {
   pictureNumber += 1;
 }
 
-const url = (path: string) => mail.server.baseUrl + path;
+const url = (path: string) => homeserver.server.baseUrl + path;
 
 test('a user registers in a browser with a token, a CAPTCHA, a mail address and terms, and logs in', async () => {
-  const admin = await registerAdmin(mail.server);
-  const created = await mail.server.api('POST', '/_synapse/admin/v1/registration_tokens/new', {
+  const admin = await registerAdmin(homeserver.server);
+  const created = await homeserver.server.api('POST', '/_synapse/admin/v1/registration_tokens/new', {
     token: admin.token,
     body: { token: 'welcome', uses_allowed: 1 },
   });
@@ -125,13 +125,13 @@ test('a user registers in a browser with a token, a CAPTCHA, a mail address and 
 
   await page.getByLabel('Mail address').fill('Alice@Example.org');
   await inspect(page, 'mail');
-  const number = mail.mailServer.received.length;
+  const number = homeserver.mailServer.received.length;
   await page.getByRole('button', { name: 'Send the mail' }).click();
   await page.getByRole('status').waitFor();
   await inspect(page, 'mail-sent');
   await page.getByRole('button', { name: 'I have opened the link' }).click();
   await page.getByRole('alert').filter({ hasText: 'has not been validated' }).waitFor();
-  const { pathname, search } = new URL(linkIn(await mail.mailServer.mail(number)));
+  const { pathname, search } = new URL(linkIn(await homeserver.mailServer.mail(number)));
   const confirmation = await openWindow(context);
   await confirmation.page.goto(url(pathname + search));
   await confirmation.page.getByRole('heading', { name: 'Your address is confirmed' }).waitFor();
@@ -162,7 +162,7 @@ test('a user registers in a browser with a token, a CAPTCHA, a mail address and 
 });
 
 test('the fallback page of an authentication stage reports the completion to the client that opened it', async () => {
-  const challenge = await mail.post('/register', { username: 'bob', password: 'correct horse' });
+  const challenge = await homeserver.post('/register', { username: 'bob', password: 'correct horse' });
   const session = String(challenge.body['session']);
   const context = await browser.newContext();
   const client = await openWindow(context);
@@ -179,7 +179,7 @@ test('the fallback page of an authentication stage reports the completion to the
   await popup.getByRole('status').waitFor();
   await inspect(popup, 'stage-completed');
   await client.page.waitForFunction("window.received === 'authDone'");
-  const { body } = await mail.post('/register', { auth: { session } });
+  const { body } = await homeserver.post('/register', { auth: { session } });
   assert.deepEqual(body['completed'], ['m.login.terms']);
   await context.close();
 });
