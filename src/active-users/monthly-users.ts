@@ -7,6 +7,7 @@ import type { ActiveUserTables } from './tables.ts';
 interface CountedUser {
   /** Milliseconds since the epoch of the last activity that was recorded. */
   activeAt: number;
+  /** Id of the application service that created the account. */
   readonly appservice: string | undefined;
 }
 
@@ -16,21 +17,22 @@ const month = 30 * 86_400_000;
 /** Milliseconds that the recorded activity may lag behind the last activity, so that few rows are written. */
 const granularity = 3_600_000;
 
-/** Milliseconds between two writes. */
+/** Milliseconds from a change until the changed rows are written. */
 const flushInterval = 60_000;
 
 const upsert = `INSERT INTO monthly_active_users (user_id, active_at, appservice_id) VALUES (?, ?, ?)
   ON CONFLICT (user_id) DO UPDATE SET active_at = excluded.active_at`;
 
 /**
- * Stores the users who were active in the last 30 days: all in memory, so that a request costs a look-up, and on disk
- * within a minute. Users whom a crash loses are counted again with their next request.
+ * Stores the users who were active in the last 30 days. All are in memory, so that a request costs only a look-up, and
+ * are written to the database within a minute. Users whom a crash loses are counted again with their next request.
  */
 export class MonthlyUsers {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #users = new Map<string, CountedUser>();
+  /** Numbers of counted users by the id of the application service that created their accounts. */
   readonly #ofServices = new Map<string, number>();
   /** Users whose rows are to be written or deleted. */
   #unwritten = new Set<string>();

@@ -17,15 +17,17 @@ export interface ActiveUsersDeps {
 }
 
 export interface ActiveUsersOptions extends UsageLimitOptions {
-  /** Counts without limiting. */
+  /** Whether users are counted even when their number is not limited. */
   readonly mau_stats_only: boolean;
 }
 
+/** The count and the limit of monthly active users. */
 export interface ActiveUsers {
   readonly limit: UsageLimit;
   /** Refuses logins and registrations beyond the limit. */
   readonly checks: AccountChecks;
   readonly lifecycleHooks: readonly AccountLifecycle[];
+  /** Writes the changes that are not in the database yet. */
   stop(): Promise<void>;
 }
 

@@ -103,14 +103,14 @@ export class UsageLimit {
       .catch(() => undefined);
   }
 
-  /** Stops counting a user whose account was deactivated, and cancels a count that is pending. */
+  /** Stops counting a user whose account was deactivated, also when the account is just being read to count the user. */
   forget(userId: string): void {
     this.#counting.forget(userId);
     this.#deps.monthly.forget(userId);
   }
 
   /**
-   * Checks a request of a logged-in user.
+   * Refuses a request of a logged-in user who is beyond the limit.
    * @returns `undefined` when the request is allowed without reading the account
    * @throws MatrixError M_RESOURCE_LIMIT_EXCEEDED
    */
@@ -120,13 +120,13 @@ export class UsageLimit {
     return this.checkUser(administrator ?? userId);
   }
 
-  /** Checks a user with an account. @throws MatrixError M_RESOURCE_LIMIT_EXCEEDED */
+  /** Refuses a user with an account who is beyond the limit. @throws MatrixError M_RESOURCE_LIMIT_EXCEEDED */
   checkUser(userId: string): Promise<void> | undefined {
     return this.isCounted(userId) ? undefined : this.#checkUncounted(userId);
   }
 
   /**
-   * Checks a client that wants to register an account.
+   * Refuses a registration when the limit is reached, unless one of the addresses is reserved.
    * @param addresses addresses that the client has validated
    * @throws MatrixError M_RESOURCE_LIMIT_EXCEEDED
    */
@@ -198,7 +198,7 @@ export class UsageLimit {
     return this.#deps.clock.now() - createdAt < days * day;
   }
 
-  /** The reserved addresses that are in force. */
+  /** The first `max_mau_value` reserved addresses. Further ones have no effect. */
   get #reservedAddresses(): readonly ThirdPartyId[] {
     const { mau_limit_reserved_threepids: addresses, max_mau_value: max } = this.#options;
     return addresses.slice(0, max);

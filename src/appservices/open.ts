@@ -53,6 +53,7 @@ export interface AppservicesDeps {
   readonly userExists: (userId: string) => Promise<boolean>;
 }
 
+/** The routes that concern services, and what other slices report. */
 export interface Appservices {
   readonly routes: readonly Route[];
   /** Absent where no application service is registered. */
@@ -99,6 +100,7 @@ export async function openAppservices(deps: AppservicesDeps): Promise<Appservice
   };
 }
 
+/** Opens everything that sends transactions, without starting it. */
 function openSending(deps: AppservicesDeps): { sender: AppserviceSender; rooms: RoomInterest } {
   const { registry, requests, engine, caches, serverName, streams, userExists, log, followed } = deps;
   const { services } = registry;

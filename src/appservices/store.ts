@@ -69,6 +69,7 @@ export async function servicesWithEntries(reader: Reader<AppserviceTables>): Pro
   return rows.map((row) => row.service_id);
 }
 
+/** Returns the last transaction of each service and the paths that it serves. */
 export function readQueues(reader: Reader<AppserviceTables>): Promise<QueueRow[]> {
   return reader.selectFrom('appservice_queues').selectAll().execute();
 }

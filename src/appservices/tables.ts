@@ -6,14 +6,14 @@ export interface AppserviceTables {
   /** The entries that each service has to receive: one for each event, to-device message or other change. */
   appservice_outbox: {
     service_id: string;
-    /** Position on the stream. */
+    /** Position of the change on the streams. */
     position: number;
     kind: EntryKind;
     /** Database number (nid) of the event; 0 for other kinds. */
     event_nid: number;
     /**
-     * A user id, or a user id, a space and a device id; empty for events. A room id stands for its joined members, in
-     * entries for device lists and unshared users.
+     * A user id, or a user id, a space and a device id; empty for events. For device lists and unshared users, also a room
+     * id, which stands for the joined members of the room.
      */
     subject: string;
   };

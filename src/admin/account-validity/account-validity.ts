@@ -28,7 +28,11 @@ export class AccountValidity {
     });
   }
 
-  /** Sets the time until which an account is valid. @param until milliseconds since the epoch */
+  /**
+   * Sets the time until which an account is valid. Unlocks an account that was locked because its validity ended, if
+   * `until` is in the future.
+   * @param until milliseconds since the epoch
+   */
   renew(userId: string, until: number): Promise<void> {
     return this.#mutex.run(userId, () => this.#renew(userId, until));
   }

@@ -53,8 +53,9 @@ export interface AuditFilter {
   readonly ip?: string | undefined;
   /** True: only requests that may have changed something. False: only requests that read, or were answered with 403. */
   readonly changes?: boolean | undefined;
+  /** Only requests at or after this time. */
   readonly from?: number | undefined;
-  /** Exclusive. */
+  /** Only requests before this time. */
   readonly until?: number | undefined;
 }
 

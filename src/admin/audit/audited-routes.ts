@@ -59,6 +59,7 @@ const readsQuarantined = ({ query }: AnyRequest) =>
 
 const requesterOf = (requester: unknown) => requester as Requester | undefined;
 
+/** Returns a route that stores and logs the requests for which `isAudited` holds, also those that are refused. */
 function audited(
   original: Route,
   audit: AuditLog,

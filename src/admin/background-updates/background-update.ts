@@ -1,6 +1,6 @@
 /** Work over many rows, in batches. An administrator can start it. */
 export interface BackgroundUpdate {
-  /** The `job_name` that starts it. */
+  /** The `job_name` with which an administrator starts this work. */
   readonly name: string;
   /** Counts the rows. */
   count(): Promise<number>;

@@ -9,8 +9,8 @@ export interface BackgroundUpdatesDeps {
   readonly clock: Clock;
   readonly jobs: Jobs;
   /**
-   * Runs before each batch; supplied by modules. @returns a function to call after the batch, even when the batch has
-   * failed
+   * Runs before each batch; supplied by modules.
+   * @returns a function that is called after the batch, even when the batch has failed
    */
   readonly beforeUpdateBatch?: ((batch: StartedUpdate) => Promise<() => void>) | undefined;
   /** Chooses the number of rows of the next batch; supplied by modules. `undefined` means the default. */
@@ -25,7 +25,7 @@ export interface StartedUpdate {
   readonly name: string;
   /** Number of processed rows. */
   readonly rows: number;
-  /** Time that its batches have taken, without pauses. */
+  /** Time that the batches have taken, without the pauses between them. */
   readonly duration: number;
 }
 
@@ -41,12 +41,13 @@ type Progress = {
 
 const job = 'admin/background-update';
 
-/** Milliseconds for which a finished update stays in the list of tasks. */
+/** Milliseconds for which `GET /_server/admin/v1/scheduled_tasks` lists a finished update. */
 const statusLifetime = 7 * 24 * 3_600_000;
 
 /** Runs updates one after the other, as jobs, so that they continue after a restart. */
 export class BackgroundUpdates {
   readonly #deps: BackgroundUpdatesDeps;
+  /** By name. */
   readonly #updates: ReadonlyMap<string, BackgroundUpdate>;
   /** Resolves when updates are enabled again; `undefined` while they are enabled. */
   #paused: PromiseWithResolvers<void> | undefined;

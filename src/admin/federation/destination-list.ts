@@ -17,14 +17,19 @@ export const destinationOrders = [
   'last_successful_stream_ordering',
 ] as const;
 
+/** A value of the parameter `order_by`. */
 export type DestinationOrder = (typeof destinationOrders)[number];
 
 /** A server that this server has sent requests to. Times and intervals are in milliseconds, times since the epoch. */
 export interface ListedDestination {
   readonly destination: string;
+  /** Time of the last recorded failure; 0 while the server is reachable. */
   readonly retry_last_ts: number;
+  /** The backoff after `retry_last_ts`. */
   readonly retry_interval: number;
+  /** Since when the server is unreachable; null while it is reachable. */
   readonly failure_ts: number | null;
+  /** Position on the stream of rooms of the newest event that the server has received in order; null before the first. */
   readonly last_successful_stream_ordering: number | null;
 }
 
@@ -34,7 +39,7 @@ const orders: Readonly<Record<DestinationOrder, RawBuilder<unknown>>> = {
   destination: sql`d.server_name`,
   retry_last_ts: sql`d.retry_last_ts`,
   retry_interval: sql`d.retry_interval`,
-  // The reference server does not have this order: the end of the backoff; 0 for servers without a backoff.
+  // The end of the backoff; 0 for servers without a backoff. The reference server does not have this order.
   next_retry_ts: sql`case when d.retry_interval = 0 then 0 else d.retry_last_ts + d.retry_interval end`,
   failure_ts: sql`coalesce(d.failure_since, 0)`,
   last_successful_stream_ordering: sql`coalesce(p.stream, 0)`,
@@ -84,7 +89,10 @@ export class DestinationList {
     return { rooms, edus };
   }
 
-  /** Reads the rooms in which the server has joined users, each with the newest position that the server has received. */
+  /**
+   * Reads the rooms in which the server has joined users, each with the position of the newest event that the server has
+   * received; 0 when it has received none.
+   */
   async rooms(
     serverName: string,
     descending: boolean,

@@ -11,16 +11,20 @@ import { countRows, type RowsOfPage, readByKeys, readPageByKeys, readRows } from
 
 export const usageOrders = ['user_id', 'displayname', 'media_length', 'media_count'] as const;
 
+/** A value of the parameter `order_by`. */
 export type UsageOrder = (typeof usageOrders)[number];
 
-/** The period of the uploads, with both ends, in milliseconds since the epoch, and a text that users are searched for. */
+/** Which uploads of which users are counted. Times are milliseconds since the epoch. */
 export interface UsageFilter {
+  /** The earliest time of an upload. */
   readonly from?: number | undefined;
+  /** The latest time of an upload. */
   readonly until?: number | undefined;
   /** A part of the localpart or of the display name. */
   readonly searchTerm?: string | undefined;
 }
 
+/** What one user has uploaded in the period of the filter. */
 export interface MediaUsageOfUser {
   readonly user_id: string;
   /** JSON string. */

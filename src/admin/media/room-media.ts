@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, parseMxcUri } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 
+/** The parts of an `mxc:` URI. */
 interface MediaAddress {
   readonly serverName: string;
   readonly mediaId: string;

@@ -15,6 +15,7 @@ export const mediaOrders = [
   'safe_from_quarantine',
 ] as const;
 
+/** A value of the parameter `order_by`. */
 export type MediaOrder = (typeof mediaOrders)[number];
 
 /** A file that a user has uploaded. Times are milliseconds since the epoch, sizes bytes, flags 0 or 1. */

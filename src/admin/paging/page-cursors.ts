@@ -26,6 +26,7 @@ const maxPages = 1_000;
  * row, for instance after a restart, is found by its offset.
  */
 export class PageCursors {
+  /** Last rows by `keyOf`; totals, as the value of a cursor, by `totalKeyOf`. */
   readonly #cursors: Cache<string, Cursor>;
 
   constructor(caches: CacheRegistry) {
@@ -48,6 +49,7 @@ export class PageCursors {
     return cached && Number(cached.value);
   }
 
+  /** Caches the number of rows on all pages of a list. */
   rememberTotal(listed: ListIdentity, total: number): void {
     this.#cursors.set(totalKeyOf(listed), { value: total, key: '' });
   }
@@ -62,5 +64,6 @@ export class PageCursors {
 const totalKeyOf = ({ administrator, list }: ListIdentity) =>
   `${administrator} total ${hash('sha256', list, 'base64url')}`;
 
+/** Returns the cache key of the last row before the page with the parameter `from`. */
 const keyOf = ({ administrator, list }: ListIdentity, from: number) =>
   `${administrator} ${from} ${hash('sha256', list, 'base64url')}`;

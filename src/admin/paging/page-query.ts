@@ -16,6 +16,7 @@ export const direction = Type.Union([Type.Literal('f'), Type.Literal('b')]);
 
 const pageQuery = Type.Object(pageParameters);
 
+/** The part of a paged list that a request asks for. */
 export type PageQuery = Static<typeof pageQuery>;
 
 /** A page as the response contains it. */

@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { PageStart } from './page-cursors.ts';
 import type { OrderedRow } from './read-page.ts';
 
-/** Rows of a list in its order. */
+/** Consecutive rows of a list, in the order of the list. */
 interface RowsAhead {
   readonly rows: readonly OrderedRow<object>[];
   /** Whether the list ends with the last row. */

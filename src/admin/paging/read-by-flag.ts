@@ -13,7 +13,7 @@ export interface FlagOrder {
   /** Whether rows with the same flag are sorted by descending keys; by default by ascending keys. */
   readonly keyDescends?: boolean;
   /**
-   * Whether databases find the rows with one value in an index alone. They then skip rows faster than they count them.
+   * Whether an index suffices to find the rows with the same flag. Databases then skip rows faster than they count them.
    */
   readonly skipsFast?: boolean;
 }

@@ -10,7 +10,7 @@ const paths = {
   one: '/_server/admin/v1/registration_tokens/:token',
 } as const;
 
-/** Null stands for tokens without a limit of uses or without an expiry. */
+/** Limits of a token. Null: any number of uses, or no expiry. */
 const limits = { uses_allowed: Type.Optional(nullableInteger), expiry_time: Type.Optional(nullableInteger) };
 
 const response = Type.Object({

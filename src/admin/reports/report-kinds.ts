@@ -16,7 +16,9 @@ export interface ListedReport {
   /** The sender of a reported event, or the reported user. */
   readonly user_id: string | null;
   readonly reason: string | null;
+  /** From -100 (most offensive) to 0; only for reports of events. */
   readonly score: number | null;
+  /** The name of the room. */
   readonly name: string | null;
   readonly canonical_alias: string | null;
 }
@@ -64,6 +66,7 @@ export const reportKinds: Readonly<Record<ReportKind, ReportEndpoints>> = {
   },
 };
 
+/** Schemas of the columns that are not nullable texts. */
 const schemas: Readonly<Partial<Record<keyof ListedReport, TSchema>>> = {
   id: integer,
   received_ts: integer,

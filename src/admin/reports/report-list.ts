@@ -44,6 +44,7 @@ export class ReportList {
     return countRows(this.#filtered(filter));
   }
 
+  /** Returns the report with an id, if it is of this kind. */
   async get(id: number): Promise<ListedReport | undefined> {
     await this.#caughtUp();
     return this.#selected({}).where('p.id', '=', id).executeTakeFirst();

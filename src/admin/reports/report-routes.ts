@@ -47,6 +47,7 @@ function listRoute(kind: ReportKind, list: ReportList, { cursors }: ReportRoutes
       response: Type.Object(members),
     },
     async ({ query, requester }) => {
+      // The types of the query do not contain the filters, because each kind of reports has others.
       const given = query as { readonly [name: string]: unknown };
       const filter = Object.fromEntries(
         Object.entries(filters)

@@ -17,6 +17,7 @@ const paths = {
   v2: '/_server/admin/v2/rooms/:roomId',
 } as const;
 
+/** Name of the new room, and the message in it, when the request has none: the same as in the reference server. */
 const defaultName = 'Content Violation Notification';
 const defaultMessage =
   'Sharing illegal content on this server is not permitted and rooms in violation will be blocked.';

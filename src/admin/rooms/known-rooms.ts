@@ -24,13 +24,16 @@ export class KnownRooms {
     return this.#engine.heads.get(roomId);
   }
 
-  /** Returns the head of the room with an id or an alias. @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM */
+  /**
+   * Returns the head of the room with an id or an alias.
+   * @throws MatrixError M_NOT_FOUND for an unknown alias or room, M_INVALID_PARAM for an invalid alias
+   */
   async named(idOrAlias: string): Promise<RoomHead> {
     return this.get((await this.locate(idOrAlias)).roomId);
   }
 
   /**
-   * Resolves an alias to the room id and servers that are in the room. A room id is returned without servers.
+   * Resolves an alias to a room id and to servers that are in the room. Returns a room id as it is, without servers.
    * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM
    */
   async locate(idOrAlias: string): Promise<{ readonly roomId: string; readonly servers: readonly string[] }> {

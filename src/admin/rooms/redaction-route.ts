@@ -20,9 +20,9 @@ export interface RedactionRouteDeps {
 }
 
 /**
- * Redacts one event; answers with the earlier redaction when there is one. The redaction is sent by the first of these
- * users who may redact the event: the administrator who sends the request, the local sender of the event, the most
- * powerful local member of the room.
+ * Redacts one event, unless it is redacted already: then the response names the earlier redaction. The sender of the
+ * redaction is the first of these users who may redact the event: the administrator who sends the request, the local
+ * sender of the event, the most powerful local member of the room.
  */
 export function redactionRoute({ rooms, knownRooms, serverName }: RedactionRouteDeps): Route {
   const { engine, sending } = rooms;

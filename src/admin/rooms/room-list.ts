@@ -19,6 +19,7 @@ import {
 export interface RoomFilter {
   /** A part of the room's name, of the localpart of its canonical alias, or of its room id. */
   readonly searchTerm?: string | undefined;
+  /** `true`: only rooms in the public room directory; `false`: only other rooms. */
   readonly isPublic?: boolean | undefined;
   /** `true`: only rooms without joined users; `false`: only rooms with joined users. */
   readonly isEmpty?: boolean | undefined;
@@ -42,6 +43,7 @@ export const roomOrders = [
   'state_events',
 ] as const;
 
+/** A value of the parameter `order_by`. */
 export type RoomOrder = (typeof roomOrders)[number];
 
 /** A room as lists show it. */

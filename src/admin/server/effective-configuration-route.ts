@@ -15,8 +15,9 @@ export interface EffectiveOption {
    * - `derived`: an environment variable, or another option.
    */
   readonly source: 'default' | 'file' | 'derived';
-  /** The place of the option, for `file`. */
+  /** Path of the configuration file; only for the source `file`. */
   readonly file?: string;
+  /** Line of the option in this file. */
   readonly line?: number;
 }
 

@@ -30,7 +30,7 @@ export function largestRoomsRoute(database: Database): Route {
 
 interface LargestRoom {
   readonly room_id: string;
-  /** Bytes. */
+  /** Bytes of all events. */
   readonly estimated_size: number;
 }
 

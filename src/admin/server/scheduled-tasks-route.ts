@@ -23,7 +23,10 @@ const task = Type.Object({
   id: Type.String(),
   action: Type.String(),
   status: Type.String(),
-  /** When the job finished; else when it is due, or since when it is active. */
+  /**
+   * Milliseconds since the epoch: when a finished job has finished, when a scheduled job is due, and when an active job
+   * was added.
+   */
   timestamp_ms: Type.Integer(),
   resource_id: nullableText,
   /** The value that a finished job has returned. */

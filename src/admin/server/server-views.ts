@@ -12,6 +12,7 @@ export interface ServerViewsDeps extends OverviewDeps {
 /** Opens the parts of the admin API that show the state of the whole server. */
 export function openServerViews(deps: ServerViewsDeps): {
   readonly routes: readonly Route[];
+  /** Ends the measurement of the process. */
   readonly stop: () => void;
 } {
   return {

@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import type { AccountTables } from '../../accounts/index.ts';
 import { listedProfile, type ProfileTables, readListedFields } from '../../profiles/index.ts';
 
+/** The tables that `addMissingProfiles` reads and writes. */
 export type ListedTables = AccountTables & ProfileTables;
 
 /** Number of users that are read and added at once. */

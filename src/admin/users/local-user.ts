@@ -15,7 +15,7 @@ export class LocalUsers {
     return serverOfUser(userId) === this.#serverName;
   }
 
-  /** @throws MatrixError M_INVALID_PARAM for invalid user ids and users of other servers */
+  /** Checks that a user id is valid and of this server. @throws MatrixError M_INVALID_PARAM */
   checkLocal(userId: string): void {
     if (!isUserId(userId)) throw invalidParam('The user id is not valid');
     if (!this.isLocal(userId)) {

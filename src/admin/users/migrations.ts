@@ -2,15 +2,17 @@ import type { Kysely } from 'kysely';
 import { type DatabaseCheck, type Migration, rowsCheck, writerFor } from '../../kernel/database/index.ts';
 import { addMissingProfiles, type ListedTables } from './listed-users.ts';
 
+/** Returns a query for the users without a row in a table. */
 const withoutRow = (table: string) =>
   `select user_id as subject from users where not exists (select 1 from ${table} t where t.user_id = users.user_id)`;
 
+/** Returns the condition that the user of a row does not exist. */
 const withoutUser = (table: string) =>
   `not exists (select 1 from users u where u.user_id = ${table}.user_id)`;
 
 /**
- * These migrations read tables of accounts, devices and profiles, so the migrations of these slices must be applied
- * first.
+ * These migrations read and write tables of the slices `accounts`, `devices` and `profiles`, so the migrations of those
+ * slices must be applied first.
  */
 export const userListMigrations: readonly Migration[] = [
   {

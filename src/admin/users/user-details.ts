@@ -11,7 +11,9 @@ export interface UserDetailsDeps {
   readonly database: Database;
   readonly profiles: Profiles;
   readonly list: UserList;
+  /** Absent on a server without third-party identifiers. */
   readonly addresses: AccountAddresses | undefined;
+  /** Absent on a server without single sign-on. */
   readonly externalIds: ExternalIds | undefined;
   readonly consents: Pick<Consents, 'agreementOf'>;
 }

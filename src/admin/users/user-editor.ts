@@ -15,6 +15,7 @@ export interface UserEditorDeps {
   readonly users: LocalUsers;
   /** Absent on a server without third-party identifiers. */
   readonly addresses: AccountAddresses | undefined;
+  /** Absent on a server without single sign-on. */
   readonly externalIds: ExternalIds | undefined;
   readonly options: Parameters<typeof checkUserType>[1];
 }
@@ -31,7 +32,7 @@ export interface UserChange {
   readonly isLocked?: boolean | undefined;
   /** Replace the mail addresses and phone numbers of the user. */
   readonly addresses?: readonly { readonly medium: string; readonly address: string }[] | undefined;
-  /** Replace the user's ids at identity providers. The user logs in with these. */
+  /** Replace the ids with which the user logs in through identity providers. */
   readonly externalIds?: readonly ExternalId[] | undefined;
   /** Null removes the type. */
   readonly userType?: string | null | undefined;

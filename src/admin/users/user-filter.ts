@@ -16,7 +16,7 @@ export interface UserFilter {
   readonly admins?: boolean | undefined;
   readonly deactivated?: boolean | undefined;
   readonly locked?: boolean | undefined;
-  /** User types to leave out; an empty string stands for users without a type. */
+  /** The types of users who are left out; an empty string leaves out the users without a type. */
   readonly notTypes: readonly string[];
 }
 

@@ -44,8 +44,8 @@ const response = Type.Object({
 });
 
 /**
- * Lists local users. In version 2, `deactivated` adds deactivated users to the list. In version 3 it selects them, or leaves
- * them out; without it the list has all users.
+ * Lists local users. In version 2, `deactivated=true` adds deactivated users to the list. In version 3, the list has all
+ * users without this parameter, only deactivated users with `true`, and no deactivated users with `false`.
  */
 export function userListRoutes(users: UserList, cursors: PageCursors): Route[] {
   const list = async (

@@ -32,6 +32,7 @@ export const userOrders = [
   'locked',
 ] as const;
 
+/** A value of the parameter `order_by`. */
 export type UserOrder = (typeof userOrders)[number];
 
 /** A user as the list shows it. Times are milliseconds since the epoch, flags 0 or 1. */

@@ -28,6 +28,7 @@ const userValue = (table: string, column: string, defaultValue: string): UserVal
   };
 };
 
+/** The values of other tables by which lists of users can be sorted. */
 export const valueOrders = {
   displayname: userValue('listed_profiles', 'displayname', "''"),
   avatar_url: userValue('listed_profiles', 'avatar_url', "''"),
@@ -41,8 +42,8 @@ export interface UsersByValue {
   readonly database: Database;
   readonly users: UserQuery;
   /**
-   * Reads the ids of all users whom the list does not contain; `undefined` when they are many. Databases exclude few
-   * ids from many rows faster than they look up the user of each row.
+   * Reads the ids of all users whom the list does not contain; `undefined` when there are too many of these users.
+   * Databases exclude a few ids from many rows faster than they look up the user of each row.
    */
   readonly excluded: () => Promise<readonly string[] | undefined>;
   readonly by: UserValue;

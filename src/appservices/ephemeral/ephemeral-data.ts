@@ -52,6 +52,7 @@ export class EphemeralData {
   readonly #items = new Map<string, Map<string, Item>>();
   /** Resolves when all queued changes are handled. */
   #working: Promise<void> = Promise.resolve();
+  /** Number of queued changes. */
   #waiting = 0;
   /** Number of services that receive ephemeral data. */
   readonly #receiverCount: number;
@@ -65,7 +66,7 @@ export class EphemeralData {
     deps.presence.presenceStream.subscribe((fact) => this.#queue(() => this.#presence(fact)));
   }
 
-  /** Removes the data for a service, and returns what is not outdated. */
+  /** Removes all data for a service, and returns those items that are at most `maxAge` old. */
   take(serviceId: string): readonly JsonObject[] {
     const items = this.#items.get(serviceId);
     if (!items) return [];

@@ -33,13 +33,16 @@ export interface RoomInterestDeps {
 }
 
 /**
- * Finds the services that receive the events of a room. They are cached by room and updated by each change of a
- * membership, so that an event is not matched against the members of its room.
+ * Finds the services that receive the events of a room. The services of a room are cached, and each change of a
+ * membership updates them, so that an event does not require a look at all members of its room.
  */
 export class RoomInterest {
   readonly #deps: RoomInterestDeps;
+  /** By room id. */
   readonly #rooms: Cache<string, InterestedServices>;
+  /** Whether a service has a namespace of aliases, so that the aliases of rooms matter. */
   readonly #readsAliases: boolean;
+  /** The running loads. `isOutdated`: the services of the room have changed since the load began. */
   readonly #loading = new Set<{ readonly roomId: string; isOutdated: boolean }>();
 
   constructor(deps: RoomInterestDeps) {

@@ -8,6 +8,7 @@ const noServices: readonly Appservice[] = [];
 export class UserInterest {
   readonly #services: readonly Appservice[];
   readonly #serverName: string;
+  /** The services by user id. */
   readonly #cache: Cache<string, readonly Appservice[]>;
 
   constructor(services: readonly Appservice[], serverName: string, caches: CacheRegistry) {

@@ -32,6 +32,7 @@ const idMember: Readonly<Record<Kind, string>> = { user: 'userid', location: 'al
 /** Third-party networks that application services bridge. Source: client-server API, "Third-party networks". */
 export class Networks {
   readonly #deps: NetworksDeps;
+  /** Descriptions by protocol, each until a time of the monotonic clock. */
   readonly #descriptions = new Map<
     string,
     { readonly protocol: JsonObject | undefined; readonly until: number }
@@ -81,6 +82,7 @@ export class Networks {
     return this.#deps.services.filter(({ registration }) => registration.protocols.includes(protocol));
   }
 
+  /** Sends a query to services, and returns the complete users or locations in their answers. */
   async #find(
     kind: Kind,
     services: readonly Appservice[],
@@ -114,6 +116,7 @@ export class Networks {
     });
   }
 
+  /** Asks all services of a protocol for its description. Returns the first one with the instances of all. */
   async #requestDescription(name: string): Promise<JsonObject | undefined> {
     const answers = await Promise.all(
       this.#servicesOf(name).map(async (service) => {

@@ -12,7 +12,7 @@ const searchResults = Type.Array(Type.Object({ protocol: Type.String(), fields: 
 /** Query parameters of this server, which are not fields of a network. */
 const ownParameters = ['access_token', 'user_id', 'device_id', 'org.matrix.msc3202.device_id'];
 
-/** Rate limit of one user's searches, because each search causes a request to a service. */
+/** Rate limit of one user's searches. They are limited because each search causes requests to services. */
 export const searchRate: RateLimit = { per_second: 2, burst_count: 20 };
 
 /**

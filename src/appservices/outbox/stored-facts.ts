@@ -62,7 +62,7 @@ export async function storedMemberships(
   return membershipFacts;
 }
 
-/** The events of all timelines with positions in `(from, last]`. */
+/** The events of all timelines with stream positions in `(from, last]`. */
 interface EventPage {
   readonly from: number;
   readonly last: number;

@@ -7,9 +7,11 @@ import type { Fact, MembershipFact } from './fact.ts';
  */
 export class UnhandledFacts {
   readonly #buffer: Pick<FactBuffer<Fact>, 'untakenFacts'>;
+  /** The batch that is being handled. */
   #current: readonly Fact[] = [];
   /** Index of the fact of `#current` that is being handled. */
   #index = 0;
+  /** Facts that are still to be read from the database. */
   #stored: readonly MembershipFact[] = [];
 
   constructor(buffer: Pick<FactBuffer<Fact>, 'untakenFacts'>) {
@@ -21,7 +23,10 @@ export class UnhandledFacts {
     this.#stored = facts;
   }
 
-  /** Yields facts one by one; when a fact cannot be handled, this fact and those after it stay unhandled. */
+  /**
+   * Yields facts one by one. When the caller fails to handle a fact, this fact and those after it stay unhandled.
+   * @param upTo position of the last of these facts
+   */
   *handle(facts: readonly Fact[], upTo: number): Generator<Fact> {
     this.#stored = this.#stored.filter(({ position }) => position > upTo);
     this.#current = facts;

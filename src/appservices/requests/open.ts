@@ -17,6 +17,7 @@ export interface ServiceRequestsDeps {
   readonly options: { readonly use_appservice_legacy_authorization: boolean };
 }
 
+/** The requests to services that other slices use. */
 export interface ServiceRequests {
   readonly client: ServiceClient;
   readonly queries: Queries;

@@ -1,7 +1,7 @@
 import { toDeclaredSpelling, toMatrixSpelling } from '../../kernel/http/index.ts';
 
 /**
- * The paths that a service serves. The database stores one of these words:
+ * The paths that a service serves. The database stores these words:
  * - `ecosystem`: paths below `/_matrix`;
  * - `documents`: paths below `/_proto`;
  * - `legacy`: the paths without a prefix (application service API, "Legacy routes").
@@ -15,6 +15,7 @@ export function spellingsToTry(lastSpelling: Spelling = 'ecosystem'): readonly S
   return [lastSpelling, ...spellings.filter((spelling) => spelling !== lastSpelling)];
 }
 
+/** Whether a text of the database is a spelling that this version knows. */
 export const isSpelling = (text: string | null): text is Spelling =>
   spellings.some((spelling) => spelling === text);
 

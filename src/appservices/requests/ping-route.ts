@@ -10,7 +10,7 @@ export interface PingDeps {
   readonly registry: AppserviceRegistry;
   readonly client: ServiceClient;
   readonly clock: Clock;
-  /** Called with the id of a service that has answered. */
+  /** Called with the id of a service that has answered a ping with success. */
   readonly onAnswer: (serviceId: string) => void;
 }
 

@@ -13,12 +13,13 @@ export interface QueriesDeps {
 const timeout = 10_000;
 
 /**
- * Queries services for users and aliases that are in their namespaces and do not exist: a service that knows them
- * creates them before it answers.
+ * Queries services for users and aliases that are in their namespaces and do not exist. A service that knows the user or
+ * alias creates it before the service answers.
  * Source: application service API, "Querying".
  */
 export class Queries {
   readonly #deps: QueriesDeps;
+  /** Running queries by their path, so that concurrent requests share a query. */
   readonly #running = new LoadOnce<string, boolean>();
 
   constructor(deps: QueriesDeps) {

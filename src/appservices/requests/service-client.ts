@@ -3,6 +3,7 @@ import type { FetchedResponse, OutboundHttp } from '../../kernel/outbound/index.
 import { isJsonObject, type JsonValue } from '../../protocol/index.ts';
 import { type Spelling, spell, spellingsToTry } from './paths.ts';
 
+/** A request to a service. */
 export interface ServiceRequest {
   readonly method: 'GET' | 'PUT' | 'POST';
   /** Path and query below `/_proto`, the prefix that the code writes for `/_matrix`. */
@@ -14,6 +15,7 @@ export interface ServiceRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The response of a service. */
 export interface ServiceAnswer {
   readonly status: number;
   readonly text: string;
@@ -25,6 +27,7 @@ export interface ServiceAnswer {
 export class NoUrl extends Error {}
 
 export interface ServiceClientDeps {
+  /** Absent where no application service is registered. */
   readonly http: Pick<OutboundHttp, 'fetch'> | undefined;
   /**
    * The spelling of paths (`/_matrix` or `/_proto`, for instance) that each service knows, by the id of the service;

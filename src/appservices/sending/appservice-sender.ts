@@ -18,6 +18,7 @@ export const followerName = 'appservices';
 /** Follows the streams and sends each service its transactions. Services do not wait for each other. */
 export class AppserviceSender {
   readonly #deps: AppserviceSenderDeps;
+  /** By the id of the service. */
   readonly #queues = new Map<string, ServiceQueue>();
   readonly #follower: Follower;
 

@@ -46,6 +46,7 @@ export async function composeTransaction(
   });
 }
 
+/** Returns the subjects of the entries of a kind. */
 const subjectsOf = (rows: readonly OutboxRow[], kind: OutboxRow['kind']) =>
   rows.filter((row) => row.kind === kind).map(({ subject }) => subject);
 
@@ -93,12 +94,14 @@ async function messagesOf({ queues }: ComposeDeps, rows: readonly OutboxRow[]): 
 
 type Counts = Awaited<ReturnType<KeyCounts['get']>>;
 
+/** Reads the counts of the keys of devices. @param devices subjects of outbox entries: user ids and device ids */
 async function countsOf({ keyCounts }: ComposeDeps, devices: Iterable<string>): Promise<Map<string, Counts>> {
   const counts = new Map<string, Counts>();
   for (const device of devices) counts.set(device, await keyCounts.get(...splitDevice(device)));
   return counts;
 }
 
+/** Returns a value of the counts of each device, by user id and device id. */
 function byUser(counts: ReadonlyMap<string, Counts>, read: (counts: Counts) => unknown): JsonObject {
   const users: Record<string, Record<string, unknown>> = {};
   for (const [device, deviceCounts] of counts) {

@@ -65,8 +65,9 @@ const batchSize = 10_000;
 const maxLoadedRooms = 1_000;
 
 /**
- * Returns the users who are joined to a room whose events a service receives. Also returns users with a room that was
- * not loaded. The service then tracks their devices for longer than necessary. This does no harm.
+ * Returns the users who are joined to a room whose events a service receives. Also returns users who are joined to a
+ * room that was not loaded. The service may then track the devices of these users for longer than necessary, which does
+ * no harm.
  */
 async function usersSharingRooms(
   { engine, rooms }: DeviceListDeps,

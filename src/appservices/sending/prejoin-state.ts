@@ -7,7 +7,7 @@ export interface PrejoinStateDeps {
   readonly prejoinStateKeys: PrejoinStateKeys;
 }
 
-/** Members of `unsigned` by membership, as the reference server names them. */
+/** Names of the member of `unsigned` with the stripped state, by membership. The reference server has the same names. */
 const members: Readonly<Record<string, string>> = {
   invite: 'invite_room_state',
   knock: 'knock_room_state',

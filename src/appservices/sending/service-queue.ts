@@ -65,8 +65,7 @@ export class ServiceQueue {
   }
 
   /**
-   * Must be called after the service has shown that it is up. Ends the backoff, but not before its first second is
-   * over.
+   * Must be called after the service has shown that it is up. Ends the backoff, but not before `minBackoff` has passed.
    */
   retryNow(): void {
     if (this.#isFailing) this.#backoffEnd.abort();

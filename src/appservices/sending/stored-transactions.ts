@@ -34,7 +34,9 @@ export interface PendingTransaction {
 export class StoredTransactions {
   readonly #service: Appservice;
   readonly #deps: StoredTransactionsDeps;
+  /** The id of the last stored transaction; 0 before the first. */
   #lastId: number;
+  /** The last stored transaction, until the service accepts it. */
   #pending: PendingTransaction | undefined;
   /** Whether the service has accepted the last transaction, but the database does not record this yet. */
   #isAcceptedUnsaved = false;
