@@ -44,9 +44,9 @@ function explain(error: SmtpError, { host, port, options }: FailedDelivery): str
   if (/EHOSTUNREACH|ENETUNREACH/.test(message))
     return `The mail server ${address} cannot be reached from this machine. (${message})`;
   if (/wrong version number|packet length too long|unexpected message/i.test(message) && options.force_tls)
-    return `The mail server ${address} does not begin with TLS. Turn off email.force_tls (it then uses STARTTLS), or use the port for TLS, usually 465.`;
+    return `The mail server ${address} does not begin with TLS. Turn off email.force_tls (STARTTLS is then used), or use the port for TLS, usually 465.`;
   if (isAboutCertificate(message))
-    return `The certificate of the mail server ${address} is not valid for ${options.tlsname ?? host}: ${message}. Check email.tlsname, and whether this machine trusts the issuer.`;
+    return `The certificate of the mail server ${address} is not accepted for ${options.tlsname ?? host}: ${message}. Check email.tlsname, and whether this machine trusts the issuer.`;
   if (error.code === 'ETIMEDOUT' || /timeout|timed out/i.test(message))
     return `The mail server ${address} did not answer in time. A firewall may block the port; or the server expects TLS from the first byte (email.force_tls), usually at port 465. (${message})`;
   if (error.code === 'ETLS' && options.require_transport_security)

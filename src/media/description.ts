@@ -11,7 +11,7 @@ const maxNameBytes = 2_048;
 
 const mediaType = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:[ \t]*;[\x20-\x7e\t]*)?$/;
 
-/** Returns the content type in a header unchanged, or `unknownType` for an invalid header. */
+/** Returns the content type in a header with its parameters, or `unknownType` for an invalid header. */
 export function contentTypeOf(header: string | readonly string[] | undefined): string {
   const text = typeof header === 'string' ? header.trim() : '';
   return text.length <= 255 && mediaType.test(text) ? text : unknownType;

@@ -1,6 +1,6 @@
 /**
- * Where a file is stored. `local`: uploads of local users, which exist only on this server. `remote`: copies of remote
- * media.
+ * The kind of a stored file. `local`: an upload of a local user or an image of a URL preview, with this server's name in
+ * its address. `remote`: a copy of remote media.
  */
 export type MediaArea = 'local' | 'remote';
 

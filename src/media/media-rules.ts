@@ -6,7 +6,7 @@ export interface UploadLimit {
   readonly max_size: number;
 }
 
-/** A file that has been received and is not stored yet. */
+/** A file that has been received, and that users and servers cannot read yet. */
 export interface ReceivedFile {
   /** The local user who uploads the file; absent for files of other servers. */
   readonly userId: string | undefined;
@@ -18,15 +18,17 @@ export interface ReceivedFile {
   readonly size: number;
   /** In hexadecimal. */
   readonly sha256: string;
+  /** Reads the bytes of the file. */
   read(): AsyncIterable<Uint8Array>;
 }
 
-/** An upload that a limit has rejected. Sizes in bytes. */
+/** An upload that a limit has rejected. */
 export interface RejectedUpload {
   readonly userId: string;
   readonly limit: UploadLimit;
   /** Bytes of the user's uploads in the period of the limit. */
   readonly used: number;
+  /** Bytes of the upload; 0 if it was rejected before it arrived. */
   readonly size: number;
 }
 

@@ -68,7 +68,8 @@ export interface MediaSlice {
   /** Stores bytes as an upload of a local user. @returns the `mxc://` URI */
   store(userId: string, file: { readonly contentType: string; readonly bytes: Uint8Array }): Promise<string>;
   /**
-   * Returns a square thumbnail of a local image; `undefined` when the image does not exist or no thumbnail can be made.
+   * Returns a thumbnail of a local image, which is a square unless the image is small; `undefined` when the image does
+   * not exist or no thumbnail can be made.
    */
   thumbnail(mxcUri: string, size: number): Promise<{ contentType: string; bytes: Buffer } | undefined>;
   readonly moderation: MediaModeration;

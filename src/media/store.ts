@@ -177,7 +177,7 @@ export async function readOldestPreviewImages(
   return rows.map((row) => ({ mediaId: row.media_id, size: row.size ?? 0 }));
 }
 
-/** Sets the content type of an upload. */
+/** Sets the content type of a file with a media id of this server. */
 export async function setContentType(
   writer: Writer<Tables>,
   mediaId: string,

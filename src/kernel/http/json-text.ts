@@ -8,13 +8,16 @@ const minEntries = 32;
 const maxDepth = 6;
 
 /**
- * Number of levels that are searched inside each entry of a long value. They contain the state of a room as a long
+ * Number of levels that are searched inside each entry of a long value. These levels include a room's state, a long
  * list, but not the lists in the content of its events.
  */
 const maxDepthOfEntries = 2;
 
 /** Characters that are written between two checks of the clock. */
 const charactersPerCheck = 16_384;
+
+/** Characters for which each entry counts beside its text, so that the clock is also checked after many short entries. */
+const charactersPerEntry = 50;
 
 type Container = readonly unknown[] | Readonly<Record<string, unknown>>;
 
@@ -75,7 +78,7 @@ class JsonWriter {
 
   #add(text: string): void {
     this.text.add(text);
-    this.#charactersSinceCheck += text.length + 50;
+    this.#charactersSinceCheck += text.length + charactersPerEntry;
   }
 
   #pauseIfDue(): Promise<void> | undefined {

@@ -11,7 +11,10 @@ export interface Requester {
   readonly isShadowBanned?: boolean;
   /** Id of the application service whose token was used. */
   readonly appservice: string | undefined;
-  /** Whether rate limits do not apply: set for application services and their users (`rate_limited: false`). */
+  /**
+   * Whether rate limits do not apply: true for the own user of each application service, and for the other users of a
+   * service that is registered with `rate_limited: false`.
+   */
   readonly isUnlimited?: boolean;
   /** Id of the administrator who makes the request as the user; absent for the user's own requests. */
   readonly administrator?: string | undefined;

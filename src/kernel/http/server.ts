@@ -33,7 +33,7 @@ export interface HttpServerOptions {
   readonly tracing?: RequestTracing | undefined;
   /** Counts the requests; needed only where code other than the metrics reads the counts. */
   readonly counts?: RequestCounts;
-  /** Maximum bytes of long bodies that wait for their verification; by default `defaultUnverifiedBounds`. */
+  /** Maximum bytes of long bodies that wait to be verified and parsed; by default `defaultUnverifiedBounds`. */
   readonly unverifiedBounds?: UnverifiedBounds;
 }
 

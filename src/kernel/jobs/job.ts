@@ -49,7 +49,9 @@ export interface Job {
   readonly progress: JobProgress | null;
   readonly state: JobState;
   readonly running: boolean;
+  /** Earliest time of the next attempt; of a job that has ended, of its last attempt. */
   readonly runAt: number;
+  /** When the job was scheduled last. */
   readonly createdAt: number;
   /** Number of attempts that were started. */
   readonly attempts: number;

@@ -99,7 +99,7 @@ export class JobRunner {
         this.wake(Math.min(next, clock.now() + (isOnlyProcess ? runnerLimits.pollAlone : runnerLimits.poll)));
       }
     } catch (error) {
-      this.#deps.log.error({ err: error }, 'Jobs could not be read');
+      this.#deps.log.error({ err: error }, 'Jobs that are due could not be read or leased');
       this.#timerAt = Number.POSITIVE_INFINITY;
       this.wake(this.#deps.clock.now() + runnerLimits.poll);
     } finally {

@@ -236,7 +236,7 @@ export async function nextLeaseEnd(
   return leased?.end ?? undefined;
 }
 
-/** Leases the job until `until`. @returns false when another process was faster */
+/** Leases the job until `until`. @returns false when it was leased, scheduled again or ended meanwhile */
 export async function claimJob(
   writer: Writer<JobTables>,
   job: StoredJob,
@@ -276,7 +276,7 @@ export async function expireLeases(writer: Writer<JobTables>, now: number): Prom
   await writer.updateTable('jobs').set({ lease_until: now }).where('lease_until', '>', now).execute();
 }
 
-/** Applies the outcome of an attempt whose lease has expired, unless another process was faster. */
+/** Applies the outcome of an attempt whose lease has expired, unless the job was changed meanwhile. */
 export async function settleInterrupted(
   writer: Writer<JobTables>,
   job: StoredJob,

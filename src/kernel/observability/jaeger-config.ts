@@ -38,7 +38,7 @@ type Mapping = Readonly<Record<string, unknown>>;
 const isMapping = (value: unknown): value is Mapping =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Mapping of `jaeger_config` that this server reads. */
+/** Names of the members of `jaeger_config` that this server reads. */
 const knownMembers: ReadonlySet<string> = new Set([
   'enabled',
   'service_name',

@@ -20,7 +20,7 @@ export class LogDestination {
   #waiting = '';
   /** Encoded lines, without the bytes that were written. */
   #unwritten: Uint8Array = new Uint8Array();
-  /** True from the first write until no line waits, retry delays included. */
+  /** True from the first write, through retry delays, until no line waits or a write fails. */
   #isBusy = false;
   /** Whether the operating system is writing; it finishes the write even if the process ends. */
   #isWriting = false;

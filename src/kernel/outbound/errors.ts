@@ -6,7 +6,7 @@
  * - `tls`: the TLS handshake failed, mostly because of a certificate;
  * - `proxy`: the proxy did not connect;
  * - `timeout`: no complete response arrived in time;
- * - `aborted`: the caller aborted the request;
+ * - `aborted`: the caller aborted the request, or this server stops;
  * - `too-large`: the response exceeds the limit of the caller, before or after decompression;
  * - `redirect`: too many redirects, or a redirect to a URL that is not http or https, or from https to http;
  * - `protocol`: the response is not valid HTTP, or has an encoding that was not offered.

@@ -64,9 +64,9 @@ export class LookupQueue {
 
   #waitForTurn(host: string): Promise<void> {
     this.#refuseLateHosts();
-    if (this.#waiting.length >= maxWaiting) return Promise.reject(tooManyLookups(host));
+    if (this.#waiting.length >= maxWaiting) return Promise.reject(queueTooLong(host));
     return new Promise((start, reject) => {
-      const refuse = () => reject(tooManyLookups(host));
+      const refuse = () => reject(queueTooLong(host));
       this.#waiting.push({ since: this.#clock.monotonic(), start, refuse });
     });
   }
@@ -85,7 +85,10 @@ export class LookupQueue {
   }
 }
 
-const tooManyLookups = (host: string) =>
-  Object.assign(new Error(`The host ${host} cannot be looked up, because too many look-ups are waiting`), {
-    code: 'EAI_AGAIN',
-  });
+const queueTooLong = (host: string) =>
+  Object.assign(
+    new Error(`The host ${host} cannot be looked up, because other look-ups are too many or too slow`),
+    {
+      code: 'EAI_AGAIN',
+    },
+  );

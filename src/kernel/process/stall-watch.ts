@@ -21,7 +21,7 @@ const defaultTimes = {
 
 /**
  * The source of a worker thread. It finds the running code with the debugger, which also works in an endless loop and
- * pauses the process for some milliseconds. The time without a heartbeat is the sum of the turns of this thread, so
+ * pauses the process for some milliseconds. The time without a heartbeat is added up in small steps by this thread, so
  * that a process that was suspended as a whole does not count as stuck.
  */
 const watcher = `

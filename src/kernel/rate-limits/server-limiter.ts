@@ -8,7 +8,9 @@ interface Caller {
   times: number[];
   /** Requests that are delayed or queued. */
   waiting: number;
+  /** Number of requests that are being handled. */
   active: number;
+  /** Functions that let the queued requests be handled, the earliest first. */
   readonly queue: Set<() => void>;
 }
 

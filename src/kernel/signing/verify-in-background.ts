@@ -17,13 +17,13 @@ const maxConcurrent = 16;
 export async function verifyInBackground(signatures: readonly SignatureToVerify[]): Promise<boolean[]> {
   const valid = new Array<boolean>(signatures.length).fill(false);
   let next = 0;
-  const verifyOn = async () => {
+  const verifyRemaining = async () => {
     while (next < signatures.length) {
       const index = next++;
       valid[index] = await isValidSignature(signatures[index]!);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(maxConcurrent, signatures.length) }, verifyOn));
+  await Promise.all(Array.from({ length: Math.min(maxConcurrent, signatures.length) }, verifyRemaining));
   return valid;
 }
 

@@ -27,7 +27,7 @@ export class OwnedRows {
     }
   }
 
-  /** Deletes the rows of an account in the transaction that ends all sessions of its user. */
+  /** Deletes the rows of an account in the transaction that ends its sessions or changes its password. */
   async loggedOut(
     writer: AnyWriter,
     _publish: unknown,

@@ -19,7 +19,7 @@ export interface PendingPosition {
   readonly reservedAt: number;
 }
 
-/** Up to this number, settled slots are kept while other slots are pending. */
+/** While slots are pending, settled slots are freed only when they are more than this and more than the other slots. */
 const maxSettled = 1_024;
 
 /** A two-phase counter: assigns positions and moves `current` over settled positions, in order, up to a limit. */

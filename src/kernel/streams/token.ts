@@ -23,7 +23,7 @@ export function encodePosition(position: number): string {
   return `s1_${position}`;
 }
 
-/** Returns a sync token: `s1_4711`, or `s2_4711_4700` when the client lacks to-device messages up to `position`. */
+/** Returns a sync token: `s1_4711`, or `s2_4711_4700` when the client has to-device messages up to 4700 only. */
 export function encodeSyncPosition({ position, toDevice }: SyncPosition): string {
   return toDevice === position ? encodePosition(position) : `s2_${position}_${toDevice}`;
 }
@@ -44,7 +44,7 @@ export function decodeSyncPosition(token: string): SyncPosition {
 /**
  * Returns the position of a token of any form, of classic or sliding sync.
  * Source: client-server API, "Pagination"; MSC4186, "Connections".
- * @throws MatrixError M_INVALID_PARAM when this server has not issued it
+ * @throws MatrixError M_INVALID_PARAM for a text of another form
  */
 export function decodePosition(token: string): number {
   const [, position] = connectionForm.exec(token) ?? [];

@@ -1,7 +1,7 @@
 /**
  * Why a task has no result.
  * - `busy`: too many tasks wait already;
- * - `crashed`: the process ended during the task;
+ * - `crashed`: the process ended during the task, or was killed because it sent an invalid message;
  * - `too-slow`: the process was killed because the task exceeded its timeout;
  * - `unavailable`: no process could start or prepare, for example because a library is missing;
  * - `stopped`: the server is stopping.

@@ -18,6 +18,7 @@ export interface TaskLimits {
 export interface TaskProcessesDeps {
   /** Path of the program of the processes, without `.ts` or `.js`; it has the extension of `importedFrom`. */
   readonly program: string;
+  /** `import.meta.url` of the caller, to which `program` is relative. */
   readonly importedFrom: string;
   /**
    * Environment variables of the processes. Of the variables of this process, they inherit only a few

@@ -15,6 +15,7 @@ export interface MediaDetails {
   readonly contentType: string | null;
   readonly size: number | null;
   readonly fileName: string | null;
+  /** When the media id was made; for a copy, when it was fetched. */
   readonly createdAt: number;
   readonly fileId: string | null;
   readonly lastAccessAt: number | null;

@@ -173,7 +173,7 @@ export class MediaModeration {
   }
 
   /**
-   * Deletes uploads that were last read before a time, except quarantined and protected uploads.
+   * Deletes uploads that were not read or uploaded since a time, except quarantined and protected uploads.
    * @param deleted receives the number of uploads deleted so far, after each transaction
    */
   async purgeLocal(
@@ -200,7 +200,7 @@ export class MediaModeration {
   }
 
   /**
-   * Deletes uploads by age and size, except quarantined and protected uploads.
+   * Deletes uploads by last use and size, except quarantined and protected uploads.
    * @param kept receives media ids, and returns those that are kept
    * @param limit maximum number of uploads to delete
    * @returns the ids of the deleted uploads
@@ -223,7 +223,7 @@ export class MediaModeration {
   }
 
   /**
-   * Deletes copies of remote media that were last read before a time, except quarantined copies.
+   * Deletes copies of remote media that were not read or fetched since a time, except quarantined copies.
    * @param deleted receives the number of copies deleted so far, after each transaction
    * @returns the number of deleted copies
    */

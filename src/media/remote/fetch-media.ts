@@ -18,7 +18,7 @@ export interface IncomingMedia extends MediaDescription {
  * the media. Uses the unauthenticated endpoint of the client-server API if the server does not have the federation
  * endpoint.
  * @param unauthenticatedOnly whether only the unauthenticated endpoint is used
- * @throws MatrixError; reading `content` throws MatrixError and MalformedMultipart
+ * @throws MatrixError; reading `content` throws OutboundError and MalformedMultipart
  * Source: server-server API, "Content Repository".
  */
 export async function fetchMedia(

@@ -86,7 +86,7 @@ export class RemoteMedia {
   /**
    * Returns a file of a remote server, and downloads it if there is no copy.
    * @throws MatrixError M_NOT_FOUND, M_NOT_YET_UPLOADED, M_LIMIT_EXCEEDED, M_TOO_LARGE (502), M_UNKNOWN (502; 503 when a
-   * storage provider fails)
+   * storage provider fails; 504 when the remote server does not answer in time)
    */
   async find(address: MediaAddress, request: RemoteMediaRequest): Promise<MediaFile> {
     if (this.#prevented.has(address.serverName)) throw mediaNotFound();

@@ -12,6 +12,7 @@ export interface FinderDeps {
   readonly options: { readonly enable_authenticated_media: boolean };
 }
 
+/** A request for media of any server. `ip` and `mayFetch` have no effect on media of this server. */
 export interface FindRequest extends RemoteMediaRequest {
   readonly signal: AbortSignal;
 }

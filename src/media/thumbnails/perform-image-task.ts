@@ -37,7 +37,7 @@ async function examine(source: string): Promise<Image> {
   const format = await formatByBeginning(source);
   const metadata = await sharp(source, { limitInputPixels: false, failOn }).metadata();
   if (format === undefined || !hasFormat(metadata, format))
-    throw new Error('The content does not match the signature of the file');
+    throw new Error('The file has no known signature, or other content than its signature says');
   const { width, height } = metadata.autoOrient;
   const frames = format === 'gif' || format === 'webp' ? (metadata.pages ?? 1) : 1;
   return {

@@ -102,7 +102,7 @@ export class Thumbnails {
       return await this.#findVariant(file, image, wanted, request.isAnimated);
     } catch (error) {
       if (error instanceof StorageError)
-        this.#deps.log.error({ err: error.cause }, 'Failed to store a thumbnail');
+        this.#deps.log.error({ err: error.cause }, 'Failed to read or store a thumbnail or its image');
       throw errorOf(error);
     }
   }

@@ -24,7 +24,11 @@ export interface MediaRules {
   uploadLimits?(
     userId: string,
   ): readonly UploadLimit[] | undefined | Promise<readonly UploadLimit[] | undefined>;
-  /** Receives uploads that a limit has rejected. A failure changes nothing. @param used bytes of the period so far */
+  /**
+   * Receives uploads that a limit has rejected. A failure changes nothing.
+   * @param used bytes of the period so far
+   * @param size bytes of the upload; 0 if it was rejected before it arrived
+   */
   onUploadLimit?(userId: string, limit: UploadLimit, used: number, size: number): void | Promise<void>;
 }
 

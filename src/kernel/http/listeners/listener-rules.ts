@@ -1,6 +1,7 @@
 import type { RuleView } from '../../config/index.ts';
 import type { ListenerConfig } from './listener-options.ts';
 
+/** @param path place of the listener in the configuration, for example `listeners[0]` */
 type ListenerRule = (listener: ListenerConfig, path: string, view: RuleView) => void;
 
 const compressible = new Set<string>(['client', 'consent', 'metrics', 'federation']);

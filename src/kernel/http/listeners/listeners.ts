@@ -88,7 +88,7 @@ export async function listen(
       opened.push(listening);
     } catch (error) {
       lastError = error;
-      if (isMissingFamily(address, error)) continue;
+      if (isIPv6Missing(address, error)) continue;
       for (const { server } of opened) server.close();
       throw error;
     }
@@ -191,6 +191,6 @@ function portOf(server: Server): number {
 /**
  * Whether listening failed because the machine has no IPv6. Then the wildcard and loopback addresses of IPv4 suffice.
  */
-const isMissingFamily = (address: string, error: unknown) =>
+const isIPv6Missing = (address: string, error: unknown) =>
   ['::', '::1'].includes(address) &&
   ['EAFNOSUPPORT', 'EADDRNOTAVAIL'].includes(String((error as NodeJS.ErrnoException).code));

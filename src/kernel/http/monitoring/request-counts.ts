@@ -6,7 +6,7 @@ const longPoll = /\/(sync|events)$/;
 
 /** Counts requests since the start of the process. */
 export class RequestCounts {
-  /** Numbers of requests that are being answered. Long polls count as `sync`, all others as `other`. */
+  /** Numbers of requests that have arrived and are not answered yet. Long polls count as `sync`, all others as `other`. */
   readonly open = { sync: 0, other: 0 };
   /** Number of answered requests, including the requests of other servers. */
   answered = 0;
@@ -18,7 +18,7 @@ export class RequestCounts {
   failed = 0;
   readonly #kinds = new Map<Route, 'sync' | 'other'>();
 
-  /** Counts a request whose answer begins. */
+  /** Counts a request that has arrived. */
   began(route: Route): void {
     this.open[this.#kindOf(route)] += 1;
   }

@@ -110,7 +110,7 @@ export class Exchange implements AuthenticationContext {
     return first(this.rawQuery['device_id'] ?? this.rawQuery['org.matrix.msc3202.device_id']);
   }
 
-  /** Request id for the log: the value of the configured header, or the method and a number. */
+  /** Request id for the log: the first 128 characters of the configured header, or the method and a number. */
   get id(): string {
     const header = this.listener.requestIdHeader;
     const given = header === undefined ? undefined : this.raw.headers[header];

@@ -28,7 +28,7 @@ export const clientJsonBounds: JsonBounds = {
 
 /**
  * Bounds of another server's JSON. Events of 64 KiB may consist of numbers or of empty lists, and a
- * transaction has 50 events that its sender did not write: their content must not be a reason to refuse the
+ * transaction may have 50 events that its sender did not write: their content must not be a reason to refuse the
  * transaction.
  */
 export const serverJsonBounds: JsonBounds = { values: 2_300_000, containers: 1_200_000, members: 50_000 };

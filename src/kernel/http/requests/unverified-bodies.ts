@@ -2,7 +2,7 @@ import { limitExceeded } from '../../../protocol/index.ts';
 import type { Clock } from '../../clock.ts';
 import { addressKey, RateLimiter } from '../../rate-limits/index.ts';
 
-/** Maximum bytes of long bodies that wait for their verification. */
+/** Maximum bytes of long bodies that wait to be verified and parsed. */
 export interface UnverifiedBounds {
   /** Of one client address. */
   readonly ofAddress: number;
@@ -51,7 +51,7 @@ export class UnverifiedBodies {
     this.#allFailures = new RateLimiter(failuresOfAll, clock, 1);
   }
 
-  /** Bytes that wait, of all addresses. */
+  /** Bytes of the bodies of all addresses that have not been released. */
   get total(): number {
     return this.#total;
   }

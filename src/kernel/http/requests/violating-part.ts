@@ -11,7 +11,7 @@ export interface Part {
 }
 
 /** The keywords of a schema that describe members and items. */
-interface Containing {
+interface SchemaOfEntries {
   readonly type?: string;
   readonly items?: TSchema;
   readonly properties?: Readonly<Record<string, TSchema>>;
@@ -43,7 +43,7 @@ export function violatingPart({ schema: given, value, path }: Part): Part {
  * list.
  */
 function schemaOfEntries(schema: TSchema, value: unknown): TSchema {
-  const { anyOf } = schema as Containing;
+  const { anyOf } = schema as SchemaOfEntries;
   if (anyOf === undefined || typeof value !== 'object' || value === null) return schema;
   const [only, ...others] = anyOf.filter((option) => !isScalar(option));
   return only === undefined || others.length > 0 ? schema : schemaOfEntries(only, value);
@@ -56,7 +56,7 @@ interface DescribedEntries {
 
 /** Returns the members and items of a value by the schema that describes them. */
 function describedEntries(schema: TSchema, value: unknown): DescribedEntries[] {
-  const { type, items, properties = {}, patternProperties = {} } = schema as Containing;
+  const { type, items, properties = {}, patternProperties = {} } = schema as SchemaOfEntries;
   if (type === 'array' && Array.isArray(value) && isSchema(items))
     return [{ schema: items, entries: Object.entries(value) }];
   if (type !== 'object' || typeof value !== 'object' || value === null) return [];
@@ -74,7 +74,7 @@ function describedEntries(schema: TSchema, value: unknown): DescribedEntries[] {
 
 /** Returns a copy of a schema that checks the names of members, and not the values of members and items. */
 function withoutEntries(schema: TSchema): TSchema {
-  const { items, properties, patternProperties } = schema as Containing;
+  const { items, properties, patternProperties } = schema as SchemaOfEntries;
   const withAnyValue = (schemas: object) =>
     Object.fromEntries(Object.keys(schemas).map((name) => [name, {}]));
   return {

@@ -79,8 +79,8 @@ export class RouteTable<T extends object> {
    * @returns null if no value is registered for method and URL
    */
   find(method: string, url: string): Match<T> | null {
-    const known = method === 'HEAD' ? 'GET' : method;
-    return methods.includes(known) ? this.#find(known, url) : null;
+    const methodToFind = method === 'HEAD' ? 'GET' : method;
+    return methods.includes(methodToFind) ? this.#find(methodToFind, url) : null;
   }
 
   /**

@@ -88,7 +88,7 @@ export interface RouteContract {
    * handler, because programs check links with HEAD.
    */
   readonly getChanges?: boolean;
-  /** `page`: errors are shown as an HTML page, for routes that browsers request. */
+  /** `json` is the default. `page`: errors are shown as an HTML page, for routes that browsers request. */
   readonly errors?: 'json' | 'page';
 }
 
