@@ -72,9 +72,11 @@ for (const database of selectedDatabases(import.meta.url)) {
   });
 }
 
+/** A client with its style of requests. */
 interface Watcher {
   readonly client: SlidingClient;
   readonly style: (typeof requestStyles)[number];
+  /** Number of syncs so far. */
   count: number;
 }
 

@@ -28,8 +28,12 @@ export interface NoticesToAllDeps {
 
 export interface NoticeToAllStatus {
   readonly status: JobStatus;
+  /** Why the whole notice failed. */
   readonly error: string | undefined;
-  /** Number of recipients when the notice was scheduled; `sent` and `failed` do not count users who were deactivated later. */
+  /**
+   * Number of recipients when the notice was scheduled; `sent` and `failed` do not count users who were deactivated
+   * later.
+   */
   readonly total: number;
   readonly sent: number;
   readonly failed: number;
@@ -65,9 +69,9 @@ type Progress = {
 };
 
 /**
- * Sends a notice on behalf of an administrator to all active users, except guests and users of application services. Each such
- * notice is a job, so that it continues after a restart. A transaction id for each user prevents a second notice when
- * the server stops before the progress is stored.
+ * Sends a notice on behalf of an administrator to all active users, except guests and users of application services.
+ * Each such notice is a job, so that it continues after a restart. A transaction id for each user prevents a second
+ * notice when the server stops before the progress is stored.
  */
 export class NoticesToAll {
   readonly #deps: NoticesToAllDeps;
@@ -135,7 +139,10 @@ export class NoticesToAll {
       throw new MatrixError(400, 'M_UNKNOWN', 'The notice is already complete or has failed');
   }
 
-  /** Returns the status of a notice; `undefined` for unknown ids and a week after it was sent to the last user or cancelled. */
+  /**
+   * Returns the status of a notice; `undefined` for unknown ids and a week after it was sent to the last user or
+   * cancelled.
+   */
   async status(noticeId: string): Promise<NoticeToAllStatus | undefined> {
     const [found] = await this.#deps.jobs.list({ kind: job, key: noticeId, limit: 1 });
     return found && statusOf(found);

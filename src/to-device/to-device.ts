@@ -13,7 +13,10 @@ import type { ToDeviceTables } from './tables.ts';
 /** Messages of one type from one sender. */
 export interface OutgoingMessages {
   readonly sender: string;
-  /** The scope of the transaction id: a device of a local user, or another server. */
+  /**
+   * The scope of the transaction id: a device of a local user, or without a device id, another server or a user of an
+   * application service.
+   */
   readonly origin: { readonly name: string; readonly deviceId: string | undefined };
   /** A repeated request with this id sends nothing. */
   readonly txnId: string;
@@ -57,28 +60,31 @@ const retention = 24 * 3_600_000;
 /** Milliseconds between deletions of old transaction ids. */
 const cleanupInterval = 3_600_000;
 
-/** Maximum number of stored transactions of another server. */
+/** Maximum number of stored transactions of an origin without a device id. */
 const maxTransactions = 20_000;
 
-/** Number of transactions of a server between two checks of `maxTransactions`. */
+/** Number of transactions of such an origin between two checks of `maxTransactions`. */
 const checkEvery = 1_000;
 
-/** Maximum number of servers whose numbers of transactions are in memory. */
-const maxCachedServers = 10_000;
+/** Maximum number of origins whose numbers of transactions are in memory. */
+const maxCachedOrigins = 10_000;
 
 /** Sends messages to devices. Source: client-server API, "Send-to-Device messaging". */
 export class ToDevice {
   readonly #deps: ToDeviceDeps;
   #cleanedUpAt = 0;
-  /** Number of transactions that each server has sent since its stored transactions were last checked. */
+  /**
+   * Number of transactions of each origin without a device id since its stored transactions were last checked, by the
+   * name of the origin.
+   */
   readonly #transactionCounts: Cache<string, number>;
 
   constructor(deps: ToDeviceDeps) {
     this.#deps = deps;
     // `fixed`: entries do not expire, and cache factors do not shrink the cache, because a lost number would delay the
-    // check of a server.
+    // check of an origin.
     this.#transactionCounts = deps.caches.create('to_device_transaction_counts', {
-      size: maxCachedServers,
+      size: maxCachedOrigins,
       fixed: true,
     });
   }
@@ -116,7 +122,7 @@ export class ToDevice {
     const { devices, queues, serverName, remote } = this.#deps;
     const [local, remoteMessages] = splitByServer(messages, serverName);
     const devicesByUser = await devices.names([...local.keys()], writer);
-    const batch: Batch = { queued: [], size: 0 };
+    const batch: Batch = { queued: [], length: 0 };
     for (const [userId, contents] of local) {
       const deviceIds = devicesByUser.get(userId)?.keys() ?? [];
       const texts = new Map(
@@ -144,14 +150,14 @@ export class ToDevice {
   }
 
   /**
-   * Counts a transaction of a server when it is committed. Once per `checkEvery` transactions, deletes the surplus of
-   * the server's stored transactions.
+   * Counts a transaction of an origin without a device id when it is committed. Once per `checkEvery` transactions,
+   * deletes the surplus of the stored transactions of the origin.
    */
-  async #boundTransactions(writer: Writer<ToDeviceTables>, server: string): Promise<void> {
-    const sent = (this.#transactionCounts.get(server) ?? 0) + 1;
+  async #boundTransactions(writer: Writer<ToDeviceTables>, origin: string): Promise<void> {
+    const sent = (this.#transactionCounts.get(origin) ?? 0) + 1;
     const isDue = sent >= checkEvery;
-    if (isDue) await deleteAllButNewestTransactions(writer, server, maxTransactions);
-    afterCommit(writer, () => this.#transactionCounts.set(server, isDue ? 0 : sent));
+    if (isDue) await deleteAllButNewestTransactions(writer, origin, maxTransactions);
+    afterCommit(writer, () => this.#transactionCounts.set(origin, isDue ? 0 : sent));
   }
 
   async #deleteOldTransactions(now: number): Promise<void> {
@@ -178,13 +184,14 @@ function splitByServer(
 
 interface Batch {
   readonly queued: QueuedMessage[];
-  size: number;
+  /** Characters of the messages. */
+  length: number;
 }
 
 function addToBatch(batch: Batch, message: QueuedMessage): void {
   batch.queued.push(message);
-  batch.size += message.message.length;
-  if (batch.queued.length > maxMessages || batch.size > maxTextLength) {
+  batch.length += message.message.length;
+  if (batch.queued.length > maxMessages || batch.length > maxTextLength) {
     throw tooLarge('The request sends too many or too large messages');
   }
 }

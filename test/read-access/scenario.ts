@@ -180,6 +180,7 @@ async function leaveActivity(
 
 type Clients = Record<ViewerRole, TestClient>;
 
+/** A scenario that is being played; `events` and `times` grow with each phase. */
 interface ScenarioRun extends Pick<Scenario, 'visibility' | 'roomId' | 'sender'> {
   readonly server: TestServer;
   readonly events: Map<string, string>;

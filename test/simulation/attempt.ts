@@ -1,6 +1,6 @@
 import { MatrixError } from '../../src/protocol/index.ts';
 import type { SimulatedServer } from './server.ts';
-import { type Run, unlessCrashed } from './server-process.ts';
+import { type Run, unlessEnded } from './server-process.ts';
 import type { World } from './world.ts';
 
 /** Outcome of a client's request; after a crash the client does not know it. */
@@ -20,7 +20,7 @@ export async function attempt<T>(
   const { run } = server;
   if (!run) return 'unanswered';
   try {
-    const done = await unlessCrashed(
+    const done = await unlessEnded(
       run,
       work(run).then((value) => ({ value })),
     );

@@ -13,6 +13,7 @@ import type { Trace } from './trace.ts';
 export interface NetworkConditions {
   readonly lostRequests: number;
   readonly lostAnswers: number;
+  /** Requests that are sent twice; never those with the method POST. */
   readonly duplicates: number;
   /** Maximum transit time of a message; most take far less. */
   readonly maxTransit: number;

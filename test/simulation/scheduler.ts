@@ -5,6 +5,7 @@ interface PlannedCallback {
   readonly due: number;
   /** Of two callbacks that are due at the same time, the one planned first runs first. */
   readonly order: number;
+  /** `undefined` when it was cancelled. */
   callback: (() => void) | undefined;
 }
 

@@ -69,8 +69,8 @@ export interface Run {
   readonly sender: FederationSender;
   readonly services: EduServices;
   readonly isAlive: boolean;
-  /** Resolves when the process crashes. */
-  readonly crashed: Promise<void>;
+  /** Resolves when the process has crashed or stopped. */
+  readonly ended: Promise<void>;
 }
 
 const never = new Promise<never>(() => undefined);
@@ -94,7 +94,7 @@ const resolver: Resolver = { addresses: async () => [], services: async () => []
 export class ServerProcess implements Disk, Client, Host {
   readonly name: string;
   readonly shutdown: Shutdown;
-  readonly crashed: Promise<void>;
+  readonly ended: Promise<void>;
   readonly #environment: ServerEnvironment;
   readonly #dice: Dice;
   readonly #traits: Traits;
@@ -110,7 +110,7 @@ export class ServerProcess implements Disk, Client, Host {
     this.#traits = traits;
     this.shutdown = new Shutdown(silentLogger);
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.crashed = promise;
+    this.ended = promise;
     this.#end = resolve;
   }
 
@@ -150,7 +150,7 @@ export class ServerProcess implements Disk, Client, Host {
   async answer(request: LocalRequest): Promise<LocalAnswer | undefined> {
     const listener = this.#listener;
     if (!listener || !this.#isAlive) return undefined;
-    const answer = await Promise.race([answerLocally(listener, request), this.crashed]);
+    const answer = await Promise.race([answerLocally(listener, request), this.ended]);
     return answer && this.step() ? answer : undefined;
   }
 
@@ -210,7 +210,7 @@ export class ServerProcess implements Disk, Client, Host {
       rooms,
       sender,
       services,
-      crashed: this.crashed,
+      ended: this.ended,
       get isAlive() {
         return process.isAlive;
       },
@@ -323,6 +323,6 @@ function requestingAllMembers(federation: Federation): Federation {
   return { ...federation, requests: { request, requestPair } as typeof requests };
 }
 
-/** Waits for the work of a process. @returns `undefined` when the process crashes first */
-export const unlessCrashed = <T>(run: Run, work: Promise<T>): Promise<T | undefined> =>
-  Promise.race([work.then((value) => (run.isAlive ? value : never)), run.crashed.then(() => undefined)]);
+/** Waits for the work of a process. @returns `undefined` when the process ends first */
+export const unlessEnded = <T>(run: Run, work: Promise<T>): Promise<T | undefined> =>
+  Promise.race([work.then((value) => (run.isAlive ? value : never)), run.ended.then(() => undefined)]);

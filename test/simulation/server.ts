@@ -13,6 +13,7 @@ let defaultConfiguration: HearthConfiguration | undefined;
 export class SimulatedServer {
   readonly name: string;
   readonly users: readonly string[];
+  /** Path of the database. */
   readonly path: string;
   /** Log lines at `error` and above. */
   readonly errors: string[] = [];
@@ -67,7 +68,7 @@ export class SimulatedServer {
   async start(): Promise<void> {
     const process = new ServerProcess(this.name, this.#environment, this.#dice, this.#traits);
     this.#process = process;
-    void process.crashed.then(() => {
+    void process.ended.then(() => {
       if (this.#process === process) this.#process = this.#run = undefined;
     });
     disks.set(this.path, process);

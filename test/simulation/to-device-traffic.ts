@@ -7,8 +7,11 @@ import type { World } from './world.ts';
 /** A to-device message. */
 interface SentMessage {
   readonly id: string;
+  /** User id of the sender. */
   readonly from: string;
+  /** The server of the sender. */
   readonly server: SimulatedServer;
+  /** User id of the recipient. */
   readonly to: string;
   /** When it was sent, in simulated milliseconds. */
   readonly sentAt: number;

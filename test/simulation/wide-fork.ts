@@ -1,7 +1,7 @@
 import { loadSigningKey } from '../../src/composition/signing-key.ts';
 import { buildEvent, type JsonObject, selectAuthEventKeys } from '../../src/protocol/index.ts';
 import type { SimulatedServer } from './server.ts';
-import { unlessCrashed } from './server-process.ts';
+import { unlessEnded } from './server-process.ts';
 import type { World } from './world.ts';
 
 /** Makes one server append many events that all have the same prev_events, as a hostile server could. */
@@ -39,7 +39,7 @@ export async function makeWideFork(world: World, server: SimulatedServer, roomId
       head.version,
       { serverName: server.name, key },
     );
-    const placed = await unlessCrashed(run, engine.placement.place(roomId, built));
+    const placed = await unlessEnded(run, engine.placement.place(roomId, built));
     if (!placed) return;
   }
 }

@@ -13,6 +13,7 @@ export interface UserVisitsDeps {
   readonly caches: CacheRegistry;
 }
 
+/** The kinds of clients that one user was recorded with on the last day of visits. */
 interface RecordedVisits {
   readonly day: number;
   readonly clients: Set<ClientKind>;
@@ -84,8 +85,8 @@ export class UserVisits {
   }
 
   /**
-   * Writes pending visits. Resolves when they are on disk or the write has failed. After a failure, the newest `maxPending`
-   * visits stay pending and are written with the next ones.
+   * Writes pending visits. Resolves when they are on disk or the write has failed. After a failure, the newest
+   * `maxPending` visits stay pending and are written with the next ones.
    */
   flush(): Promise<void> {
     this.#timer?.cancel();

@@ -56,6 +56,7 @@ interface RangeEvents {
 interface FollowedRange extends RangeEvents {
   /** Returns the data that is not on timelines, up to a position of the range. */
   otherData?(upTo: number): Promise<readonly JsonObject[]>;
+  /** Waits for later events or other data, at most for `remaining` milliseconds. */
   wait(remaining: number): Promise<void>;
 }
 

@@ -14,7 +14,9 @@ export interface SyncPoint {
 export class SyncListener {
   readonly client: ApiClient;
   readonly syncPoints: SyncPoint[] = [];
+  /** By room id, in order of arrival. */
   readonly #received: ReadonlyMap<string, Message[]>;
+  /** Ids of the received messages. */
   readonly #known = new Set<string>();
 
   constructor(client: ApiClient, roomIds: readonly string[]) {

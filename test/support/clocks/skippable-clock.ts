@@ -19,6 +19,7 @@ export interface SkippableClock extends Clock {
 
 interface RunningTimer {
   readonly delay: number;
+  /** By the monotonic time of the clock, with the skipped time. */
   readonly due: number;
   readonly handle: NodeJS.Timeout;
   run(): void;

@@ -1,6 +1,6 @@
 import { noteSpeed, slowdown, threadTime } from './slowdown.ts';
 
-/** The CPU time of some work, in milliseconds. Only `threadCost` corrects it for the load of the machine. */
+/** The CPU time of some work, in milliseconds; divided by `slowdown` in the results of `threadCost`. */
 export interface ThreadCost {
   /** The sum of all turns of the event loop of this thread. */
   readonly total: number;

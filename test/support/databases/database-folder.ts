@@ -5,7 +5,7 @@ import { join } from 'node:path';
 /** A file system in memory, which Linux has. */
 const memory = '/dev/shm';
 
-/** Minimum free bytes of memory, and of its file system, for databases to be placed there. */
+/** Databases are placed in `memory` when at least this many bytes of its file system and of main memory are free. */
 const minFree = 6 * 2 ** 30;
 
 /** The name of a folder ends with the id of the process that made it, and six characters that make it unique. */

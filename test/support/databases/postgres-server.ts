@@ -101,7 +101,8 @@ export async function startPostgres(installed?: PostgresBinaries): Promise<Postg
 }
 
 /**
- * Ends PostgreSQL by its own file of the process id, and waits until that file is gone: a shutdown is then complete.
+ * Ends the PostgreSQL process that `pidFile` (written by PostgreSQL) names, and waits until that file is gone: then the
+ * shutdown is complete.
  */
 async function shutDown(pidFile: string): Promise<void> {
   process.kill(Number(readFileSync(pidFile, 'utf8').split('\n', 1)[0]), 'SIGINT');

@@ -27,7 +27,9 @@ const edgeFields = 3;
 /** Reads the heap snapshots that V8 writes (`v8.getHeapSnapshot`, `--heapsnapshot-signal`). */
 export class HeapGraph {
   readonly #snapshot: Snapshot;
+  /** Number of fields of a node. */
   readonly #fields: number;
+  /** The index of the first edge of each node, and at the end the number of edges. */
   readonly #firstEdges: Uint32Array;
 
   /** @throws SyntaxError when the text is not complete */

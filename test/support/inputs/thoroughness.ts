@@ -1,5 +1,5 @@
 /**
- * Whether tests run on both kinds of database and randomized tests run for long (`HEARTH_TEST_THOROUGHLY=1`). Without it,
+ * Whether tests run on both kinds of database and randomized tests run for long (`HEARTH_TEST_THOROUGHLY=1`). Otherwise
  * `npm test` takes a third of the time.
  */
 export const isThorough = process.env['HEARTH_TEST_THOROUGHLY'] === '1';

@@ -9,6 +9,7 @@ export interface ReceivedMail {
   readonly from: string;
   /** Recipients in the envelope. */
   readonly to: readonly string[];
+  /** Whether the connection used TLS. */
   readonly isSecure: boolean;
   /** User name of the session. */
   readonly user: string | undefined;

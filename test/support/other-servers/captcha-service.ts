@@ -6,6 +6,7 @@ export class CaptchaService {
   readonly verifications: Readonly<Record<string, string>>[] = [];
   /** The status of the responses. */
   status = 200;
+  /** Responses that were accepted. */
   readonly #solved = new Set<string>();
   readonly #origin: string;
   readonly #close: () => Promise<void>;

@@ -45,8 +45,8 @@ export class ScriptedMember {
   readonly state = new Map<string, RoomEvent>();
   /** The event that is the prev event of the next event. */
   latest: RoomEvent;
+  /** Server name of the homeserver. */
   readonly #host: string;
-
   private constructor(joined: {
     server: ScriptedServer;
     host: string;

@@ -8,7 +8,7 @@ export interface RoomWithoutMembers {
   readonly complete: () => Promise<void>;
 }
 
-/** Joins a local user to a room without its members. */
+/** Joins a local user to a room whose other members stay unknown until `complete` is called. */
 export async function joinWithoutMembers(
   { engine: { placement } }: RoomsUnderTest,
   userId: string,

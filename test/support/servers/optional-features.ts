@@ -21,13 +21,15 @@ export interface OptionalFeatures {
   readonly config: ConfigurationOverrides;
   /** Answers searches in its network with empty lists, and all other requests with `{}`. */
   readonly bridge: ApplicationService;
-  /** Removes the files of the features, and stops the application service; must be called after the server has stopped. */
+  /**
+   * Removes the files of the features, and stops the application service; must be called after the server has stopped.
+   */
   stop(): Promise<void>;
 }
 
 /**
- * Opens all features that add routes: single sign-on, the policy of `user_consent`, OAuth 2.0, an application service, a
- * module with a web resource, delayed events, mail, phone numbers, server notices, URL previews, media without access
+ * Opens all features that add routes: single sign-on, the policy of `user_consent`, OAuth 2.0, an application service,
+ * a module with a web resource, delayed events, mail, phone numbers, server notices, URL previews, media without access
  * tokens and metrics. Other servers that they need cannot be reached. Delegated authentication excludes some of them
  * (`openDelegation`).
  * @param publicUrl the option `public_baseurl`
@@ -98,7 +100,10 @@ export interface Delegation {
   stop(): Promise<void>;
 }
 
-/** Starts an authentication service for a server of its own. @param publicUrl the option `public_baseurl` */
+/**
+ * Starts an authentication service, for another server than that of `openOptionalFeatures`. @param publicUrl the option
+ * `public_baseurl`
+ */
 export async function openDelegation(publicUrl: string): Promise<Delegation> {
   const service = await ScriptedAuthenticationService.start();
   const { endpoint } = service;

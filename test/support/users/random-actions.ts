@@ -4,8 +4,8 @@ import { enc, type TestClient } from './test-client.ts';
 export const userNames = ['anna', 'ben', 'cleo'];
 
 /**
- * Actions by users with and without the necessary power: a refused action changes nothing. An action that occurs several
- * times is chosen more often.
+ * Actions by users with and without the necessary power: a refused action changes nothing. An action that occurs
+ * several times is chosen more often.
  */
 const actions = [
   'say',
@@ -27,6 +27,7 @@ const actions = [
   'visibility',
 ] as const;
 
+/** An action of one user, for some actions on another. Users and room are indexes into the lists of `runStep`. */
 export interface Step {
   readonly actor: number;
   readonly target: number;

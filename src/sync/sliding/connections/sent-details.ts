@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../protocol/index.ts';
 
-/** The fields of a room, besides its events, as they were last sent to the client. */
+/** Two fields of a room's entry as they were last sent to the client: `is_dm` and the unread counts. */
 export interface RoomDetails {
   readonly isDirect: boolean;
   /** Unread counts. */
@@ -22,6 +22,7 @@ const memberBytes = 60;
 interface Members {
   /** nids of the sent membership events, by user id. */
   readonly nids: Map<string, number>;
+  /** Estimated bytes in memory. */
   bytes: number;
 }
 

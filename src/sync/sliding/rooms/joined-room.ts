@@ -157,6 +157,7 @@ interface FieldsOfJoinedRoom {
   readonly timeline: Timeline | undefined;
   readonly changes: StateNids;
   readonly isInitial: boolean;
+  /** Whether the request has a higher timeline limit than the earlier requests, so that older events are sent. */
   readonly isExpanded: boolean;
   readonly counts: JsonObject;
 }
