@@ -213,8 +213,8 @@ export function createHomeserver(environment: Environment, origins: OptionPlaces
         const gated = gatedRoutes(served, kernel, users, activeUsers);
         routes = auditedRoutes(gated, audit, kernel.namedLog('admin'));
         const { registry } = appservices;
-        const accepted = await openAuthenticator(kernel, registry, users.accounts, endServiceBackoff);
-        const authenticator = modules?.authenticator(accepted) ?? accepted;
+        const ownAuthenticator = await openAuthenticator(kernel, registry, users.accounts, endServiceBackoff);
+        const authenticator = modules?.authenticator(ownAuthenticator) ?? ownAuthenticator;
         const answering = { routes, authenticator, counts: views.requests };
         const http = createHttp(kernel, answering, federation, pages, modules);
         opened.add('http', { stop: () => http.stop() });
@@ -240,7 +240,7 @@ export function createHomeserver(environment: Environment, origins: OptionPlaces
     async reload(configuration, reloaded = origins) {
       running?.kernel.caches.configure(configuration.caches);
       running?.views.show(configuration, reloaded);
-      for (const reader of running?.reloadedParts ?? []) reader.reload();
+      for (const part of running?.reloadedParts ?? []) part.reload();
       await running?.http.reload();
     },
   };

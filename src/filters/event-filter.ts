@@ -25,7 +25,7 @@ export class EventFilter {
     this.#sender = allowedBy(json.senders, json.not_senders, anyOf);
   }
 
-  /** Whether no event can pass, so that no query is needed. */
+  /** Whether the limit or an empty list excludes every event, so that no query is needed. */
   get passesNothing(): boolean {
     return this.limit === 0 || this.json.types?.length === 0 || this.json.senders?.length === 0;
   }

@@ -30,7 +30,7 @@ export function anyPattern(list: readonly string[]): TextMatcher {
 }
 
 /**
- * Compiles a pattern to a matcher that searches each part once, from left to right: if the leftmost
+ * Compiles a pattern with at least one `*` to a matcher that searches each part once, from left to right: if the leftmost
  * occurrence does not lead to a match, no other one does.
  */
 function compilePattern(pattern: string): TextMatcher {

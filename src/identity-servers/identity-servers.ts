@@ -99,7 +99,7 @@ export class IdentityServers {
    * Stores an invite for a third-party identifier without an owner. The identity server invites the owner by
    * mail or message and notifies this server when the identifier is associated.
    * Source: identity service API, "Invitation storage".
-   * @throws MatrixError, M_THREEPID_IN_USE when the identifier has an owner
+   * @throws MatrixError like `lookUp`, with M_THREEPID_IN_USE when the identifier has an owner
    */
   async storeInvite(
     { server, accessToken, medium, address }: ThirdPartyId,
@@ -151,7 +151,8 @@ export class IdentityServers {
   }
 
   /**
-   * Whether a key of a third-party invite is still valid. False when the server cannot be reached.
+   * Whether an identity server says that a key of a third-party invite is still valid. False when it cannot be reached,
+   * and for a URL without HTTPS.
    * Source: client-server API, "Third-party invites"; identity service API, `GET /pubkey/isvalid`.
    * @param validityUrl `key_validity_url` of the event
    */

@@ -159,9 +159,9 @@ export class KeyFetcher {
     return (this.#pauses.get(serverName)?.until ?? 0) > this.#deps.clock.now();
   }
 
-  #pause(serverName: string, succeeded: boolean): void {
+  #pause(serverName: string, hasResponse: boolean): void {
     const before = this.#pauses.get(serverName)?.length ?? minPause / 2;
-    const length = succeeded ? minPause : Math.min(2 * before, maxPause);
+    const length = hasResponse ? minPause : Math.min(2 * before, maxPause);
     const now = this.#deps.clock.now();
     this.#pauses.set(serverName, { until: now + length, length, since: now, helpful: 0 });
   }

@@ -60,7 +60,7 @@ export class RemoteError extends FederationError {
   }
 }
 
-/** Errcodes with a status above 500 that healthy servers send for missing media. */
+/** Errcodes with a status above 500 that healthy servers send for media that are missing or too large. */
 const mediaCodes = new Set(['M_NOT_YET_UPLOADED', 'M_TOO_LARGE']);
 
 /** The server responded with success, but with invalid content. */

@@ -1,7 +1,7 @@
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { TransactionTables } from './tables.ts';
 
-/** Returns the stored response to a transaction as JSON; `undefined` when the transaction was not received yet. */
+/** Returns the stored response to a transaction as JSON; `undefined` when none is stored. */
 export async function readTransactionAnswer(
   reader: Reader<TransactionTables>,
   origin: string,

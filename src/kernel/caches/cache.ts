@@ -133,8 +133,8 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
   }
 
   /**
-   * Stores an entry, unless it is larger than the whole cache. The result of a running load of the same key is
-   * discarded.
+   * Stores an entry. When it is larger than the whole cache may be, only removes the old entry of its key. The result of
+   * a running load of the same key is discarded.
    */
   set(key: K, value: V): void {
     this.#loading.forget(key);

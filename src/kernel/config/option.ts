@@ -42,7 +42,7 @@ export interface OptionSchema {
   readonly 'x-file-for'?: string;
   /** The kind of content that the server creates when the file named here is missing. */
   readonly 'x-created'?: 'secret' | 'signing-key';
-  /** The value when the option is not given, if it differs from the default. */
+  /** The value when the option is not given, if it differs from the `default` that the reference shows. */
   readonly 'x-unset'?: unknown;
   /** The ledger of options (the list of options that a test proves) counts this mapping as one, and not its members. */
   readonly 'x-counts-as-one'?: boolean;
@@ -77,7 +77,7 @@ export interface OptionNotes {
   readonly fileFor?: string;
   /** For options that name a file: the kind of content that the server creates when the file is missing. */
   readonly created?: 'secret' | 'signing-key';
-  /** The value when the option is not given, if it differs from the default. */
+  /** The value when the option is not given, if it differs from the `default` that the reference shows. */
   readonly unset?: null;
   /** The ledger of options counts this mapping as one option, and not its members. */
   readonly countsAsOne?: true;

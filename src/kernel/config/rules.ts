@@ -31,7 +31,7 @@ export class RuleView {
     }
   }
 
-  /** Whether a file contains this option (`email.notif_from`, `listeners[0].path`), even as null. */
+  /** Whether the document contains this option (`email.notif_from`, `listeners[0].path`), even as null. */
   isGiven(path: string): boolean {
     return this.#find(path) !== undefined;
   }

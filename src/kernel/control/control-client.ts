@@ -11,8 +11,8 @@ export class NoServer extends Error {
  * @param path path of the server's control socket
  * @param onProgress called with each report of progress before the result
  * @returns the result of the command
- * @throws NoServer when no server answers at `path`
- * @throws Error with the server's reason when the command fails
+ * @throws NoServer when no server listens at `path`, or this user may not connect to it
+ * @throws Error with the server's reason when the command fails, and when the server ends before the command is done
  */
 export async function sendCommand(
   path: string,

@@ -61,7 +61,7 @@ export async function openControlSocket(
   } catch (error) {
     log.warn(
       { err: error, path },
-      'The control socket cannot be opened: hearth backup copies the database without this server',
+      'The control socket cannot be opened: hearth backup will copy the database without the help of this server',
     );
     return undefined;
   }

@@ -5,8 +5,8 @@ import type { Writer } from './database.ts';
 type Callback = () => void;
 
 /**
- * Callbacks of a transaction by the executor of its writer. Writers that are derived from a writer have the same
- * executor.
+ * The callbacks of each transaction; the key is the executor of its writer. Writers that are derived from a writer have
+ * the same executor.
  */
 const callbacks = new WeakMap<object, Callback[]>();
 

@@ -2,7 +2,7 @@ import { StartFailure } from '../start-failure.ts';
 
 /**
  * Any error reported by the database. `code` is the code of the database: SQLSTATE of PostgreSQL, or SQLite's extended
- * result code.
+ * result code. For broken connections it is the operating system's code, or empty.
  */
 export class DatabaseError extends Error {
   override name = 'DatabaseError';
@@ -77,7 +77,7 @@ export function isOutage(error: unknown): boolean {
   if (error instanceof TransactionTimeout || error instanceof LeaseLost) return true;
   if (!(error instanceof DatabaseError)) return false;
   const { code } = error;
-  // SQLSTATE has five characters; SQLite's codes are shorter numbers; broken connections have no code.
+  // SQLSTATE has five characters; SQLite's codes are shorter numbers; broken connections have a code like ECONNRESET, or none.
   if (code.length === 5 || !/^\d+$/.test(code)) return code === '' || serverCodes.test(code);
   return machineCodes.includes(Number(code) & 0xff);
 }

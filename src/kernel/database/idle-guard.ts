@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../clock.ts';
 import { TransactionTimeout } from './errors.ts';
 
 /**
- * Aborts a transaction whose work has sent no statement for `limit` milliseconds. Time spent in statements
+ * Rejects when the work of a transaction has sent no statement for `limit` milliseconds. Time spent in statements
  * does not count, so that slow statements are not taken for hanging work.
  */
 export class IdleGuard {

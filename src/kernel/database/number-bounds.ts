@@ -3,7 +3,10 @@ import type { Logger } from '../observability/logger.ts';
 import { DatabaseClosed } from './errors.ts';
 import type { Statement } from './statement.ts';
 
-/** A row of `number_bounds`: its bound is at or above every number on disk, so that no number is assigned twice after a crash. */
+/**
+ * The bound of one kind of assigned numbers. Its row in `number_bounds` is at or above every such number on disk, so that
+ * no number is assigned twice after a crash.
+ */
 export interface NumberBound {
   readonly name: string;
   /** The value to which the next write must raise the row; `undefined` while enough numbers are left below the bound. */
@@ -69,7 +72,7 @@ export class NumberBounds {
 
   /**
    * Raises the bounds that are due in the background, so that they are raised even when nothing else is written. Logs a
-   * failure and tries again after a second.
+   * failure and tries again after a second, unless the database is closed.
    */
   raiseInBackground(): void {
     if (this.#isRaising || !this.due()) return;

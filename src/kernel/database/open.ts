@@ -16,7 +16,7 @@ export type DatabaseOptions = SqliteOptions | PostgresOptions;
 /** Dependencies of every database. */
 export interface DatabaseEnvironment {
   readonly log: Logger;
-  /** Measures how long a transaction sends no statement. */
+  /** Times the idle limit of transactions and periodic work; by default the system clock. */
   readonly clock?: Clock;
   readonly metrics?: Metrics;
 }

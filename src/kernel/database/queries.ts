@@ -11,7 +11,10 @@ import {
 /** A row as returned by Kysely: a plain object, column name to value. */
 export type Row = Record<string, unknown>;
 
-/** The result of a statement; `changes` is the number of written rows. */
+/**
+ * The result of a statement. `changes` is the number of written rows. For a statement that writes nothing, it is absent
+ * on PostgreSQL, and on SQLite the number of returned rows.
+ */
 export interface Outcome {
   readonly rows: Row[];
   readonly changes?: number;
@@ -78,7 +81,7 @@ function connectionOver(execute: Execute): DatabaseConnection {
   };
 }
 
-/** Rejects writes outside of transactions, so that the mistake shows on every database. */
+/** Rejects writes outside of transactions, except those in raw SQL, so that the mistake shows on every database. */
 function readOnly(connection: DatabaseConnection): DatabaseConnection {
   return {
     ...connection,

@@ -21,7 +21,7 @@ describe('FactBuffer', () => {
     assert.deepEqual(buffer.take(20, 20), []);
   });
 
-  it('returns undefined for a range that begins before its first fact could be added', () => {
+  it('returns undefined for a range that begins before the position at which the buffer was opened', () => {
     const buffer = open(10, [11, 12]);
     assert.equal(buffer.take(9, 11), undefined);
     assert.deepEqual(buffer.take(11, 12), factsAt(12));
@@ -35,7 +35,7 @@ describe('FactBuffer', () => {
     assert.deepEqual(buffer.take(12, 13), factsAt(13));
   });
 
-  it('drops all facts when there are more than its maximum, and returns only later facts', () => {
+  it('drops all facts when they exceed the maximum of the buffer, and returns only later facts', () => {
     const buffer = open(0, [1, 2, 3, 4], 3);
     assert.deepEqual(buffer.untakenFacts, []);
     buffer.add(fact(4));

@@ -116,7 +116,7 @@ describe('RemoteStreams', () => {
     assert.deepEqual(advances, [late.position, streams.current]);
   });
 
-  it('delivers later facts, and moves current for the other listeners, when one listener throws', async () => {
+  it('delivers later facts, and tells the other listeners that current has moved, when one listener throws', async () => {
     const two = new TwoProcesses(await openWriter());
     const fail = () => {
       throw new Error('a mistake');

@@ -129,7 +129,7 @@ it('TaskProcesses kills a process whose task exceeds its timeout, even in an end
   await eventually('the process to end', async () => !isAlive(pid));
 });
 
-it('TaskProcesses limits the time of a task from when its process is ready, and the start of a process to a minute', async () => {
+it('TaskProcesses counts the time of a task from the moment when its process is ready, and limits the start of a process to a minute', async () => {
   const clock = manualClock();
   const tasks = processes({ taskTimeout: 1_000 }, clock, './gated');
   const late = failsAs(tasks.run({ say: 'a' }, 'urgent'), 'unavailable');

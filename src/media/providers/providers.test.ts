@@ -116,6 +116,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     const read = (media: string) => get(`download/${media}`);
     const local = () => filesBelow(join(store, 'local'));
     const loseLocalFiles = () => rmSync(join(store, 'local'), { recursive: true });
+    /** Returns whether the directory has a file with this text, and whether the S3 storage has one. */
     const atProviders = (text: string) => [textsIn(directory).includes(text), s3.objects().includes(text)];
 
     it('stores uploads at providers for local media [option: media_storage_providers[].module] [option: media_storage_providers[].store_local] [option: media_storage_providers[].config.directory]', async () => {

@@ -27,7 +27,7 @@ export interface Transaction {
   readonly id: string;
   readonly pdus: readonly OutgoingPdu[];
   readonly durable: readonly DurableEdu[];
-  /** Sent with the first attempt only; after a failure EDUs that have not expired are sent later. */
+  /** Sent with the first attempt only. If it fails, those that have not expired are sent in later transactions. */
   ephemeral: readonly Edu[];
   /** Set when the events are only the newest events of rooms, and not all events that the destination lacks. */
   readonly caughtUp: CaughtUp | undefined;

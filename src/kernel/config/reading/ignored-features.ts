@@ -12,7 +12,7 @@ export interface Feature {
   /** The effect for the operator as a main clause, which follows "so". */
   readonly consequence: string;
   /**
-   * Options that enable the feature. While all of them are false, null or empty, no option of the feature is reported.
+   * Options that enable the feature. While each is absent, false, null or an empty list, no option of the feature is reported.
    * Absent: the options are always reported.
    */
   readonly switches?: readonly string[];

@@ -19,7 +19,7 @@ export interface Alias {
    * warning ends with this text. Absent: giving both names is an error.
    */
   readonly meaningBesideOption?: string;
-  /** Converts a value of the old form; undefined drops it. */
+  /** Converts a value of the old form. @returns `undefined` when the value is to be dropped */
   readonly convert?: (node: SourceNode) => SourceNode | undefined;
 }
 

@@ -8,7 +8,7 @@ export interface ConfigurationSource {
   readonly text: string;
 }
 
-/** The sources found at some paths. `directory` is the first path, or the directory of the file there. */
+/** The sources found at some paths. `directory` is the first path if it is a directory, otherwise the directory that contains it. */
 export interface SourceFiles {
   readonly sources: readonly ConfigurationSource[];
   readonly directory: string;

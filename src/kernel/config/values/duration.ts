@@ -28,7 +28,7 @@ export function parseDuration(text: string): number | undefined {
   return Number.isSafeInteger(milliseconds) ? milliseconds : undefined;
 }
 
-/** Formats milliseconds in the largest unit without a fraction; the inverse of `parseDuration`. */
+/** Formats milliseconds in the largest unit that gives a whole number; `parseDuration` reads the result back. */
 export function formatDuration(milliseconds: number): string {
   if (milliseconds === Number.POSITIVE_INFINITY) return 'infinity';
   const units = Object.entries(unitMilliseconds).toReversed();

@@ -16,7 +16,7 @@ export function parseSize(text: string): number | undefined {
   return Number.isSafeInteger(size) ? size : undefined;
 }
 
-/** Formats a size with the largest letter without a fraction; the inverse of `parseSize`. */
+/** Formats a size in the largest unit that gives a whole number; `parseSize` reads the result back. */
 export function formatSize(size: number): string {
   const [letter, unit] = Object.entries(unitBytes)
     .toReversed()

@@ -5,7 +5,7 @@ export interface CheckResult extends CheckFindings {
   readonly problem: string;
   /**
    * `none`: nothing found; `mended`: found and repaired; `mendable`: can be repaired while no server runs; `open`: an
-   * operator must decide.
+   * operator must decide, or the repair has left some findings.
    */
   readonly outcome: 'none' | 'mended' | 'mendable' | 'open';
 }

@@ -4,7 +4,7 @@ import { type Database, writerFor } from '../database.ts';
 
 /** A search for one kind of inconsistency in a database. Slices declare their checks in their manifests. */
 export interface DatabaseCheck {
-  /** Names the rows that the check finds, for instance "access tokens of devices that do not exist". */
+  /** Names what the check finds, for instance "access tokens of devices that do not exist". */
   readonly problem: string;
   find(stores: CheckedStores): Promise<CheckFindings>;
   /** The database that `mend` writes to; by default `main`. */

@@ -36,7 +36,10 @@ const accents = /([\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}])\p{Mn}+/
 const plain = /^[\0-\x7f]*$/;
 const plainWords = /[a-z0-9]+/g;
 
-/** Folds differences that users do not type in searches: case, accents, and the width of characters. */
+/**
+ * Removes differences that users do not type in searches: case, accents, and the width of characters. Cuts texts longer
+ * than `maxCharacters`.
+ */
 export function foldText(text: string): string {
   const start = text.slice(0, maxCharacters);
   if (plain.test(start)) return start.toLowerCase();
@@ -127,6 +130,7 @@ function addPlainWord(grams: Set<string>, word: string): void {
   for (let end = 3; end <= word.length; end++) grams.add(word.slice(end - 3, end));
 }
 
+/** Adds every piece of `size` adjacent characters. */
 function addWindows(grams: Set<string>, characters: readonly string[], size: number): void {
   for (let end = size; end <= characters.length; end++) grams.add(characters.slice(end - size, end).join(''));
 }

@@ -6,7 +6,7 @@ import { storesMigration } from '../transfer/store-marks.ts';
 export const databaseMigrations: readonly Migration[] = [
   {
     name: 'database/0001-writer-lease',
-    // On PostgreSQL the table exists: a server takes the lease before it migrates.
+    // On PostgreSQL the table already exists: a server takes the lease before it migrates.
     up: ({ db }) => createLeaseTable(db),
   },
   moveMigration,

@@ -32,9 +32,9 @@ const schemaLock = 5_241_763_001;
 const statementsPerPause = 100;
 
 /** Begins a transaction in which all queries see the same state of the database. */
-const snapshot = 'begin isolation level repeatable read';
+const beginSnapshot = 'begin isolation level repeatable read';
 /** Begins a transaction in which each query sees all transactions that were committed before the query. */
-const latest = 'begin isolation level read committed';
+const beginLatest = 'begin isolation level read committed';
 
 /** How a process writes a database that other processes may open. */
 export interface LeaseUse {
@@ -78,7 +78,7 @@ export class PostgresDatabase implements Database {
     this.#scanner = readerOver(postgresGrammar, this.#scan);
     this.#compaction = new Compaction({
       reader: this.#scanner,
-      transaction: (work) => this.#transaction(work, latest, this.#idleLimit),
+      transaction: (work) => this.#transaction(work, beginLatest, this.#idleLimit),
       run: (statement) => this.#runAlone(statement),
       log,
       // Uses the machine's clock, because the rate of the log concerns the machine's disk.
@@ -89,7 +89,7 @@ export class PostgresDatabase implements Database {
 
   /**
    * Opens the database and connects once, so that wrong settings fail at start.
-   * @param lease fences everything that is written; absent: other processes may write too
+   * @param lease with it, every write fails once another process has taken the lease; absent: other processes may write too
    * @throws StartFailure when another process has the lease that is to be taken, or no process has the lease that is to
    * be joined
    */
@@ -122,7 +122,7 @@ export class PostgresDatabase implements Database {
   }
 
   transaction<S, T>(work: (writer: Writer<S>) => Promise<T>): Promise<T> {
-    return this.#transaction(work, snapshot, this.#idleLimit);
+    return this.#transaction(work, beginSnapshot, this.#idleLimit);
   }
 
   async batch(statements: readonly Statement[]): Promise<void> {
@@ -142,7 +142,7 @@ export class PostgresDatabase implements Database {
         await sql`select pg_advisory_xact_lock(${schemaLock})`.execute(writer);
         return change(schemaBuilder(writer));
       },
-      latest,
+      beginLatest,
       Number.POSITIVE_INFINITY,
     );
   }
@@ -248,7 +248,7 @@ export class PostgresDatabase implements Database {
           // A statement may fail while further ones are being sent: its error is handled after all are sent.
           answer.catch(() => {});
         };
-        send(this.#begin(session, latest));
+        send(this.#begin(session, beginLatest));
         // Bounds are raised last, as in transactions, so that no writer waits for other rows while it has locked a bound.
         const due = this.numberBounds.due();
         if (due) this.statistics.writes += due.statement.rows.length;

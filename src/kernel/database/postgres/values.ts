@@ -1,6 +1,6 @@
 import { types } from 'pg';
 
-/** PostgreSQL's object ids of its types. */
+/** PostgreSQL's object ids of the types whose values are converted in another way than by the driver. */
 const oids = { bool: 16, bytea: 17, int8: 20, numeric: 1700 };
 
 /** Parsers of values by object id of the type. They return the same form as SQLite. */

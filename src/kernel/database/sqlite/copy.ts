@@ -23,7 +23,7 @@ const threads = new SpareThreads('./copy-thread', import.meta.url);
  * committed before the call, is written in small steps by a thread, and is checked. The write-ahead log of the database
  * grows by all writes until the copy ends.
  * @param signal ends the copy and removes it
- * @throws Error when the target exists, the disk is full or the copy is damaged; then there is no copy
+ * @throws Error when the target exists, the disk is full, the copy is damaged or the signal aborts; then there is no copy
  */
 export async function copySqliteFile(
   request: CopyRequest,

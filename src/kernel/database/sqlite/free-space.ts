@@ -22,7 +22,7 @@ interface Pages {
 }
 
 /**
- * Releases free pages of the file to the file system, in small transactions. Does nothing for files whose `auto_vacuum`
+ * Releases free pages of the file to the file system, in small transactions, except a reserve. Does nothing for files whose `auto_vacuum`
  * mode is not incremental.
  * @returns the number of released bytes
  */

@@ -12,7 +12,7 @@ export interface WorkerOptions {
 export type Operation =
   /** `undo` rolls back to the savepoint and releases it. `forget-statements` drops the prepared statements. */
   | { readonly kind: 'begin' | 'commit' | 'savepoint' | 'release' | 'undo' | 'forget-statements' }
-  /** One statement; in a writer, it runs inside a savepoint. */
+  /** One statement. In the writing worker, the caller has begun a savepoint before. */
   | { readonly kind: 'query'; readonly sql: string; readonly parameters: readonly unknown[] }
   /** Statements that take effect together or not at all. */
   | { readonly kind: 'batch'; readonly statements: readonly Statement[] };

@@ -26,8 +26,7 @@ export class ScannerPool {
     this.#clock = clock;
   }
 
-  /** Number of threads. */
-  get threads(): number {
+  get threadCount(): number {
     return this.#workers.size;
   }
 

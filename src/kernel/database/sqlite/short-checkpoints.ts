@@ -29,8 +29,8 @@ export class ShortCheckpoints {
   }
 
   /**
-   * Sets after how many pages a checkpoint runs. Never rejects: when the database is overloaded, the work continues
-   * with long checkpoints, and after the work the database may be closed.
+   * Sets after how many pages a checkpoint runs. Never rejects: when the database is overloaded or closed, the previous
+   * number stays in use.
    */
   async #set(pages: number): Promise<void> {
     const sql = `pragma wal_autocheckpoint = ${pages}`;

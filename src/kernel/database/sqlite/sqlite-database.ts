@@ -91,7 +91,11 @@ export class SqliteDatabase implements Database {
     this.#scanner = readerOver(sqliteGrammar, this.#scan);
   }
 
-  /** Opens or creates the file. @param afterClose called after the database was closed */
+  /**
+   * Opens or creates the file.
+   * @param afterClose called after the database was closed
+   * @throws StartFailure when that fails
+   */
   static async open(
     given: SqliteOptions,
     log: Logger,

@@ -62,7 +62,7 @@ export async function copyTable({ source, target, table, isExclusive, onRows }: 
   }
 }
 
-/** Returns the number of rows of the next range, if its rows are as large as the last ones. */
+/** Returns how many rows to read next, so that they have about `bytesAtOnce` bytes if they are as large as these. */
 function nextLimit(rows: readonly Row[]): number {
   let bytes = 0;
   for (const row of rows) {

@@ -14,7 +14,8 @@ import type { TransferDatabase } from './transfer-database.ts';
  *
  * A server starts with both databases only before the source is marked as moved, and with the target alone only after
  * the mark `main` of the target was removed. The source is marked first, so that at no time both configurations start.
- * @throws StartFailure when a server uses the databases, or they do not belong to one server; nothing is changed then
+ * @throws StartFailure when a server uses the databases, they do not belong to one server, or one of them is not in the
+ * required state; nothing is changed then
  */
 export async function joinDatabases(deps: Omit<SplitDeps, 'randomness'>): Promise<readonly MovedTable[]> {
   const open = async (options: SplitDeps['source']): Promise<TransferDatabase> => ({

@@ -48,8 +48,8 @@ export function readRows(
 const rowsAtOnce = 500;
 
 /**
- * Computes the digest of a range, which shows whether its copy has the same rows. PostgreSQL computes it itself; rows
- * of SQLite are read in pieces.
+ * Computes the digest of a range, to compare the rows of two databases. A PostgreSQL server computes the digest in a
+ * query; the rows of SQLite are read in pieces.
  */
 export async function digestOfRange(
   side: TransferDatabase,

@@ -26,7 +26,7 @@ export interface CopyTextIndex {
   onRows(rows: number): void;
 }
 
-/** Maximum number of documents that are made at a time: their events may have 64 KiB each. */
+/** Maximum number of documents that are made at a time: the event of each may have 64 KiB. */
 const documentsAtOnce = 250;
 
 /**

@@ -89,7 +89,10 @@ export class Compaction {
     this.#budget = new WalBudget(deps.clock, walPerMinute);
   }
 
-  /** Compacts all tables that waste much space. @returns the number of released bytes */
+  /**
+   * Drops the indexes that an interrupted run has left, and compacts all tables that waste much space.
+   * @returns the number of bytes that the compaction has released
+   */
   async run(signal: AbortSignal): Promise<number> {
     const { reader, run } = this.#deps;
     if (signal.aborted) return 0;
@@ -146,19 +149,19 @@ export class Compaction {
       const needed = facts.neededValuePages;
       return { pages, facts, needed, used: await pagesOf(reader, { oid: table.valuesOid }) };
     };
-    let now = await measure();
+    let measured = await measure();
     const last = this.#rewritten.get(table.oid);
     // The last run could not store the values more densely.
-    if (last && now.used <= last.pages && now.needed >= last.needed * tableFill) return;
+    if (last && measured.used <= last.pages && measured.needed >= last.needed * tableFill) return;
     let wasRewritten = false;
-    for (let pass = 0; pass <= maxValuePasses && isLoose(now.used, now.needed); pass++) {
+    for (let pass = 0; pass <= maxValuePasses && isLoose(measured.used, measured.needed); pass++) {
       if (signal.aborted || !(await this.#vacuum(table, signal))) return;
-      now = await measure();
-      if (pass === maxValuePasses || !isLoose(now.used, now.needed)) continue;
-      await this.#rewriteValues({ ...table, pages: now.pages }, now.facts, signal);
+      measured = await measure();
+      if (pass === maxValuePasses || !isLoose(measured.used, measured.needed)) continue;
+      await this.#rewriteValues({ ...table, pages: measured.pages }, measured.facts, signal);
       wasRewritten = true;
     }
-    if (wasRewritten) this.#rewritten.set(table.oid, { pages: now.used, needed: now.needed });
+    if (wasRewritten) this.#rewritten.set(table.oid, { pages: measured.used, needed: measured.needed });
   }
 
   /**

@@ -30,7 +30,7 @@ export class NoSpaceBefore extends Error {}
  * are updated until each has left the range. PostgreSQL does not remove the outdated versions before the transaction
  * ends, so the pages of the range gain no space meanwhile.
  * @returns how many rows were moved
- * @throws NoSpaceBefore
+ * @throws NoSpaceBefore when the earlier pages have too little space
  */
 export async function moveRows(writer: Writer<unknown>, range: PageRange): Promise<number> {
   const { begin, end, pages } = range;
