@@ -11,7 +11,7 @@ import type { HandshakeDeps } from './handshake-deps.ts';
 import type { AcceptedEvent } from './submitted-events.ts';
 
 export interface SendJoinResponseOptions {
-  /** Omits member events except for heroes. */
+  /** Omits member events except for heroes from the state, and omits from the auth chain the events of the sent state. */
   readonly omitMembers: boolean;
   /** Text before and after the JSON object. */
   readonly around?: NonNullable<StreamedListsOptions['around']>;

@@ -71,9 +71,9 @@ export class SubmittedEvents {
   async #joinedBefore(head: RoomHead, { eventId, sender }: RoomEvent): Promise<AcceptedEvent | undefined> {
     const { engine } = this.#deps;
     const stored = (await engine.placement.find([eventId])).get(eventId);
-    const isJoin =
+    const wasAccepted =
       stored?.stream !== undefined && stored.roomNid === head.roomNid && stored.event.sender === sender;
-    if (!isJoin) return undefined;
+    if (!wasAccepted) return undefined;
     if (head.membership(sender) !== 'join') throw forbidden(`${sender} is no longer in the room`);
     return this.#place(head, { event: stored.event, json: canonicalJson(stored.event.pdu, 'as written') });
   }
@@ -126,7 +126,7 @@ export class SubmittedEvents {
 
   /**
    * Whether a join names a local user in join_authorised_via_users_server.
-   * @throws MatrixError when no local user may authorise the join
+   * @throws MatrixError when no local user may authorise the join, and when the join needs no authorisation
    */
   async #isAuthorisedHere(head: RoomHead, { content, sender }: RoomEvent): Promise<boolean> {
     const { serverName } = this.#deps;
@@ -137,7 +137,7 @@ export class SubmittedEvents {
     return true;
   }
 
-  /** @throws MatrixError M_INVALID_PARAM when a signature is missing or wrong */
+  /** @throws MatrixError M_INVALID_PARAM when the event is invalid, for instance because a signature is missing or wrong */
   async #verified(head: RoomHead, event: RoomEvent): Promise<VerifiedEvent> {
     const [verified] = await this.#deps.incoming.verify(head.version, [event.pdu]);
     if (verified && !('error' in verified)) return verified;

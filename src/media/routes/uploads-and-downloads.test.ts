@@ -61,7 +61,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(status, 401);
     });
 
-    it('serves content that browsers could execute as an attachment', async () => {
+    it('serves as an attachment all content that browsers could execute', async () => {
       for (const type of ['text/html', 'image/svg+xml', 'nonsense']) {
         const media = await uploadedMedia(server, anna, html, { type });
         const { headers } = await download(server, anna, media);

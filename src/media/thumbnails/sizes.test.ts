@@ -8,7 +8,7 @@ describe('sizeOf', () => {
     return `${size.width}x${size.height}`;
   };
 
-  it('returns the proportions of the image for scale, and the requested proportions for crop', () => {
+  it('returns a size with the proportions of the image for scale, and with the requested proportions for crop', () => {
     const wide = { width: 1_000, height: 500 };
     assert.equal(sized(wide, 100, 100, 'scale'), '100x50');
     assert.equal(sized(wide, 500, 100, 'scale'), '200x100');

@@ -150,7 +150,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.equal(await sizeOf(media, 9_999, 9_999), '1650x1100');
       });
 
-      it('serves the original if the image is small enough', async () => {
+      it('serves the original if the image is small enough, unless thumbnails do not have its format', async () => {
         const bytes = await testImage(60, 40, 'webp');
         const media = await upload(bytes);
         const answer = await fetchThumbnail(media, 'width=64&height=64&method=crop');
@@ -200,7 +200,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.ok(!notAnimated.bytes.includes('acTL'));
       });
 
-      it('rejects missing sizes and unknown methods', async () => {
+      it('rejects missing and invalid sizes, unknown methods, and invalid values of animated', async () => {
         const media = await upload(await testImage(10, 10));
         for (const [query, code] of [
           ['', 'M_MISSING_PARAM'],
@@ -314,7 +314,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.equal(await sizeOf(media, 1, 10, 'crop'), '1x10');
       });
 
-      it('makes the thumbnails of the list [option: thumbnail_sizes[].width] [option: thumbnail_sizes[].height] [option: thumbnail_sizes[].method]', async () => {
+      it('makes the thumbnails that thumbnail_sizes lists [option: thumbnail_sizes[].width] [option: thumbnail_sizes[].height] [option: thumbnail_sizes[].method]', async () => {
         await start({
           thumbnail_sizes: [
             { width: 50, height: 20, method: 'scale' },
@@ -360,7 +360,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.equal((await imageMetadata(bytes)).frames, 1);
       });
 
-      it('serves media at the unauthenticated endpoints that was stored while no authentication was required [option: enable_authenticated_media]', async () => {
+      it('serves at the unauthenticated endpoints thumbnails of media that was stored while no authentication was required [option: enable_authenticated_media]', async () => {
         await start({ enable_authenticated_media: false });
         const media = await upload(await testImage(100, 100));
         for (const version of ['v3', 'r0', 'v1']) {

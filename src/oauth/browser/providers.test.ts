@@ -188,7 +188,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([prompt, max_age], ['login', '0']);
     });
 
-    it('refuses a login through an identity provider that another site begins', async () => {
+    it('refuses a login through an identity provider when another site begins the login', async () => {
       const victim = hearth.browser();
       const page = await victim.get(`${publicUrl}/_synapse/client/oauth2/sign_in/cas?mark=guess`);
       assert.equal(page.status, 403);

@@ -121,6 +121,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         } as never,
       });
       const { clientId } = await clients.register(elementX);
+      /** Advances the clock. @returns the client */
       const daysLater = async (days: number) => {
         await clock.advance(days * day);
         return clients.get(clientId);

@@ -83,7 +83,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('lets application services register users without a session, and use them and their devices, without a request to the authentication service; they cannot log in', async () => {
+    it('lets application services register users without a session, and act as these users, without a request to the authentication service, and refuses logins of application services', async () => {
       const v3 = '/_matrix/client/v3';
       const register = (more: object, token = hearth.bridge.token) => {
         const body = { type: 'm.login.application_service', username: 'irc_anna', ...more };

@@ -7,6 +7,7 @@ export interface WebAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
+  /** Empty when the response is not JSON. */
   readonly json: Record<string, unknown>;
 }
 

@@ -33,7 +33,7 @@ export class RoomServers {
   async before(stored: StoredEvent, head: RoomHead): Promise<ReadonlyMap<string, number>> {
     const group = stored.stateBefore;
     if (stored.event.type === 'm.room.create') return new Map();
-    // While the room state is partial, the servers that were in the room at this server's join count as well.
+    // While the room state is partial, the servers that were in the room at this server's join addUsers as well.
     if (group === undefined || head.isPartial) {
       this.#cache.delete(head.roomId);
       return head.servers;
@@ -58,7 +58,7 @@ export class RoomServers {
     if (event.type === 'm.room.member' && event.stateKey !== undefined) {
       const before = replaces === undefined ? undefined : await this.#engine.events.get(replaces);
       const wasJoined = before !== undefined && isJoin(before);
-      count(cached.servers, event.stateKey, Number(isJoin(stored)) - Number(wasJoined));
+      addUsers(cached.servers, event.stateKey, Number(isJoin(stored)) - Number(wasJoined));
     }
     cached.group = stateGroup;
   }
@@ -73,11 +73,11 @@ export class RoomServers {
     const servers = new Map<string, number>();
     for (const [userId, membership] of head.members) {
       const entry = head.entry('m.room.member', userId);
-      if (entry && state.delete(entry.nid) && membership === 'join') count(servers, userId, 1);
+      if (entry && state.delete(entry.nid) && membership === 'join') addUsers(servers, userId, 1);
     }
     for (const [key, { nid }] of head.state) if (!key.startsWith('m.room.member')) state.delete(nid);
     for (const stored of (await events.getMany(state)).values()) {
-      if (stored.event.stateKey !== undefined && isJoin(stored)) count(servers, stored.event.stateKey, 1);
+      if (stored.event.stateKey !== undefined && isJoin(stored)) addUsers(servers, stored.event.stateKey, 1);
     }
     return servers;
   }
@@ -86,7 +86,8 @@ export class RoomServers {
 const isJoin = ({ event }: StoredEvent): boolean =>
   event.type === 'm.room.member' && membershipOf(event.content) === 'join';
 
-function count(servers: Map<string, number>, userId: string, change: number): void {
+/** Adds `change` to the number of users of the server of a user. */
+function addUsers(servers: Map<string, number>, userId: string, change: number): void {
   const server = serverOfUser(userId);
   const users = (servers.get(server) ?? 0) + change;
   if (users > 0) servers.set(server, users);
