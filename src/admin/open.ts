@@ -26,7 +26,7 @@ import { LocalUsers } from './users/local-user.ts';
 export interface AdminAreas {
   readonly users: UserServices;
   readonly rooms: RoomServices;
-  /** Absent where another process runs the media repository. */
+  /** Absent when `enable_media_repo` is off. */
   readonly media: MediaModeration | undefined;
   readonly reports: Reports;
   readonly destinations: Destinations;

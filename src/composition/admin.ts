@@ -37,7 +37,7 @@ interface Deps {
   readonly roomServices: RoomServices;
   readonly federation: Federation;
   readonly sender: FederationSender;
-  /** Absent where another process runs the media repository. */
+  /** Absent when `enable_media_repo` is off. */
   readonly media: MediaSlice | undefined;
   /** What modules decide: which rooms may be deleted, and the pace of background updates. */
   readonly modules: ModulesSlice['administration'] | undefined;

@@ -16,7 +16,7 @@ import { openHttpToConfiguredServers } from './http-to-configured-servers.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 
-/** Opens the media repository. @returns `undefined` where another process runs it */
+/** Opens the media repository. @returns `undefined` when `enable_media_repo` is off */
 export async function startMedia(
   kernel: Kernel,
   federation: Federation,

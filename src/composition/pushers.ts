@@ -14,7 +14,7 @@ interface Deps {
   readonly kernel: Kernel;
   readonly pushers: Pushers;
   readonly thirdPartyIds: OpenedThirdPartyIds;
-  /** Absent where another process runs the media repository. */
+  /** Absent when `enable_media_repo` is off. */
   readonly media: MediaSlice | undefined;
   readonly rooms: Rooms;
   readonly conversations: Conversations;

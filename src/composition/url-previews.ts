@@ -4,7 +4,7 @@ import { openUrlPreviews } from '../url-previews/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 
-/** Opens URL previews, if they are enabled and this process runs the media repository. */
+/** Opens URL previews, if they and the media repository are enabled. */
 export function startUrlPreviews(kernel: Kernel, media: MediaSlice | undefined, opened: OpenedSlices): void {
   const { configuration, authorities, resolver = systemResolver, clock, caches } = kernel;
   const options = configuration.urlPreviews;

@@ -1,8 +1,9 @@
 import type { Feature } from '../kernel/config/index.ts';
 
 /**
- * Features whose options are not in force yet. `consequence` tells operators what the server does not do. Each option
- * that is not in force belongs to exactly one feature, by its own path or by a path above it (features.test.ts).
+ * Features for warnings about options that are not in force, because no test proves their effect. `consequence` tells
+ * operators what the server does not do while an option of the feature is not in force. Each such option belongs to
+ * exactly one feature, by its own path or by a path above it (features.test.ts).
  */
 export const features: readonly Feature[] = [
   {

@@ -27,7 +27,7 @@ export interface DelayedEvent {
   readonly type: string;
   readonly stateKey: string | undefined;
   readonly content: JsonObject;
-  /** Milliseconds. */
+  /** Milliseconds from `since` until the event is sent. */
   readonly delay: number;
   /** When the event was scheduled or last restarted, in milliseconds since the epoch. */
   readonly since: number;

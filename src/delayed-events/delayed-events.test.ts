@@ -41,7 +41,7 @@ const unstable = 'unstable/org.matrix.msc4140';
 const day = 24 * 3_600_000;
 const hello = { msgtype: 'm.text', body: 'hello' };
 
-const delays = (max_event_delay_duration: number | null): ConfigurationOverrides => ({
+const withMaxDelay = (max_event_delay_duration: number | null): ConfigurationOverrides => ({
   rooms: { max_event_delay_duration },
 });
 
@@ -54,7 +54,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     let talk: TestRoom;
     let transactions = 0;
     before(async () => {
-      server = await startTestServer({ database: open.kind, clock, config: delays(day) });
+      server = await startTestServer({ database: open.kind, clock, config: withMaxDelay(day) });
       [alice, bob] = [await server.register('alice'), await server.register('bob')];
       talk = await TestRoom.create(server, alice, [bob]);
     });
@@ -168,7 +168,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await talk.join(bob);
     });
 
-    it('lists the delayed events of a user', async () => {
+    it('lists the delayed events of a user in the order in which their delays end, and only to this user', async () => {
       const laterId = await schedule(9_000);
       const soonerId = await schedule(8_000);
       const list = async (user: TestUser, query = '') => {
@@ -339,7 +339,11 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   it('rejects delays longer than the operator allows [option: max_event_delay_duration]', async () => {
     const outcomes = async (longest: number | null, delay: number) => {
-      const [first, second] = await answersOf(delays(longest), ['schedule', 'by delayed_event path'], delay);
+      const [first, second] = await answersOf(
+        withMaxDelay(longest),
+        ['schedule', 'by delayed_event path'],
+        delay,
+      );
       const { errcode, ...rest } = first!.body;
       const details = ['errcode', 'max_delay'].map((key) => rest[`org.matrix.msc4140.${key}`]);
       return [first!.status, errcode, ...details, second!.status, second!.body['errcode']];
@@ -361,7 +365,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
   it('limits the rate of requests that list delayed events, and not of requests that schedule them [option: rc_delayed_event_mgmt]', async () => {
     const rc_delayed_event_mgmt = { per_second: 0.001, burst_count: 1 };
-    const config = { ...delays(day), rateLimits: { rc_delayed_event_mgmt } };
+    const config = { ...withMaxDelay(day), rateLimits: { rc_delayed_event_mgmt } };
     const answers = await answersOf(config, ['schedule', 'schedule', 'list', 'list'], 1_000);
     assert.deepEqual(
       answers.map(({ status }) => status),

@@ -10,7 +10,7 @@ export interface Device {
   readonly lastSeenAt: number | undefined;
   readonly lastSeenIp: string | undefined;
   readonly lastSeenUserAgent: string | undefined;
-  /** Whether it only receives messages for the user's next device. */
+  /** Whether the device has no client: it only receives messages, for the user's next device. */
   readonly isDehydrated: boolean;
 }
 

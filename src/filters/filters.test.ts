@@ -45,7 +45,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.notDeepEqual((await define({})).body, body);
     });
 
-    it('lets only the user create and read their filters', async () => {
+    it('lets users create and read only their own filters, and rejects unknown ids and malformed filters', async () => {
       await start();
       assert.deepEqual(codeOf(await define({}, '@bob:test')), [403, 'M_FORBIDDEN']);
       assert.deepEqual(codeOf(await get('x', '@bob:test')), [403, 'M_FORBIDDEN']);
@@ -56,7 +56,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await assert.rejects(filters.resolve('@bob:test', id), { errcode: 'M_INVALID_PARAM' });
     });
 
-    it('resolves the query parameter filter from a stored id or inline JSON', async () => {
+    it('resolves the query parameter filter from a stored id, with one read from the database, or from inline JSON, and rejects other texts', async () => {
       await start();
       const id = (await define({ room: { timeline: { limit: 3 } } })).body['filter_id'] as string;
       assert.equal((await filters.resolve('@alice:test', id)).room.timeline.limit, 3);
@@ -111,7 +111,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('bounds the number of filters per user, and deletes them with the account', async () => {
+    it('deletes the oldest filters of a user beyond the maximum, and all filters when the account is deactivated', async () => {
       await start();
       const first = await filters.define('@alice:test', { event_fields: ['first'] });
       server.clock.advance(1);

@@ -40,7 +40,7 @@ export interface NotificationMailing {
   readonly baseUrl: string;
   /** The key that signs the links for unsubscribing. */
   readonly key: Uint8Array;
-  /** Absent where another process runs the media repository. */
+  /** Absent when `enable_media_repo` is off. */
   readonly avatars: Avatars | undefined;
 }
 

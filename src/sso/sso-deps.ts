@@ -27,7 +27,7 @@ export interface SsoDeps {
   readonly pages: Pages;
   readonly profiles: Profiles;
   readonly thirdPartyIds: Pick<ThirdPartyIdentifiers, 'bind' | 'findUser' | 'isAllowed'>;
-  /** Absent where another process runs the media repository. */
+  /** Absent when `enable_media_repo` is off. */
   readonly pictures: PictureStore | undefined;
   /** Modules that map users to accounts, by the id of the provider; absent where none is configured. */
   readonly mappers?: ReadonlyMap<string, UserMapper> | undefined;

@@ -5,7 +5,7 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import type { LoginAttempts } from './login-attempts.ts';
 
 /** A connection is closed after this number of wrong passwords. */
-const maxAttempts = 3;
+const maxWrongPasswords = 3;
 
 /** The connection between a prompt and its client. */
 export interface Console {
@@ -45,7 +45,7 @@ export class SshConsole {
    * @param onLogin called after a login
    */
   serve(socket: Socket, onLogin: () => void): void {
-    const client = keyOf(socket.remoteAddress, socket.remotePort);
+    const client = clientOf(socket.remoteAddress, socket.remotePort);
     this.#onLogin.set(client, onLogin);
     socket.once('close', () => this.#onLogin.delete(client));
     this.#server.injectSocket(socket);
@@ -53,19 +53,19 @@ export class SshConsole {
 
   #serve(connection: Connection, ip: string, port: number): void {
     const { log } = this.#deps;
-    let attempts = 0;
+    let wrongPasswords = 0;
     connection.on('error', (error) =>
       log.debug({ err: error, ip }, 'A connection to the debugging console failed'),
     );
     connection.on('authentication', (context: AuthContext) => {
       if (context.method !== 'password') return context.reject(['password']);
       if (this.#deps.attempts.isAdmitted(context, ip)) return context.accept();
-      attempts += 1;
-      if (attempts < maxAttempts) context.reject(['password']);
+      wrongPasswords += 1;
+      if (wrongPasswords < maxWrongPasswords) context.reject(['password']);
       else connection.end();
     });
     connection.on('ready', () => {
-      this.#onLogin.get(keyOf(ip, port))?.();
+      this.#onLogin.get(clientOf(ip, port))?.();
       connection.on('session', (accept) => this.#openSession(accept()));
     });
   }
@@ -92,4 +92,4 @@ export class SshConsole {
   }
 }
 
-const keyOf = (address: string | undefined, port: number | undefined) => `${address} ${port}`;
+const clientOf = (address: string | undefined, port: number | undefined) => `${address} ${port}`;

@@ -54,7 +54,10 @@ export class SpaceHierarchy {
     this.#remote = deps.remote;
   }
 
-  /** @throws MatrixError M_FORBIDDEN when the user may not see the root room, M_INVALID_PARAM */
+  /**
+   * Returns a page of the hierarchy below a room.
+   * @throws MatrixError M_FORBIDDEN when the user may not see the room, M_INVALID_PARAM
+   */
   async page(userId: string, roomId: string, request: HierarchyRequest): Promise<JsonObject> {
     const { suggestedOnly, limit = maxRooms, maxDepth = maxLevels } = request;
     if (limit < 1) throw invalidParam('limit must be above 0');

@@ -95,7 +95,7 @@ export class RemoteRooms {
     this.#clock = clock;
   }
 
-  /** Returns a remote room with its children; `undefined` when no server knows the room. */
+  /** Returns a remote room with its children; `undefined` without a server to ask or a valid response about the room. */
   async tree(
     roomId: string,
     via: readonly string[],

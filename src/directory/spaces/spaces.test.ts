@@ -198,7 +198,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(namesIn((await tree(bob, root, '?max_depth=0')).body), ['root']);
     });
 
-    it('paginates hierarchies, and rejects other parameters for the next page', async () => {
+    it('paginates hierarchies, and rejects changed parameters for the next page, unknown tokens and invalid limits', async () => {
       const root = await make('root', space);
       for (const name of ['a', 'b', 'c', 'd'])
         await contain(root, await make(name, publicRoom), { via: ['test'], order: name });

@@ -121,7 +121,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await users.expectFound(searcher, 'tables', ['@robert:test']);
     });
 
-    it('sets limited when there are more results, and rejects a search without a term, with a negative limit or without a token', async () => {
+    it('sets limited when there are more results, finds nothing for a term without a word, and rejects a search without a term, with a negative limit or without a token', async () => {
       const limited = await users.search(searcher, { search_term: 'bob', limit: 1 });
       assert.deepEqual([limited.body['limited'], (limited.body['results'] as Found[]).length], [true, 1]);
       assert.equal((await users.search(searcher, { search_term: 'bob', limit: 2 })).body['limited'], false);

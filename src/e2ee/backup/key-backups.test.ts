@@ -30,7 +30,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   }
   const put = async (rooms: Record<string, object>, version = 1) =>
     (await call('PUT', `/keys?version=${version}`, { rooms })).body;
-  const session = async (path = '/!a:test/s1') => (await call('GET', `/keys${path}?version=1`)).body;
+  const keysAt = async (path = '/!a:test/s1') => (await call('GET', `/keys${path}?version=1`)).body;
 
   describe('key backups', () => {
     it('creates, returns, updates and deletes a backup', async () => {
@@ -77,7 +77,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(codeOf(await create()), [413, 'M_TOO_LARGE']);
     });
 
-    it('returns a backup to its owner only, and deletes it with the account', async () => {
+    it('returns a backup to its owner only, and deletes it when the account is deactivated', async () => {
       await start();
       await put({ '!a:test': { sessions: { s1: key() } } });
       const bob = await server.server.register('bob');
@@ -98,9 +98,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await call('GET', '/keys?version=1')).body, {
         rooms: { '!a:test': a, '!b:test': b },
       });
-      assert.deepEqual(await session('/!a:test'), a);
-      assert.deepEqual(await session('/!a:test/s%2F2%2B%22'), key(2));
-      assert.deepEqual(await session('/!c:test'), { sessions: {} });
+      assert.deepEqual(await keysAt('/!a:test'), a);
+      assert.deepEqual(await keysAt('/!a:test/s%2F2%2B%22'), key(2));
+      assert.deepEqual(await keysAt('/!c:test'), { sessions: {} });
       assert.deepEqual(codeOf(await call('GET', '/keys/!a:test/s3?version=1')), [404, 'M_NOT_FOUND']);
       const sessionAnswer = await call('PUT', '/keys/!c:test/s1?version=1', key());
       assert.deepEqual(sessionAnswer.body, { etag: '2', count: 4 });
@@ -117,7 +117,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const rooms = { '!a:test': sessions(1500), '!b:test': sessions(700), '!c:test': sessions(1) };
       for (const [roomId, room] of Object.entries(rooms)) await put({ [roomId]: room });
       assert.deepEqual((await call('GET', '/keys?version=1')).body, { rooms });
-      assert.deepEqual(await session('/!a:test'), rooms['!a:test']);
+      assert.deepEqual(await keysAt('/!a:test'), rooms['!a:test']);
       const { body } = await call('POST', '/version', { algorithm, auth_data });
       const empty = await call('GET', `/keys?version=${body['version']}`);
       assert.deepEqual(empty.body, { rooms: {} });
@@ -146,7 +146,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         }
         const state = await put({ '!a:test': { sessions: { s1: next } } });
         assert.deepEqual(state, { etag: String(etag), count: 1 });
-        assert.deepEqual(await session(), stored);
+        assert.deepEqual(await keysAt(), stored);
       }
     });
 

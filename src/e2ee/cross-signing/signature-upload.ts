@@ -44,6 +44,7 @@ export type SignatureFailures = Record<string, Record<string, JsonObject>>;
 
 interface SignedObject {
   readonly targetUserId: string;
+  /** A device id, or the public key of a cross-signing key. */
   readonly targetKey: string;
   readonly object: JsonObject;
 }
@@ -112,7 +113,8 @@ export class SignatureUpload {
   }
 
   /**
-   * Returns the master keys of local and remote users, or an error for a user whose server did not answer.
+   * Returns the master keys of local and remote users, or an error for a user whose keys could not be read from the
+   * other server.
    */
   async #masterKeys(userIds: ReadonlySet<string>): Promise<Map<string, JsonObject | MatrixError>> {
     const { database, query, serverName } = this.#deps;
@@ -128,7 +130,7 @@ export class SignatureUpload {
     const answers = await query.queryServers(new Map(remote.map((id) => [id, []])), remoteTimeout);
     for (const [server, { keys, failure }] of answers) {
       if (failure) {
-        const error = new MatrixError(502, 'M_UNKNOWN', `No answer from ${server}`);
+        const error = new MatrixError(502, 'M_UNKNOWN', `The keys could not be read from ${server}`);
         for (const userId of servers.get(server) ?? []) masterKeys.set(userId, error);
       }
       for (const [userId, master] of Object.entries(keys.master_keys)) masterKeys.set(userId, master);

@@ -103,7 +103,7 @@ export class DeviceLists {
     const transitions = () => this.#transitions(past, after, boundary);
     const affected = await this.#usersWithSharingChange(userId, transitions(), after, end);
     const others = [...new Set([...updated, ...affected])].filter((other) => other !== userId);
-    const rooms = await this.#roomsOf(others);
+    const rooms = await this.#loadRooms(others);
     // No await may follow: rooms and transitions must be of the same position.
     const usersSharingRooms = new UsersSharingRooms(ownRooms, transitions(), userId);
     const changed = new Set(signed);
@@ -179,7 +179,8 @@ export class DeviceLists {
     return affected;
   }
 
-  async #roomsOf(userIds: readonly string[]) {
+  /** Returns the rooms of each user, whatever the membership. */
+  async #loadRooms(userIds: readonly string[]) {
     const { userRooms } = this.#deps.engine;
     const rooms = new Map<string, Awaited<ReturnType<typeof userRooms.of>>>();
     for (let start = 0; start < userIds.length; start += usersPerTurn) {

@@ -13,6 +13,7 @@ type ClaimedKeys = ByUser<Record<string, JsonObject>>;
 /** The response to `POST /keys/claim`. */
 export interface ClaimResponse {
   readonly one_time_keys: ClaimedKeys;
+  /** Errors by server name. */
   readonly failures: Record<string, JsonObject>;
 }
 

@@ -9,6 +9,7 @@ import { countKeys, type DeviceAddress } from './one-time-key-store.ts';
 export interface DeviceKeyCounts {
   /** Unclaimed one-time keys by algorithm. */
   readonly oneTimeKeyCounts: Readonly<Record<string, number>>;
+  /** The algorithms of the fallback keys that were not claimed. */
   readonly unusedFallbackKeyTypes: readonly string[];
 }
 
@@ -30,7 +31,7 @@ export class KeyCounts {
     this.#cache = caches.create('device_key_counts', {
       size: cachedDevices,
       maxBytes: 6 * MiB,
-      // A client may invent an algorithm for each key.
+      // The counts of a device may be large, because a client may invent an algorithm for each key.
       sizeOf: ({ oneTimeKeyCounts, unusedFallbackKeyTypes }) =>
         100 + sizeOfJson(oneTimeKeyCounts) + sizeOfJson(unusedFallbackKeyTypes as string[]),
     });

@@ -27,7 +27,10 @@ export type RequestedDevices = ReadonlyMap<string, readonly string[]>;
 export interface QueryResponse extends QueriedKeys {
   /** The user-signing key of the requesting user. */
   readonly user_signing_keys: ByUser;
-  /** Errors by the names of servers that did not answer, or whose keys would make the response too large. */
+  /**
+   * Errors by the names of servers that were not asked or gave no valid response, or whose keys would make the response
+   * too large.
+   */
   readonly failures: Record<string, JsonObject>;
 }
 
@@ -45,7 +48,7 @@ export interface KeyQueryDeps {
 /** Keys of users of one remote server. */
 export interface RemoteKeysResult {
   readonly keys: QueriedKeys;
-  /** The error when the server did not answer, or when its keys would make the response too large. */
+  /** The error when the server was not asked or gave no valid response, or when its keys would make the response too large. */
   readonly failure: JsonObject | undefined;
 }
 
@@ -70,6 +73,7 @@ export class KeyQuery {
   }
 
   /**
+   * Returns the keys of users and their devices.
    * @param viewer the requesting user
    * @param timeout milliseconds to wait for other servers
    */

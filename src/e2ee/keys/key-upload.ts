@@ -60,7 +60,8 @@ export class KeyUpload {
 
   /**
    * @returns the number of unclaimed one-time keys of the device by algorithm
-   * @throws MatrixError M_BAD_JSON, M_INVALID_PARAM, M_TOO_LARGE, M_NOT_FOUND
+   * @throws MatrixError M_BAD_JSON, M_TOO_LARGE, M_INVALID_PARAM for another one-time key with the name of a stored one,
+   * M_NOT_FOUND for a deleted device
    */
   async upload(userId: string, deviceId: string, body: KeyUploadBody): Promise<Record<string, number>> {
     const device = { userId, deviceId };
@@ -83,7 +84,10 @@ export class KeyUpload {
     };
   }
 
-  /** Stores the keys of a checked upload inside the caller's transaction. Returns the same counts as `upload`. */
+  /**
+   * Stores the keys of a checked upload inside the caller's transaction. Returns the same counts as `upload`.
+   * @throws MatrixError M_TOO_LARGE, M_INVALID_PARAM and M_NOT_FOUND as `upload`
+   */
   async uploadIn(
     anyWriter: AnyWriter,
     publish: Publish,
@@ -167,7 +171,7 @@ export class KeyUpload {
   }
 }
 
-/** Returns the Ed25519 key in the object `device_keys` of a device. */
+/** Returns the Ed25519 key in the object `device_keys` of a device; `undefined` without a valid one. */
 export function signingKeyOf(deviceKeys: JsonObject, deviceId: string): VerifyKey | undefined {
   const keys = deviceKeys['keys'] as Record<string, string>;
   return VerifyKey.fromBase64(keys[`ed25519:${deviceId}`] ?? '');

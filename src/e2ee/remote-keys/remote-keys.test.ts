@@ -87,7 +87,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(Object.keys(claimed.body['failures'] as object), ['broken']);
     });
 
-    it('makes requests to at most 250 servers, at most 25 at a time', async () => {
+    it('makes requests to at most 250 servers, at most 25 at a time, and reports the other servers as failures', async () => {
       let [running, maxRunning, total] = [0, 0, 0];
       const answer = async () => {
         total++;
@@ -138,7 +138,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.equal(Object.keys(claimed.body['failures'] as object).length, 4);
   });
 
-  it('rejects malformed key queries and claims with 400', async () => {
+  it('rejects malformed key queries and claims with 400, and returns no keys for device ids and algorithms with U+0000', async () => {
     await start();
     const alice = await server.user('alice');
     for (const device_keys of [undefined, [], { alice: [] }, { '@a:test': 'x' }, { '@a\0:test': [] }]) {

@@ -98,7 +98,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(remoteServer.requests, []);
     });
 
-    it('applies m.signing_key_update EDUs', async () => {
+    it('applies m.signing_key_update EDUs, and ignores keys of another user in them', async () => {
       const { bob, changedSince, lists, query } = await startSharingRoom();
       bob.identity = new ClientIdentity(bob.userId);
       const since = server.position;

@@ -65,7 +65,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await requests.request(get(server.name)))['type'], null);
     });
 
-    it('parses only JSON objects up to maxBody, keeping the written form of numbers', async () => {
+    it('parses only JSON objects up to maxBody, keeping the written form of numbers, and follows no redirect', async () => {
       const answers: Record<string, Listener> = {
         '/_matrix/float': (_request, response) =>
           response.writeHead(200, { 'content-type': 'Application/JSON; charset=utf-8' }).end('{"n":1.0}'),

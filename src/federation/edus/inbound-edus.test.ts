@@ -16,7 +16,7 @@ import { EduHandlers, type EduHandlersByType } from './edu-handlers.ts';
 import { dora, eve, remoteServer, startEdus } from './test/edus-under-test.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
-  const receiptOf = async (receipts: Receipts, roomId: string) =>
+  const receiptsIn = async (receipts: Receipts, roomId: string) =>
     (await receipts.contentsAll(roomId, alice)).flatMap((content) =>
       Object.entries(content).flatMap(([eventId, types]) =>
         Object.entries(types).flatMap(([type, users]) =>
@@ -33,19 +33,19 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('EDUs of other servers', () => {
     it('sets typing for users of the sending server who are in the room', async () => {
       const { handle, typing, roomId, clock } = await startEdus(open);
-      const types = (userId: string, origin = remoteServer, room = roomId, is: unknown = true) =>
+      const receiveTyping = (userId: string, origin = remoteServer, room = roomId, is: unknown = true) =>
         handle(origin, 'm.typing', { room_id: room, user_id: userId, typing: is });
-      await types(dora);
-      await types(dora, 'evil.example');
-      await types(alice);
-      await types(eve);
-      await types(`@stranger:${remoteServer}`);
-      await types(dora, remoteServer, '!elsewhere:test');
+      await receiveTyping(dora);
+      await receiveTyping(dora, 'evil.example');
+      await receiveTyping(alice);
+      await receiveTyping(eve);
+      await receiveTyping(`@stranger:${remoteServer}`);
+      await receiveTyping(dora, remoteServer, '!elsewhere:test');
       assert.deepEqual(typing.inRoom(roomId), [dora]);
-      await types(dora, remoteServer, roomId, 'no');
+      await receiveTyping(dora, remoteServer, roomId, 'no');
       clock.advance(59_000);
       assert.deepEqual(typing.inRoom(roomId), [dora]);
-      await types(dora, remoteServer, roomId, false);
+      await receiveTyping(dora, remoteServer, roomId, false);
       assert.deepEqual(typing.inRoom(roomId), []);
     });
 
@@ -59,7 +59,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await handle(remoteServer, 'm.receipt', {
         [roomId]: { 'm.read': { [dora]: { data: {}, event_ids: [eventId] } } },
       });
-      assert.deepEqual([typing.inRoom(roomId), await receiptOf(receipts, roomId)], [[], []]);
+      assert.deepEqual([typing.inRoom(roomId), await receiptsIn(receipts, roomId)], [[], []]);
       await handle('evil.example', 'm.typing', { room_id: roomId, user_id: eve, typing: true });
       assert.deepEqual(typing.inRoom(roomId), [eve]);
     });
@@ -87,14 +87,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       await read(dora, 'none');
       await read(dora, [second], { thread_id: 5 });
       assert.deepEqual(
-        (await receiptOf(receipts, roomId)).toSorted((x, y) => x.ts - y.ts),
+        (await receiptsIn(receipts, roomId)).toSorted((x, y) => x.ts - y.ts),
         [
           { eventId: second, type: 'm.read', userId: dora, ts: 5, thread_id: undefined },
           { eventId: first, type: 'm.read', userId: dora, ts: 6, thread_id: 'main' },
         ],
       );
       await read(dora, [second], { ts: clock.now() + 1e9, thread_id: 'main' });
-      assert.ok((await receiptOf(receipts, roomId)).every(({ ts }) => ts <= clock.now()));
+      assert.ok((await receiptsIn(receipts, roomId)).every(({ ts }) => ts <= clock.now()));
     });
 
     it('records presence of users of the sending server who share a room with a local user', async () => {
@@ -128,7 +128,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         await handle(remoteServer, 'm.presence', { push: [{ user_id: userId, presence: 'online' }] });
       }
       assert.deepEqual(typing.inRoom(roomId).toSorted(), printable.toSorted());
-      const readers = (await receiptOf(receipts, roomId)).map(({ userId }) => userId);
+      const readers = (await receiptsIn(receipts, roomId)).map(({ userId }) => userId);
       assert.deepEqual(readers.toSorted(), printable.toSorted());
       const online = [...printable, ...invalid].filter((userId) => presence.peek(userId));
       assert.deepEqual(online, printable);
@@ -146,14 +146,14 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('limits the rate of updates per server', async () => {
       const { handle, typing, roomId, clock } = await startEdus(open);
-      const types = (userId: string, origin: string) =>
+      const receiveTyping = (userId: string, origin: string) =>
         handle(origin, 'm.typing', { room_id: roomId, user_id: userId, typing: true });
-      for (let i = 0; i < 5_000; i++) await types(`@stranger:${remoteServer}`, remoteServer);
-      await types(dora, remoteServer);
+      for (let i = 0; i < 5_000; i++) await receiveTyping(`@stranger:${remoteServer}`, remoteServer);
+      await receiveTyping(dora, remoteServer);
       assert.deepEqual(typing.inRoom(roomId), []);
-      await types(eve, 'evil.example');
+      await receiveTyping(eve, 'evil.example');
       clock.advance(1_000);
-      await types(dora, remoteServer);
+      await receiveTyping(dora, remoteServer);
       assert.deepEqual(typing.inRoom(roomId).toSorted(), [dora, eve].toSorted());
     });
 

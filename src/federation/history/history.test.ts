@@ -8,6 +8,7 @@ import { enc } from '../../../test/support/users/test-client.ts';
 import { redactEvent } from '../../protocol/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
 
+/** Returns a request for the missing events before `latest`. */
 const gapBefore = (latest: readonly string[], more: object = {}) => ({
   earliest_events: [],
   latest_events: latest,
@@ -38,7 +39,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     }
     const backfill = (roomId: string, from: readonly string[], limit: number) =>
       served.get(`/backfill/${enc(roomId)}?limit=${limit}${from.map((id) => `&v=${enc(id)}`).join('')}`);
-    const missing = (roomId: string, body: object) =>
+    const getMissing = (roomId: string, body: object) =>
       served.post(`/get_missing_events/${enc(roomId)}`, body as Record<string, never>);
 
     it('returns a single event in a transaction, with its signature', async () => {
@@ -92,16 +93,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(read.size < 10, `${read.size} events`);
     });
 
-    it('limits backfill and get_missing_events to 100 events', async () => {
+    it('limits backfill and get_missing_events to 100 events, and get_missing_events to 10 by default', async () => {
       const { roomId, messageIds } = await roomWithMessages(110);
       const page = idsIn(await backfill(roomId, [messageIds.at(-1)!], 1_000_000), 'pdus');
       assert.deepEqual(page, messageIds.slice(-100).reverse());
       const gap = idsIn(
-        await missing(roomId, gapBefore([messageIds.at(-1)!], { limit: 1_000_000 })),
+        await getMissing(roomId, gapBefore([messageIds.at(-1)!], { limit: 1_000_000 })),
         'events',
       );
       assert.deepEqual(gap, messageIds.slice(-101, -1));
-      const byDefault = idsIn(await missing(roomId, gapBefore([messageIds.at(-1)!])), 'events');
+      const byDefault = idsIn(await getMissing(roomId, gapBefore([messageIds.at(-1)!])), 'events');
       assert.deepEqual(byDefault, messageIds.slice(-11, -1), 'the default limit is 10');
     });
 
@@ -109,7 +110,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { roomId, messageIds, joined } = await roomWithMessages(8);
       const between = async (earliest: readonly string[], latest: readonly string[], more: object = {}) =>
         idsIn(
-          await missing(roomId, { earliest_events: earliest, latest_events: latest, limit: 50, ...more }),
+          await getMissing(roomId, { earliest_events: earliest, latest_events: latest, limit: 50, ...more }),
           'events',
         );
       assert.deepEqual(await between([messageIds[2]!], [messageIds[6]!]), messageIds.slice(3, 6));
@@ -123,7 +124,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await between([], [messageIds[7]!], { min_depth: depth }), messageIds.slice(4, 7));
     });
 
-    it('finds the nearest event by timestamp', async () => {
+    it('finds the nearest event before or after a timestamp, and rejects an unknown direction', async () => {
       const { roomId, messageIds } = await roomWithMessages(3);
       const timeOf = async (eventId: string) =>
         (await served.rooms.engine.events.getById(eventId))!.event.originServerTs;
@@ -146,7 +147,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const answers = [
         (await served.get(`/event/${enc(messageIds[0]!)}`)).body['pdus'],
         (await backfill(roomId, [messageIds[0]!], 1)).body['pdus'],
-        (await missing(roomId, gapBefore([messageIds[1]!], { limit: 1 }))).body['events'],
+        (await getMissing(roomId, gapBefore([messageIds[1]!], { limit: 1 }))).body['events'],
       ];
       const expected = JSON.parse(redactEvent(stored.event).json);
       for (const answer of answers) assert.deepEqual(answer, [expected]);
@@ -162,7 +163,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(idsIn(await backfill(room.roomId, [foreign, room.messageIds[0]!], 1), 'pdus'), [
         room.messageIds[0],
       ]);
-      assert.deepEqual((await missing(room.roomId, gapBefore([foreign]))).body['events'], []);
+      assert.deepEqual((await getMissing(room.roomId, gapBefore([foreign]))).body['events'], []);
     });
 
     it('when all local users have left a room, returns its events only to servers that were in the room', async () => {
@@ -170,7 +171,10 @@ forSelectedDatabases(import.meta.url, (open) => {
       await served.rooms.leave(alice, roomId);
       const head = await served.rooms.engine.heads.get(roomId);
       const extremities = head!.extremities.map(({ eventId }) => eventId);
-      assert.deepEqual(idsIn(await missing(roomId, gapBefore(extremities)), 'events').slice(-2), messageIds);
+      assert.deepEqual(
+        idsIn(await getMissing(roomId, gapBefore(extremities)), 'events').slice(-2),
+        messageIds,
+      );
       const page = `/backfill/${enc(roomId)}?v=${enc(extremities[0]!)}&limit=3`;
       assert.deepEqual(idsIn(await served.get(page), 'pdus'), [...extremities, ...messageIds.toReversed()]);
       for (const path of [`/event/${enc(messageIds[0]!)}`, page]) {
@@ -183,16 +187,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { roomId, messageIds } = await roomWithMessages(2);
       const kicked = await served.member(roomId, fay, 'leave', alice);
       const later = await served.say(roomId, 'after the kick');
-      const gap = await missing(roomId, gapBefore([kicked], { earliest_events: [messageIds[0]] }));
+      const gap = await getMissing(roomId, gapBefore([kicked], { earliest_events: [messageIds[0]] }));
       assert.deepEqual(idsIn(gap, 'events'), [messageIds[1]]);
       assert.deepEqual(idsIn(await backfill(roomId, [kicked], 2), 'pdus'), [kicked, messageIds[1]]);
       assert.deepEqual(idsIn(await served.get(`/event/${enc(kicked)}`), 'pdus'), [kicked]);
       const state = (eventId: string) => served.get(`/state_ids/${enc(roomId)}?event_id=${enc(eventId)}`);
       assert.equal((await state(kicked)).status, 200);
       const forbiddenAnswers = [
-        missing(roomId, gapBefore([later])),
-        missing(roomId, gapBefore([kicked, later])),
-        missing(roomId, gapBefore(['$unknown'])),
+        getMissing(roomId, gapBefore([later])),
+        getMissing(roomId, gapBefore([kicked, later])),
+        getMissing(roomId, gapBefore(['$unknown'])),
         backfill(roomId, [later], 2),
         served.get(`/event/${enc(later)}`),
         state(later),
@@ -209,7 +213,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(idsIn(await backfill(roomId, [kicked], 2), 'pdus'), [kicked, messageIds[0]]);
       const head = await served.rooms.engine.heads.get(roomId);
       const later = head!.extremities.map(({ eventId }) => eventId);
-      for (const answer of [await missing(roomId, gapBefore(later)), await backfill(roomId, later, 2)])
+      for (const answer of [await getMissing(roomId, gapBefore(later)), await backfill(roomId, later, 2)])
         assert.deepEqual([answer.status, answer.body['errcode']], [404, 'M_NOT_FOUND']);
     });
 
@@ -293,7 +297,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         gapBefore([], { limit: '5' }),
         { latest_events: [] },
       ]) {
-        assert.equal((await missing(roomId, body)).status, 400, JSON.stringify(body));
+        assert.equal((await getMissing(roomId, body)).status, 400, JSON.stringify(body));
       }
     });
 

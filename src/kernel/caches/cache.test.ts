@@ -5,7 +5,7 @@ import { sectionDefaults } from '../../../test/support/inputs/section-defaults.t
 import { createMetrics } from '../observability/index.ts';
 import { CacheRegistry, cachesSection, maxCacheBytes } from './index.ts';
 
-const factors = (global_factor: number, per_cache_factors: Record<string, number> = {}, ttl?: number) =>
+const configWith = (global_factor: number, per_cache_factors: Record<string, number> = {}, ttl?: number) =>
   sectionDefaults(cachesSection, {
     caches: {
       global_factor,
@@ -17,7 +17,9 @@ const factors = (global_factor: number, per_cache_factors: Record<string, number
 
 describe('Cache', () => {
   it('keeps the most recently used entries [option: caches.global_factor]', () => {
-    const cache = new CacheRegistry(manualClock(), factors(0.5)).create<string, number>('users', { size: 4 });
+    const cache = new CacheRegistry(manualClock(), configWith(0.5)).create<string, number>('users', {
+      size: 4,
+    });
     cache.set('a', 1);
     cache.set('b', 2);
     assert.equal(cache.get('a'), 1);
@@ -27,7 +29,7 @@ describe('Cache', () => {
   });
 
   it('stores null for a value that is known to be absent', async () => {
-    const cache = new CacheRegistry(manualClock(), factors(1)).create<string, string | null>('a', {
+    const cache = new CacheRegistry(manualClock(), configWith(1)).create<string, string | null>('a', {
       size: 9,
     });
     assert.equal(await cache.getOrLoad('x', async () => null), null);
@@ -35,7 +37,7 @@ describe('Cache', () => {
   });
 
   it('shares one load among concurrent callers', async () => {
-    const cache = new CacheRegistry(manualClock(), factors(1)).create<string, number>('a', { size: 9 });
+    const cache = new CacheRegistry(manualClock(), configWith(1)).create<string, number>('a', { size: 9 });
     let loads = 0;
     const load = async () => ++loads;
     assert.deepEqual(await Promise.all([cache.getOrLoad('x', load), cache.getOrLoad('x', load)]), [1, 1]);
@@ -44,7 +46,7 @@ describe('Cache', () => {
   });
 
   it('rejects all callers of a failed load and loads again for the next caller', async () => {
-    const cache = new CacheRegistry(manualClock(), factors(1)).create<string, number>('a', { size: 9 });
+    const cache = new CacheRegistry(manualClock(), configWith(1)).create<string, number>('a', { size: 9 });
     const fail = () => Promise.reject(new Error('the load failed'));
     const both = await Promise.allSettled([cache.getOrLoad('x', fail), cache.getOrLoad('x', fail)]);
     assert.deepEqual(
@@ -55,7 +57,7 @@ describe('Cache', () => {
   });
 
   it('does not store the result of a load that began before the key was deleted', async () => {
-    const cache = new CacheRegistry(manualClock(), factors(1)).create<string, string>('a', { size: 9 });
+    const cache = new CacheRegistry(manualClock(), configWith(1)).create<string, string>('a', { size: 9 });
     const { promise, resolve } = Promise.withResolvers<string>();
     const old = cache.getOrLoad('x', () => promise);
     cache.delete('x');
@@ -68,7 +70,9 @@ describe('Cache', () => {
 
   it('evicts entries unused for cache_entry_ttl [option: caches.expire_caches, caches.cache_entry_ttl]', () => {
     const clock = manualClock();
-    const cache = new CacheRegistry(clock, factors(1, {}, 90_000)).create<string, number>('a', { size: 9 });
+    const cache = new CacheRegistry(clock, configWith(1, {}, 90_000)).create<string, number>('a', {
+      size: 9,
+    });
     cache.set('used', 1);
     cache.set('unused', 2);
     clock.advance(60_000);
@@ -77,7 +81,7 @@ describe('Cache', () => {
     assert.equal(cache.size, 1);
     assert.equal(cache.get('used'), 1);
     assert.equal(cache.get('unused'), undefined);
-    const lasting = new CacheRegistry(clock, factors(1)).create<string, number>('a', { size: 9 });
+    const lasting = new CacheRegistry(clock, configWith(1)).create<string, number>('a', { size: 9 });
     lasting.set('unused', 2);
     clock.advance(86_400_000);
     assert.equal(lasting.get('unused'), 2);
@@ -85,7 +89,7 @@ describe('Cache', () => {
 
   it('calls onRemove for evicted and deleted entries, but not for replaced entries', () => {
     const removed: unknown[] = [];
-    const cache = new CacheRegistry(manualClock(), factors(1)).create<string, number>('a', {
+    const cache = new CacheRegistry(manualClock(), configWith(1)).create<string, number>('a', {
       size: 2,
       onRemove: (value, key, isEvicted) => removed.push([key, value, isEvicted]),
     });
@@ -104,7 +108,7 @@ describe('Cache', () => {
 
   it('does not return expired values, and removes them by a timer', () => {
     const clock = manualClock();
-    const cache = new CacheRegistry(clock, factors(1)).create<string, number>('until', {
+    const cache = new CacheRegistry(clock, configWith(1)).create<string, number>('until', {
       size: 9,
       isExpired: (until) => until <= clock.monotonic(),
     });
@@ -122,7 +126,7 @@ describe('Cache', () => {
 
 describe('Cache bounded by bytes', () => {
   const cacheOf = (maxBytes: number, factor = 1) =>
-    new CacheRegistry(manualClock(), factors(factor)).create<number, string>('texts', {
+    new CacheRegistry(manualClock(), configWith(factor)).create<number, string>('texts', {
       maxBytes,
       sizeOf: (text) => text.length,
     });
@@ -149,7 +153,7 @@ describe('Cache bounded by bytes', () => {
   });
 
   it('measures an entry again after its value has grown', () => {
-    const cache = new CacheRegistry(manualClock(), factors(1)).create<string, number[]>('lists', {
+    const cache = new CacheRegistry(manualClock(), configWith(1)).create<string, number[]>('lists', {
       maxBytes: 1_000,
       sizeOf: (list) => 8 * list.length,
     });
@@ -172,18 +176,18 @@ describe('Cache bounded by bytes', () => {
 
 describe('CacheRegistry', () => {
   it('rejects a cache that does not fit into the budget of all caches', () => {
-    const registry = new CacheRegistry(manualClock(), factors(1));
+    const registry = new CacheRegistry(manualClock(), configWith(1));
     registry.create('a', { maxBytes: maxCacheBytes - 1_000 });
     assert.throws(() => registry.create('b', { maxBytes: 1_001 }), /budget/);
   });
 
   it('changes cache sizes at run time and keeps the entries that fit [option: caches.global_factor, caches.per_cache_factors]', () => {
-    const registry = new CacheRegistry(manualClock(), factors(1, { getUsersInRoom: 2 }));
+    const registry = new CacheRegistry(manualClock(), configWith(1, { getUsersInRoom: 2 }));
     const cache = registry.create<number, number>('get_users_in_room', { size: 10 });
     const fixed = registry.create<number, number>('fixed', { size: 10, fixed: true });
     assert.deepEqual([cache.capacity, fixed.capacity], [20, 10]);
     for (let i = 0; i < 20; i++) cache.set(i, i);
-    registry.configure(factors(0.5));
+    registry.configure(configWith(0.5));
     assert.deepEqual([cache.capacity, cache.size, fixed.capacity], [5, 5, 10]);
     for (let i = 15; i < 20; i++) assert.equal(cache.get(i), i);
   });
@@ -221,14 +225,14 @@ describe('CacheRegistry', () => {
   });
 
   it('rejects a second cache of the same name', () => {
-    const registry = new CacheRegistry(manualClock(), factors(1));
+    const registry = new CacheRegistry(manualClock(), configWith(1));
     registry.create('a', { size: 1 });
     assert.throws(() => registry.create('a', { size: 1 }), /already/);
   });
 
   it('exposes the hits and sizes of caches as metrics', async () => {
     const metrics = await createMetrics();
-    const cache = new CacheRegistry(manualClock(), factors(1), metrics).create<string, number>('users', {
+    const cache = new CacheRegistry(manualClock(), configWith(1), metrics).create<string, number>('users', {
       size: 3,
     });
     cache.set('a', 1);

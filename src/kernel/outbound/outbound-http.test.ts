@@ -17,7 +17,7 @@ import { systemClock } from '../clock.ts';
 import { type OutboundConfig, outboundSection } from './config.ts';
 import { OutboundHttp, type OutboundRequest, TlsSettings } from './index.ts';
 
-const local = { ip_range_whitelist: ['127.0.0.0/8'] };
+const allowsLoopback = { ip_range_whitelist: ['127.0.0.0/8'] };
 
 describe('OutboundHttp', () => {
   const open: { close(): Promise<void> }[] = [];
@@ -38,7 +38,7 @@ describe('OutboundHttp', () => {
   };
   const serve = async (answer: (request: IncomingMessage, response: ServerResponse) => void) =>
     keep(await serveOnLoopback(answer));
-  const client = (config: Overrides<OutboundConfig> = local, clock = systemClock) =>
+  const client = (config: Overrides<OutboundConfig> = allowsLoopback, clock = systemClock) =>
     keep(
       new OutboundHttp({
         caches: plainCaches(clock),
@@ -59,7 +59,7 @@ describe('OutboundHttp', () => {
       response.setHeader('X-Answer', 'yes');
       response.end(JSON.stringify([request.method, request.url, agent, host, header, body]));
     });
-    const http = client({ ...local, user_agent_suffix: 'run by\r\nEve: me' });
+    const http = client({ ...allowsLoopback, user_agent_suffix: 'run by\r\nEve: me' });
     const answer = await http.fetch(url(server, '/x?y=%7e'), {
       ...limits,
       method: 'PUT',
@@ -118,7 +118,7 @@ describe('OutboundHttp', () => {
         return [{ address: answers.shift()!, family: 4 as const }];
       },
     };
-    const config = sectionDefaults(outboundSection, local);
+    const config = sectionDefaults(outboundSection, allowsLoopback);
     const http = keep(
       new OutboundHttp({ caches: plainCaches(systemClock), config, clock: systemClock, resolver: rebinding }),
     );
@@ -217,7 +217,7 @@ describe('OutboundHttp', () => {
       if (request.url === '/slow') response.write('a');
       arrived();
     });
-    const http = client(local, { ...clock });
+    const http = client(allowsLoopback, { ...clock });
     for (const path of ['/silent', '/slow']) {
       const arrival = new Promise<void>((resolve) => {
         arrived = resolve;
@@ -343,7 +343,11 @@ describe('OutboundHttp', () => {
     it('connects directly to exempt hosts [option: no_proxy_hosts]', async () => {
       const { seen, proxyUrl } = await proxy();
       const server = await serve((_request, response) => response.end('direct'));
-      const http = client({ ...local, http_proxy: proxyUrl(), no_proxy_hosts: ['a.example', '127.0.0.0/8'] });
+      const http = client({
+        ...allowsLoopback,
+        http_proxy: proxyUrl(),
+        no_proxy_hosts: ['a.example', '127.0.0.0/8'],
+      });
       resolver.hosts.set('sub.a.example', ['127.0.0.1']);
       for (const host of ['a.example', 'A.example', 'sub.a.example', '127.0.0.1']) {
         assert.equal((await http.fetch(url(server, '/', host), limits)).body.toString(), 'direct', host);

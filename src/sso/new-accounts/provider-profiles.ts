@@ -18,7 +18,7 @@ export interface PictureStore {
 export interface ProviderProfilesDeps {
   readonly profiles: Pick<Profiles, 'read' | 'setForUser'>;
   readonly guardedHttp: Pick<OutboundHttp, 'fetch'>;
-  /** Absent where another process runs the media repository. */
+  /** Absent when `enable_media_repo` is off. */
   readonly pictures: PictureStore | undefined;
   readonly log: Logger;
   /** The option `max_avatar_size`, bytes. */

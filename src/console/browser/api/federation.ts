@@ -1,4 +1,4 @@
-/** Requests about other servers: whether they can be reached, and which events are pending for them. */
+/** Requests about other servers: whether they can be reached, and how much is pending for them. */
 import { nextOf, type Page, type PageRequest } from './lists.ts';
 import { type Api, path } from './request.ts';
 
@@ -11,6 +11,7 @@ export interface Destination {
   readonly retry_last_ts: number;
   readonly retry_interval: number;
   readonly failure_ts: number | null;
+  /** Position of the newest event that the server has received; `null`: none. */
   readonly last_successful_stream_ordering: number | null;
 }
 
@@ -22,6 +23,7 @@ export interface DestinationDetails extends Destination {
 
 export interface SharedRoom {
   readonly room_id: string;
+  /** Position of the room's newest event that the server has received. */
   readonly stream_ordering: number;
 }
 
@@ -61,6 +63,6 @@ export async function sharedRooms(
   return { rows: answer.rooms, total: answer.total, next: nextOf(answer.next_token) };
 }
 
-/** Ends the backoff of a server, so that this server tries to reach it again at once. */
+/** Ends the backoff of a server: waiting requests are sent at once, and new ones without a wait. */
 export const resetConnection = (api: Api, name: string): Promise<unknown> =>
   api.admin('POST', path`/v1/federation/destinations/${name}/reset_connection`, { body: {} });

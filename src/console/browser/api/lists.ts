@@ -1,6 +1,7 @@
 /** A page of a list. */
 export interface Page<Row> {
   readonly rows: readonly Row[];
+  /** Number of rows of the whole list. */
   readonly total: number;
   /** Where the next page begins; `undefined` for the last page. */
   readonly next: number | undefined;
@@ -8,9 +9,11 @@ export interface Page<Row> {
 
 /** The page of a list to request, and its order. */
 export interface PageRequest {
+  /** Index of the first row. */
   readonly from: number;
   readonly limit: number;
   readonly order_by?: string | undefined;
+  /** `f`: in the order of the server, `b`: reversed. */
   readonly dir?: 'f' | 'b' | undefined;
 }
 

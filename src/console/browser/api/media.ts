@@ -6,12 +6,14 @@ export interface MediaUse {
   readonly user_id: string;
   readonly displayname: string | null;
   readonly media_count: number;
+  /** Bytes of all files. */
   readonly media_length: number;
 }
 
 export interface UploadedFile {
   readonly media_id: string;
   readonly media_type: string | null;
+  /** Bytes. */
   readonly media_length: number | null;
   readonly upload_name: string | null;
   readonly created_ts: number;
@@ -20,6 +22,7 @@ export interface UploadedFile {
   readonly safe_from_quarantine: boolean;
 }
 
+/** @param search a part of a user id or display name */
 export async function listMediaUse(
   api: Api,
   search: string,

@@ -9,7 +9,7 @@ const usesSynapsePaths = globalThis.location?.pathname.startsWith('/_synapse/') 
 export const adminPath = usesSynapsePaths ? '/_synapse/admin' : '/_server/admin';
 export const clientPath = usesSynapsePaths ? '/_matrix/client' : '/_proto/client';
 
-/** Query parameters. Parameters that are `undefined` are left out. */
+/** Query parameters. Parameters that are `undefined` or empty are left out. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -43,7 +43,7 @@ export const path = (texts: TemplateStringsArray, ...values: readonly string[]):
 /**
  * Sends a request.
  * @returns a response with a success status
- * @throws ApiError for other statuses, and without a response
+ * @throws ApiError for other statuses, and without a response; when `signal` is aborted, the reason
  */
 export async function send(
   method: Method,

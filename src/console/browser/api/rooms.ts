@@ -29,6 +29,7 @@ export interface RoomDetails extends ListedRoom {
 
 export interface RoomFilter {
   readonly search_term?: string | undefined;
+  /** Whether the rooms are in the public directory; absent: all rooms. */
   readonly public_rooms?: boolean | undefined;
   readonly empty_rooms?: boolean | undefined;
 }
@@ -82,7 +83,7 @@ export async function deleteRoom(api: Api, roomId: string, request: DeletionRequ
   return answer.delete_id;
 }
 
-/** Returns the deletions of a room; most rooms have none. */
+/** Returns the deletions of a room, the oldest first; most rooms have none. */
 export async function deletionsOf(
   api: Api,
   roomId: string,

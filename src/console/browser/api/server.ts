@@ -1,4 +1,4 @@
-/** The whole server: live figures, history, options, jobs, notices and the audit log. */
+/** The whole server: live figures, figures of each day, options, jobs, notices and the audit log. */
 import { nextOf, type Page } from './lists.ts';
 import type { Api } from './request.ts';
 
@@ -18,6 +18,7 @@ export interface Overview {
     readonly open: number;
     readonly open_syncs: number;
   };
+  /** Counters since the start. */
   readonly events: { readonly local: number; readonly remote: number };
   readonly federation: {
     /** Number of servers by the state of their queue, for example `sending`. */
@@ -27,10 +28,12 @@ export interface Overview {
     readonly longest_wait_ms: number;
   };
   readonly process: {
+    /** Counter since the start, as is `event_loop_busy_ms`. */
     readonly cpu_ms: number;
     readonly memory_bytes: number;
     readonly heap_bytes: number;
     readonly event_loop_busy_ms: number;
+    /** Of the last seconds; `null` without a measurement. */
     readonly event_loop_lag_ms: { readonly mean: number | null; readonly max: number | null };
   };
 }
@@ -49,16 +52,19 @@ export interface DayFigures {
 export interface EffectiveOption {
   readonly name: string;
   readonly value: unknown;
+  /** `derived`: from the environment or from another option. */
   readonly source: 'default' | 'file' | 'derived';
   readonly file?: string;
   readonly line?: number;
 }
 
+/** A background job. */
 export interface Task {
   readonly id: string;
   readonly action: string;
   readonly status: 'scheduled' | 'active' | 'complete' | 'cancelled' | 'failed';
   readonly timestamp_ms: number;
+  /** What the job is about, for example a room. */
   readonly resource_id: string | null;
   readonly error: string | null;
   readonly progress: { readonly done: number; readonly total: number | null } | null;
@@ -135,6 +141,7 @@ export async function taskOf(
 
 export interface BackgroundUpdates {
   readonly enabled: boolean;
+  /** The running updates by database. `total_item_count` is the number of rows that an update has changed. */
   readonly current_updates: Readonly<
     Record<string, { readonly name: string; readonly total_item_count: number }>
   >;

@@ -77,7 +77,7 @@ export function signInWithPassword(user: string, password: string): Promise<Sess
 export const signInWithLoginToken = (token: string): Promise<Session> =>
   signIn({ type: 'm.login.token', token });
 
-/** Uses an access token that another client has obtained. @throws ApiError */
+/** Uses an access token that another client has obtained. @throws ApiError, also for a user who is not an administrator */
 export async function signInWithAccessToken(token: string): Promise<Session> {
   const response = await send('GET', `${clientPath}/v3/account/whoami`, { token });
   const { user_id: userId } = (await response.json()) as { readonly user_id: string };

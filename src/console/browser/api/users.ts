@@ -34,9 +34,13 @@ export interface UserDevice {
   readonly last_seen_ts: number | null;
 }
 
+/** Which users a list has. */
 export interface UserFilter {
+  /** A part of the user id or display name. */
   readonly name?: string | undefined;
+  /** Whether the users are administrators; absent: all users. */
   readonly admins?: boolean | undefined;
+  /** False leaves out guests. */
   readonly guests?: boolean | undefined;
   readonly deactivated?: boolean | undefined;
   readonly locked?: boolean | undefined;
@@ -177,7 +181,7 @@ export const setShadowBanned = (api: Api, userId: string, banned: boolean): Prom
 export const setAdministrator = (api: Api, userId: string, admin: boolean): Promise<unknown> =>
   api.admin('PUT', path`/v1/users/${userId}/admin`, { body: { admin } });
 
-/** Starts a job that redacts the messages of a user in all rooms. */
+/** Starts a job that redacts the newest 1,000 events of a user in each room. */
 export const redactMessages = (api: Api, userId: string, reason: string): Promise<unknown> =>
   api.admin('POST', path`/v1/user/${userId}/redact`, {
     body: { rooms: [], ...(reason !== '' && { reason }) },

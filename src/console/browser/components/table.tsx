@@ -8,6 +8,7 @@ import { Empty } from './layout.tsx';
 import { ErrorMessage } from './messages.tsx';
 
 export interface Column<Row> {
+  /** Empty for a column of buttons. */
   readonly title: string;
   readonly cell: (row: Row) => ComponentChildren;
   /** Numbers are aligned to the right. */
@@ -24,11 +25,15 @@ interface TableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string | number;
+  /** Shown instead of a table without rows. */
   readonly empty: ComponentChildren;
+  /** Absent: the administrator cannot sort the rows. */
   readonly sorted?: Sorted | undefined;
 }
 
+/** How the rows are sorted. */
 interface Sorted {
+  /** `orderBy` of the column by which the rows are sorted; empty: the default order of the server. */
   readonly by: string;
   readonly isDescending: boolean;
   readonly sortBy: (orderBy: string) => void;
@@ -93,7 +98,7 @@ function Heading<Row>({ column, sorted }: { column: Column<Row>; sorted: Sorted 
 const pageSize = 50;
 
 interface ListProps<Row> extends Omit<TableProps<Row>, 'rows' | 'sorted'> {
-  /** The page's address. Its query holds the order and the page of the list. */
+  /** The address of the page of the console. Its query holds the order of the list and the first shown row. */
   readonly address: PageAddress;
   readonly load: (page: PageRequest, signal: AbortSignal) => Promise<Page<Row>>;
   /**

@@ -32,7 +32,7 @@ export function DestinationPage({ name, address }: { readonly name: string; read
                   ['Rooms with waiting events', formatCount(found.pending_rooms)],
                   ['Waiting EDUs', formatCount(found.pending_edus)],
                   [
-                    'Newest event sent',
+                    'Position of the newest event sent',
                     found.last_successful_stream_ordering === null
                       ? undefined
                       : formatCount(found.last_successful_stream_ordering),
@@ -67,7 +67,7 @@ export function DestinationPage({ name, address }: { readonly name: string; read
           columns={[
             { title: 'Room', cell: ({ room_id: id }) => <a href={addressOf('room', id)}>{id}</a> },
             {
-              title: 'Newest event sent',
+              title: 'Position of the newest event sent',
               isNumber: true,
               cell: ({ stream_ordering: position }) => formatCount(position),
             },

@@ -92,8 +92,9 @@ function Redact({ roomId, eventId, onDone }: { roomId: string; eventId: string; 
   return (
     <Action label="Redact" title="Redact this message?" kind="danger" action={redact} onDone={onDone}>
       <p>
-        Its content is removed for all members of the room. If you have no right to redact it there, it is
-        redacted as its sender, or as the local user with the most rights in the room.
+        The content of the message is removed for all members of the room. If you may not redact the message,
+        the redaction is sent in the name of its sender, or of the local user with the most rights in the
+        room.
       </p>
       <TextField label="Reason" name="reason" />
     </Action>

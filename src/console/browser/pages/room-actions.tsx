@@ -107,7 +107,7 @@ export function RoomActions({ roomId, isKnown, isBlocked, onDone }: RoomActionsP
           action={remove}
           onDone={onDone}
         >
-          <p>All users of this server leave the room. Users of other servers keep their copy of it.</p>
+          <p>All users of this server leave the room. Other servers keep their copies of it.</p>
           <Checkbox label="Remove the room and its messages from the database" name="purge" checked />
           <Checkbox label="Block the room, so that users of this server cannot join it again" name="block" />
         </Action>

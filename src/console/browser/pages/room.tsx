@@ -42,7 +42,7 @@ export function RoomPage({ roomId }: { readonly roomId: string }) {
       about={loadedRoom?.name ?? roomId}
       up={{ href: addressOf('rooms'), text: 'Rooms' }}
     >
-      <Deletions deletions={deletions} />
+      <NewestDeletion deletions={deletions} />
       <Section title="Room">
         <WhenLoaded loaded={room}>
           {(details) =>
@@ -144,7 +144,7 @@ const deletionTexts: Readonly<Record<Deletion['status'], string>> = {
   failed: 'The deletion has failed.',
 };
 
-function Deletions({ deletions }: { readonly deletions: Loaded<readonly Deletion[]> }) {
+function NewestDeletion({ deletions }: { readonly deletions: Loaded<readonly Deletion[]> }) {
   const newest = deletions.value?.at(-1);
   if (newest === undefined) return null;
   const isRunning = newest.status === 'scheduled' || newest.status === 'active';

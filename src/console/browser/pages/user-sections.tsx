@@ -32,7 +32,7 @@ export function UserDevices({ userId }: { readonly userId: string }) {
         </span>
       ),
     },
-    { title: 'Address', cell: (device) => device.last_seen_ip ?? '–' },
+    { title: 'IP address', cell: (device) => device.last_seen_ip ?? '–' },
     { title: 'Last seen', cell: (device) => <Ago at={device.last_seen_ts} /> },
     {
       title: '',

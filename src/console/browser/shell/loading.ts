@@ -2,9 +2,9 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 
 export interface Loaded<Value> {
-  /** The value that was loaded last. It stays while a newer value is loaded. */
+  /** The value that was loaded last. It stays while a newer value is loaded, also after an input has changed. */
   readonly value: Value | undefined;
-  /** The error of the last attempt. */
+  /** The error of the last attempt; absent after an input has changed. */
   readonly error: Error | undefined;
   readonly isLoading: boolean;
   readonly reload: () => void;

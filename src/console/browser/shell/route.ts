@@ -15,6 +15,7 @@ export function addressOf(page: string, id?: string, query: Readonly<Record<stri
   return `#/${page}${id === undefined ? '' : `/${encodeURIComponent(id)}`}${search && `?${search}`}`;
 }
 
+/** Parses the fragment of an address. */
 export function readAddress(fragment: string): PageAddress {
   const [path = '', search = ''] = fragment.replace(/^#?\/?/, '').split('?', 2);
   const [page = '', id] = path.split('/', 2);

@@ -2,6 +2,7 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { Api } from '../api/request.ts';
 
+/** The session of the signed-in administrator, with the means to send requests. */
 export interface SignedIn {
   readonly api: Api;
   readonly userId: string;

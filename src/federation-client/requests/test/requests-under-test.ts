@@ -17,6 +17,7 @@ export type Listener = (request: IncomingMessage, response: ServerResponse) => v
 /** The signing key of the requesting server. */
 export const key = newSigningKey('k');
 
+/** Sends a response with a JSON body. */
 export const json = (response: ServerResponse, status: number, body: object, headers = {}) =>
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 

@@ -49,7 +49,7 @@ const group = fc.oneof(
 );
 const ipv6 = fc.array(group, { minLength: 8, maxLength: 8 }).map((groups) => groups.join(':'));
 
-test('formatIpRange keeps the address and is idempotent', () => {
+test('parsing and formatting an address as a range keeps the address, also a second time', () => {
   fc.assert(
     fc.property(fc.oneof(ipv4, ipv6), (address) => {
       const text = canonical(address) ?? '';
@@ -78,7 +78,7 @@ test('IpRangeSet contains exactly the addresses that share the prefix of a range
   );
 });
 
-test('IpRangeSet contains no text that is not an address, and rejects texts that are not ranges', () => {
+test('IpRangeSet contains addresses with a zone, contains no text that is not an address, and rejects texts that are not ranges', () => {
   const set = new IpRangeSet(['0.0.0.0/0', '::/0']);
   assert.equal(set.contains('example.org'), false);
   assert.equal(set.contains('fe80::1%eth0'), true);

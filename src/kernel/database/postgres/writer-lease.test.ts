@@ -82,9 +82,9 @@ forPostgres((open: OpenDatabase) => {
       this.#children.push(child);
       const received: unknown[] = [];
       child.on('message', (message) => received.push(message));
-      const says = (message: string) => eventually(`"${message}"`, () => received.includes(message));
-      await says('open');
-      return { child, received, says };
+      const untilReceived = (message: string) => eventually(`"${message}"`, () => received.includes(message));
+      await untilReceived('open');
+      return { child, received, untilReceived };
     }
 
     /** Changes the stored lease, in place of another process that takes it, or of time that passes. */
@@ -224,16 +224,16 @@ forPostgres((open: OpenDatabase) => {
 
     it('takes over from a paused process, whose open transaction then fails', async () => {
       const processes = await start();
-      const { child, received, says } = await processes.child({ leaseTime: 500 });
+      const { child, received, untilReceived } = await processes.child({ leaseTime: 500 });
       child.send('begin');
-      await says('begun');
+      await untilReceived('begun');
       child.kill('SIGSTOP');
       const next = await processes.open(short);
       await add(next, 'taken over');
       child.kill('SIGCONT');
       child.send('commit');
-      await says('failed');
-      await says('lost: LeaseLost');
+      await untilReceived('failed');
+      await untilReceived('lost: LeaseLost');
       assert.ok(!received.includes('committed'));
       assert.deepEqual(await textsIn(next), ['taken over']);
     });
@@ -370,6 +370,7 @@ async function roundTripsOf(work: () => Promise<unknown>): Promise<number> {
   return trips;
 }
 
+/** Returns the migration `notes`, which adds `by` to `ran` when it runs. */
 const notesBy =
   (by: string, ran: string[]): Migration['up'] =>
   async (schema) => {

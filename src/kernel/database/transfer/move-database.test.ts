@@ -129,7 +129,7 @@ forEachDatabase((open) => {
     await database.close();
   };
 
-  it('moveDatabase moves all rows, bytes and full-text documents to the other kind of database, where identity columns continue after the highest number', async () => {
+  it('moveDatabase moves all rows, bytes and full-text documents to the other kind of database, where identity columns continue after the highest number, and moves them back only when it may overwrite the outdated contents', async () => {
     const { database, from, to, remove, move } = await sourceAndTarget();
     const before = await contentsOf(database);
     await database.close();
@@ -247,7 +247,7 @@ forEachDatabase((open) => {
     await remove();
   });
 
-  it('moveDatabase refuses each database of a server with two databases', async () => {
+  it('moveDatabase refuses a source and a target that is one of the two databases of a server', async () => {
     const { database, from, to, remove, move } = await sourceAndTarget();
     await writeStoreMark(database, { store: 'main', setId: 'set' });
     await database.close();

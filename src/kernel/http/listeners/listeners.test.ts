@@ -81,7 +81,7 @@ describe('listeners of an HTTP server', () => {
     assert.equal(await status(`http://127.0.0.1:${new URL(address).port}/health`), 200);
   });
 
-  it('listens on Unix sockets with the configured mode, also when a crash left the socket file behind [option: listeners[].path, listeners[].mode]', async () => {
+  it('listens on Unix sockets with the configured mode, also when a crash left the socket file behind, but not on a socket on which another server listens [option: listeners[].path, listeners[].mode]', async () => {
     const path = join(folder, 'hearth.sock');
     const listeners = [{ path, mode: 660, type: 'http' as const, resources: client }];
     writeFileSync(path, '');
@@ -167,18 +167,17 @@ describe('listeners of an HTTP server', () => {
         }).once('error', reject);
       });
     let answered = 0;
-    const load = async () => {
+    const requestUntilRenewed = async () => {
       for (let name = ''; name !== 'second'; answered += 1) name = await certificateName();
     };
     assert.equal(await certificateName(kept), 'first');
-    const loads = [load(), load(), load()];
-    const allLoads = Promise.all(loads);
+    const allRenewed = Promise.all([requestUntilRenewed(), requestUntilRenewed(), requestUntilRenewed()]);
     replace('cert', 'second');
     await assert.rejects(server!.reload(), /key values mismatch/);
     for (const before = answered; answered < before + 6; ) assert.equal(await certificateName(), 'first');
     replace('key', 'second');
     await server!.reload();
-    await allLoads;
+    await allRenewed;
     assert.equal(await certificateName(kept), 'first', 'open connections stay');
     kept.destroy();
   });

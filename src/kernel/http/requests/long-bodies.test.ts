@@ -27,7 +27,7 @@ describe('long JSON bodies of requests', () => {
   let ahead: number;
   /** Whether a second passes between two reads of the clock, so that each time slice is over when its end is checked. */
   let isFast: boolean;
-  /** Number of reads of the clock: while it is fast, other requests can run after each. */
+  /** Number of reads of the clock; while `isFast` is true, other requests can run after each read. */
   let clockReads: number;
   const timers = new Set<() => void>();
   const clock: Clock = {
@@ -120,6 +120,11 @@ describe('long JSON bodies of requests', () => {
   }
   afterEach(() => http.stop(0));
 
+  /**
+   * Begins a request, without its body.
+   * @param length bytes of the body; `undefined`: sent in chunks
+   * @param method PUT for a request of another server, POST for a request of a client
+   */
   function begin(length: number | undefined, address = '192.0.2.1', method = 'PUT'): ClientRequest {
     const path = method === 'PUT' ? '/_matrix/federation/v1/send/x' : '/_matrix/client/v3/any';
     const headers = {

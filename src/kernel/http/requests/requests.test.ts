@@ -26,7 +26,7 @@ describe('request bodies', () => {
     await fails(400, 'M_NOT_JSON', 'POST', echo);
   });
 
-  it('answers 400 to a JSON body that does not match the schema, and 413 M_TOO_LARGE to a body that is too large', async () => {
+  it('answers 400 to a body that is not JSON or does not match the schema, and 413 M_TOO_LARGE to a body that is too large', async () => {
     const missing = await fails(400, 'M_BAD_JSON', 'POST', echo, post('{}'));
     assert.match(String(missing.body['error']), /'name' is missing/);
     await fails(400, 'M_BAD_JSON', 'POST', echo, post('{"name":1}'));
