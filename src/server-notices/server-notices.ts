@@ -97,7 +97,8 @@ export class ServerNotices {
     }
     const sender = sending.user.userId;
     // The notices user may have the id of an older account; the server sends itself no notices.
-    if (userId === sender || !(await userExists(userId))) throw notFound('User not found');
+    if (userId === sender || !(await userExists(userId)))
+      throw notFound('There is no such user, or the notices are sent by this user');
     const roomId = await sending.noticeRooms.prepare(userId);
     const draft: EventToSend = { type, sender, content, ...(stateKey !== undefined && { stateKey }) };
     await rooms.clientEvents.relations.check(roomId, draft);

@@ -204,7 +204,10 @@ export class OidcProvider implements IdentityProvider {
     }
     const claims = await this.#reach(() => this.#userinfo(endpoint, accessToken));
     if (idClaims !== undefined && claims['sub'] !== idClaims['sub']) {
-      throw new LoginFailure('invalid_response', 'The identity provider sent claims about another user');
+      throw new LoginFailure(
+        'invalid_response',
+        'The identity provider sent claims that name another user or none',
+      );
     }
     return claims;
   }

@@ -63,7 +63,7 @@ export class UsageReporting {
         signal: this.#stopping.signal,
       });
       if (status >= 300)
-        log.warn({ status, endpoint }, 'The service for usage statistics refused the report');
+        log.warn({ status, endpoint }, 'The service for usage statistics did not accept the report');
       else log.info({ endpoint }, 'Reported usage statistics');
     } catch (error) {
       if (!this.#stopping.signal.aborted)

@@ -34,7 +34,7 @@ function readCredentials(auth: JsonObject): SessionCredentials {
   if (!isJsonObject(given)) throw missingParam("'threepid_creds' is missing");
   const { sid, client_secret: clientSecret } = given;
   if (typeof sid !== 'string' || typeof clientSecret !== 'string')
-    throw missingParam("'sid' and 'client_secret' are missing");
+    throw missingParam("'sid' or 'client_secret' is missing");
   return { sid, clientSecret };
 }
 

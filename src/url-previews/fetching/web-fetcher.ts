@@ -48,7 +48,7 @@ export class WebFetcher {
    * Requests a URL.
    * @param accept value of the `Accept` header
    * @throws MatrixError M_FORBIDDEN for blocked URLs and addresses, M_TOO_LARGE (502), M_LIMIT_EXCEEDED, M_UNKNOWN
-   * (502; 504 after the timeout)
+   * (502; 504 after the timeout, and when this server stops)
    */
   async open(url: URL, accept: string): Promise<WebResponse> {
     const { http, blocked, options } = this.#deps;
@@ -145,7 +145,7 @@ export function fetchError(error: unknown): unknown {
       return new MatrixError(502, 'M_TOO_LARGE', 'The page is too large for a preview');
     case 'timeout':
     case 'aborted':
-      return unknown('The page was not received in time', 504);
+      return unknown('The page was not received in time, or this server is stopping', 504);
     case 'unknown-host':
       return unknown('The host of the page was not found', 502);
     default:
