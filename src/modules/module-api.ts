@@ -20,7 +20,7 @@ export interface ModuleApiDeps extends ModuleJobsDeps {
   readonly stores: ModuleStores;
 }
 
-/** The paths below which modules may serve resources on every listener of clients. */
+/** The paths at which modules may serve resources on every listener of clients. */
 const resourcePath = /^\/_server\/client(\/[^/:*?#]+)+$/;
 
 /** Returns the API for one module. @param module its name in the configuration */

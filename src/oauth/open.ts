@@ -69,8 +69,8 @@ const msc4388Lifetime = 120_000;
 
 /** Opens the authorization server. Must be called before jobs are started. */
 export function openAuthorizationServer(deps: AuthorizationServerDeps) {
-  const { accounts: slice, jobs, limiter, endpoints } = deps;
-  const { accounts, devices, login, sessions, registration, serverName } = slice;
+  const { accounts: accountsSlice, jobs, limiter, endpoints } = deps;
+  const { accounts, devices, login, sessions, registration, serverName } = accountsSlice;
   const clients = new Clients(deps);
   const codes = new AuthorizationCodes({ ...deps, devices });
   const grants = new DeviceGrants(deps);
@@ -113,11 +113,11 @@ export function openAuthorizationServer(deps: AuthorizationServerDeps) {
       login,
       logins: deps.sso?.logins,
       marks: new SignInMarks(deps.randomness),
-      resetPage: passwordResetPageOf(slice.passwordChange),
+      resetPage: passwordResetPageOf(accountsSlice.passwordChange),
     }),
     ...accountPageRoutes({
       ...deps,
-      slice,
+      accountsSlice,
       browsers,
       clients,
       sessions: oauthSessions,

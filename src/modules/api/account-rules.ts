@@ -44,7 +44,7 @@ type Done = void | Promise<void>;
 
 /**
  * Receives changes of accounts of this server, after they are stored. The server does not wait for the answers. A failure is
- * logged and changes nothing. Changes while the server is stopped are not repeated.
+ * logged and changes nothing. A change that was not passed on before the server stopped is not passed on after the next start.
  */
 export interface AccountObserver {
   /** @param isGuest whether it is the account of a guest */

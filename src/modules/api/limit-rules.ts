@@ -42,7 +42,7 @@ export interface ModuleRateLimit {
 /** Rate limits for single users. */
 export interface RateLimitRules {
   /**
-   * Returns the rate limit of a user; `undefined` leaves it to the next module, and finally to the configuration. A failure
+   * Returns the rate limit of a user who invites; `undefined` leaves it to the next module, and finally to the configuration. A failure
    * counts as `undefined`.
    * @param limiter `rc_invites.per_room`, `rc_invites.per_user` or `rc_invites.per_issuer`
    */
@@ -65,8 +65,8 @@ export interface UpdateBatch {
 /** Controls background updates of the database. */
 export interface BackgroundUpdateRules {
   /**
-   * Runs before each batch of a background update. The batch waits for the answer, at most 10 seconds. A failure delays
-   * nothing.
+   * Runs before each batch of a background update. The batch waits for the answer, at most 10 seconds. After a failure the
+   * batch runs nevertheless.
    * @returns a function that runs after the batch
    */
   beforeBatch?(batch: UpdateBatch): (() => void) | undefined | Promise<(() => void) | undefined>;

@@ -21,8 +21,8 @@ export interface ModuleLog {
 }
 
 /**
- * The argument of a module. The methods that begin with `register` may be called only while the module is loaded; the
- * others work after the server has started, except where they say otherwise. A callback times out after 10 seconds.
+ * The argument of a module. The methods that begin with `register` may be called only while the module is being loaded;
+ * the others work after the server has started, except where they say otherwise. A callback times out after 10 seconds.
  */
 export interface ModuleApi {
   readonly serverName: string;
@@ -58,7 +58,7 @@ export interface ModuleApi {
    * @param path below `/_synapse/client/`; `additional_resources` can serve other paths
    */
   registerWebResource(path: string, handler: WebHandler): void;
-  /** Registers a function that runs when the server stops. Works while the module is loaded, and later. */
+  /** Registers a function that runs when the server stops. Works while the module is being loaded, and later. */
   onStop(stop: () => void | Promise<void>): void;
 }
 

@@ -55,7 +55,7 @@ export interface StoreMigration {
 /** Stores of modules. */
 export interface StoreAccess {
   /**
-   * Opens a store; migrations that have not run on it run first, in order. Usable while the module is loaded, and later.
+   * Opens a store; migrations that have not run on it run first, in order. Usable while the module is being loaded, and later.
    * @param name 1 to 64 of the characters a-z, 0-9, `.`, `_` and `-`; modules that use the same name share the store
    */
   open(name: string, migrations?: readonly StoreMigration[]): Promise<ModuleStore>;

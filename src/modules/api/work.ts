@@ -28,9 +28,12 @@ export interface JobOptions {
  * the job has been attempted 20 times.
  */
 export interface JobAccess {
-  /** Registers the function that runs the jobs of a name. Only while the module is loaded. */
+  /**
+   * Registers the function that runs the jobs of a name, which no other module may use. Only while the module is being
+   * loaded.
+   */
   register(name: string, run: (job: ModuleJob) => void | Promise<void>): void;
-  /** Runs a function at an interval of milliseconds, at least 1,000. Only while the module is loaded. */
+  /** Runs a function at an interval of milliseconds, at least 1,000. Only while the module is being loaded. */
   repeat(name: string, interval: number, run: (job: ModuleJob) => void | Promise<void>): void;
   /** Schedules a job. */
   schedule(name: string, options?: JobOptions): Promise<void>;

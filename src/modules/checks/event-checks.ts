@@ -18,7 +18,9 @@ interface CheckedEvent {
   readonly draft: EventDraft;
   /** All events of a new room. */
   readonly newRoom: readonly EventDraft[] | undefined;
-  /** For joins: the membership of the sender before the join; `leave` for users without a membership. */
+  /**
+   * For joins to rooms that exist: the membership of the sender before the join; `leave` for users without a membership.
+   */
   readonly membership: string | undefined;
 }
 

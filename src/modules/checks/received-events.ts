@@ -28,7 +28,7 @@ export function moduleReceivedEventChecks(
       const denial = await firstDenial(calls, 'checkReceivedEvent', softFailing, (check) =>
         check(given, state),
       );
-      return denial && `a module denies it: ${denial.message}`;
+      return denial && `a check of a module did not allow it: ${denial.message}`;
     }),
   };
 }

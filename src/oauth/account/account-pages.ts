@@ -14,7 +14,7 @@ import type { OAuthSessions } from '../tokens/oauth-sessions.ts';
 export type AccountMails = Pick<ThirdPartyIds, 'addresses' | 'requests' | 'validated'>;
 
 export interface AccountPagesDeps {
-  readonly slice: Pick<
+  readonly accountsSlice: Pick<
     AccountsSlice,
     'accounts' | 'devices' | 'passwordChange' | 'thirdPartyIds' | 'serverName' | 'login'
   >;
@@ -55,10 +55,10 @@ export class AccountPages {
 
   /** Shows the account, with a message about a change that was made or has failed. */
   async overview(session: BrowserSession, message: AccountMessage = {}): Promise<Reply> {
-    const { profiles, mails, slice } = this.#deps;
+    const { profiles, mails, accountsSlice } = this.#deps;
     const { userId } = session;
     const profile = await profiles.read(userId);
-    const user = await slice.accounts.getUser(userId);
+    const user = await accountsSlice.accounts.getUser(userId);
     return this.#page('oauth_account.html', session, message, {
       display_name: typeof profile['displayname'] === 'string' ? profile['displayname'] : '',
       addresses: (await mails?.addresses.list(userId)) ?? [],
@@ -71,7 +71,7 @@ export class AccountPages {
   /** Shows the sessions of a user in all apps. */
   async devices(session: BrowserSession, message: AccountMessage = {}): Promise<Reply> {
     const clients = await this.#deps.sessions.clientsOf(session.userId);
-    const devices = await this.#deps.slice.devices.list(session.userId);
+    const devices = await this.#deps.accountsSlice.devices.list(session.userId);
     return this.#page('oauth_account_devices.html', session, message, {
       devices: devices
         .filter(({ isDehydrated }) => !isDehydrated)
@@ -85,7 +85,7 @@ export class AccountPages {
    * @throws MatrixError M_NOT_FOUND
    */
   async device(session: BrowserSession, deviceId: string): Promise<Reply> {
-    const device = await this.#deps.slice.devices.get(session.userId, deviceId);
+    const device = await this.#deps.accountsSlice.devices.get(session.userId, deviceId);
     const clientId = (await this.#deps.sessions.clientsOf(session.userId)).get(deviceId);
     const client = clientId === undefined ? undefined : await this.#deps.clients.find(clientId);
     return this.#page(
@@ -112,7 +112,7 @@ export class AccountPages {
 
   /** Returns the user of a browser as the requester of a change. @throws MatrixError M_NOT_FOUND */
   async requester({ userId }: BrowserSession): Promise<Requester> {
-    const user = await this.#deps.slice.accounts.getUser(userId);
+    const user = await this.#deps.accountsSlice.accounts.getUser(userId);
     if (user === undefined) throw notFound('No such user');
     const { isAdmin, isGuest, isSuspended, isShadowBanned } = user;
     return {
@@ -136,7 +136,7 @@ export class AccountPages {
     return this.#deps.pages.page(
       template,
       {
-        server_name: this.#deps.slice.serverName,
+        server_name: this.#deps.accountsSlice.serverName,
         user_id: session.userId,
         form_token: session.formToken,
         continue: '/_synapse/client/account',

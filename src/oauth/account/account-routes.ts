@@ -27,14 +27,14 @@ const actions: ReadonlyMap<string, 'devices' | 'device' | 'reset' | 'deactivate'
 ]);
 
 /** Pages that require that the user has signed in recently. */
-const needsFresh: ReadonlySet<string> = new Set(['reset', 'deactivate']);
+const needsRecentSignIn: ReadonlySet<string> = new Set(['reset', 'deactivate']);
 
 type PageRequest = Pick<RouteRequest, 'cookies' | 'isSecure' | 'ip' | 'url'>;
 
 /** The pages on which users manage their account, and their forms. */
 export function accountPageRoutes(deps: AccountPagesDeps & { readonly randomness: Randomness }): Route[] {
   const pages = new AccountPages(deps);
-  const { devices, passwordChange } = deps.slice;
+  const { devices, passwordChange } = deps.accountsSlice;
   const form = formsOf(deps, pages);
   const overview = { page: pages.overview.bind(pages) };
   return [
@@ -56,7 +56,7 @@ export function accountPageRoutes(deps: AccountPagesDeps & { readonly randomness
     form(
       'password',
       { new_password: text, new_password_again: text, logout_devices: text },
-      { ...overview, fresh: true },
+      { ...overview, needsRecentSignIn: true },
       async (session, body, request) => {
         if (body.new_password !== body.new_password_again)
           throw invalidParam('The passwords are not the same');
@@ -104,7 +104,8 @@ function formsOf(deps: AccountPagesDeps, pages: AccountPages) {
         if (session === undefined) return redirectToSignIn(home);
         const body = request.body as Static<ReturnType<typeof Type.Object<P>>> & { form_token: string };
         requireFormToken(session, body.form_token);
-        if (options.fresh && !pages.isFresh(session)) return redirectToSignInAgain(home, session.userId);
+        if (options.needsRecentSignIn && !pages.isFresh(session))
+          return redirectToSignInAgain(home, session.userId);
         try {
           const result = await change(session, body, request as PageRequest);
           return result instanceof Reply ? result : await options.page(session, { done: result });
@@ -131,7 +132,7 @@ function pageRoute({ browsers }: AccountPagesDeps, pages: AccountPages): Route {
       const session = await browsers.find(request);
       if (session === undefined) return redirectToSignIn(request.url);
       const page = actions.get(action.replace(/^org\.matrix\./, ''));
-      if (page !== undefined && needsFresh.has(page) && !pages.isFresh(session)) {
+      if (page !== undefined && needsRecentSignIn.has(page) && !pages.isFresh(session)) {
         return redirectToSignInAgain(request.url, session.userId);
       }
       if (page === 'device' && deviceId !== '') return pages.device(session, deviceId);
@@ -145,7 +146,7 @@ function pageRoute({ browsers }: AccountPagesDeps, pages: AccountPages): Route {
 
 interface FormOptions {
   /** Whether the user must have signed in recently; by default not. */
-  readonly fresh?: boolean;
+  readonly needsRecentSignIn?: boolean;
   /** Returns the page with the form, with a message about the change or its failure. */
   readonly page: (session: BrowserSession, message: AccountMessage) => Promise<Reply>;
 }
@@ -164,13 +165,13 @@ type Form = (
 
 /** The forms of pages that only ask for a confirmation. */
 function confirmedForms(deps: AccountPagesDeps, pages: AccountPages, form: Form): Route[] {
-  const { accounts, thirdPartyIds } = deps.slice;
+  const { accounts, thirdPartyIds } = deps.accountsSlice;
   return [
     form(
       'cross_signing_reset',
       {},
       {
-        fresh: true,
+        needsRecentSignIn: true,
         page: (session, message) => pages.confirmation(session, 'oauth_account_reset.html', message),
       },
       async ({ userId }) => {
@@ -182,7 +183,7 @@ function confirmedForms(deps: AccountPagesDeps, pages: AccountPages, form: Form)
       'deactivate',
       { confirmed_user_id: text, erase: text },
       {
-        fresh: true,
+        needsRecentSignIn: true,
         page: (session, message) => pages.confirmation(session, 'oauth_account_deactivate.html', message),
       },
       async ({ userId }, { confirmed_user_id: confirmed = '', erase = '' }, request) => {
@@ -190,7 +191,7 @@ function confirmedForms(deps: AccountPagesDeps, pages: AccountPages, form: Form)
         const afterCheck = () => thirdPartyIds.unpublishAll(userId, undefined);
         await accounts.deactivate(userId, { erase: erase !== '', byAdmin: false, afterCheck });
         const cookie = await deps.browsers.close(request);
-        const values = { server_name: deps.slice.serverName, user_id: userId };
+        const values = { server_name: deps.accountsSlice.serverName, user_id: userId };
         return deps.pages.page('oauth_account_deactivated.html', values, {
           headers: { 'Set-Cookie': cookie },
         });
@@ -206,10 +207,10 @@ function addressForms(
   pages: AccountPages,
   form: Form,
 ): Route[] {
-  const fresh = { fresh: true, page: pages.overview.bind(pages) };
+  const options = { needsRecentSignIn: true, page: pages.overview.bind(pages) };
   const disabled = () => forbidden('Addresses cannot be changed on this server');
   return [
-    form('add_address', { email: text }, fresh, async (session, { email = '' }, { ip }) => {
+    form('add_address', { email: text }, options, async (session, { email = '' }, { ip }) => {
       if (!deps.canAddAddresses) throw disabled();
       const secret = randomString(deps.randomness, 32);
       const body = { client_secret: secret, email, send_attempt: 1 };
@@ -219,7 +220,7 @@ function addressForms(
     form(
       'confirm_address',
       { email: text, sid: text, client_secret: text },
-      fresh,
+      options,
       async (session, { email = '', sid = '', client_secret: clientSecret = '' }) => {
         if (!deps.canAddAddresses) throw disabled();
         const validatedSession = await validated.find('email', { sid, clientSecret });
@@ -228,14 +229,14 @@ function addressForms(
             email,
             sid,
             client_secret: clientSecret,
-            error: 'The link in the mail has not been opened yet',
+            error: 'The link in the mail has not been opened yet, or it has expired',
           });
         }
         await addresses.add(session.userId, validatedSession);
         return 'The address has been added';
       },
     ),
-    form('remove_address', { medium: text, address: text }, fresh, async ({ userId }, body) => {
+    form('remove_address', { medium: text, address: text }, options, async ({ userId }, body) => {
       if (!deps.canRemoveAddresses) throw disabled();
       await addresses.remove(userId, body['medium'] ?? '', body['address'] ?? '');
       return 'The address has been removed';

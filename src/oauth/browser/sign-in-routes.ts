@@ -54,7 +54,8 @@ export function signInRoutes(deps: SignInDeps): Route[] {
       async (request) => {
         const { continue: back, form_token: formToken, username, password, again } = request.body;
         if (!deps.marks.matches(request, formToken)) {
-          const error = 'Your browser sent no cookie with this form. Allow cookies and try again';
+          const error =
+            'This form was made for another browser, or your browser sent no cookie with it. Allow cookies and try again';
           return showForm(deps, request, { back, user: username, again, error }, 403);
         }
         try {
