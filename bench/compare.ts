@@ -13,6 +13,7 @@ export interface Comparison {
   readonly prepare?: () => Promise<unknown>;
 }
 
+/** Number of rounds of each of the two works. */
 const rounds = 7;
 
 /**

@@ -39,7 +39,7 @@ export function hearthGoal(
   return { unit, ...limit, figure: ({ hearth }) => hearth && figure(hearth) };
 }
 
-/** Whether the goal is reached; `undefined` when it has no figure or no limit. */
+/** Whether a figure reaches a goal; `undefined` when there is no figure or the goal has no limit. */
 export function isReached({ atLeast, atMost }: Goal, figure: number | undefined): boolean | undefined {
   if (figure === undefined || Number.isNaN(figure)) return undefined;
   if (atLeast === undefined && atMost === undefined) return undefined;

@@ -28,7 +28,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-/** @returns whether everything requested could be measured, regardless of the goals */
+/** Runs scenarios and prints their results. @returns whether all scenarios could be measured, even if goals are missed */
 async function bench(scenarios: readonly Scenario[], options: Options): Promise<boolean> {
   const findings: Finding[] = [];
   let complete = true;
@@ -49,6 +49,7 @@ async function bench(scenarios: readonly Scenario[], options: Options): Promise<
   return complete;
 }
 
+/** Returns the scenarios that the options name; without names, all except long ones. @throws TypeError for an unknown name */
 function selectedScenarios({ scenarios: names }: Options): readonly Scenario[] {
   const known = scenarios.map(({ name }) => name);
   for (const name of names) {
@@ -74,6 +75,7 @@ async function runOnFreshTargets(scenario: Scenario, options: Options): Promise<
   }
 }
 
+/** @returns `undefined` for a peer when the options name none */
 async function startTarget(kind: TargetKind, options: Options): Promise<Target | undefined> {
   if (kind === 'hearth') return startHearth(options.postgres);
   if (kind === 'ceiling') return startCeiling();

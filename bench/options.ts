@@ -1,11 +1,15 @@
 import { parseArgs } from 'node:util';
 import type { TargetKind } from './target.ts';
 
+/** The options of the command line. */
 export interface Options {
-  /** Names of scenarios; an empty list selects all. */
+  /** Names of scenarios; an empty list selects all except long ones. */
   readonly scenarios: readonly string[];
+  /** Number of rounds of each load. */
   readonly rounds: number;
+  /** Duration of each round. */
   readonly seconds: number;
+  /** Whether Hearth runs on PostgreSQL. */
   readonly postgres: boolean;
   /** Kinds of targets to leave out. */
   readonly without: readonly string[];
@@ -33,7 +37,7 @@ Starts Hearth and the ceiling, runs the same load on both in alternating rounds,
 
 const targetKinds: readonly string[] = ['hearth', 'ceiling', 'peer'] satisfies TargetKind[];
 
-/** @throws TypeError that names the wrong option */
+/** Reads the command line. @throws TypeError that names the wrong option */
 export function readOptions(args: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...args],

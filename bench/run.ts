@@ -2,6 +2,7 @@ import { median, percentile, sum } from './load/statistics.ts';
 import type { Load, Measurement, Result, Results, Scenario } from './scenario.ts';
 import type { Target, TargetKind } from './target.ts';
 
+/** Number and duration of the rounds of each load. */
 export interface Pace {
   readonly rounds: number;
   /** Duration of each round. */
@@ -12,6 +13,7 @@ export interface Pace {
 interface Round extends Measurement {
   readonly cpuSeconds: number | undefined;
   readonly residentBytes: number | undefined;
+  /** Share of the time (0 to 1) in which the load generator was busy. */
   readonly generatorBusy: number;
 }
 
@@ -21,12 +23,13 @@ interface PreparedTarget<Setup> {
   readonly setup: Setup;
 }
 
+/** A load and its results on all targets. */
 export interface Finding {
   readonly load: Load<unknown>;
   readonly results: Results;
 }
 
-/** A target that has used this multiple of its share of the time skips the remaining rounds. */
+/** A target that has taken this many times as long as planned skips the remaining rounds of a load. */
 const maxTimeFactor = 2;
 /**
  * Number of the round before the first one. This round takes as long as the counted rounds; it is not counted, because

@@ -17,7 +17,7 @@ export interface Result {
   /** Operations per second, the median of the rounds. */
   readonly throughput: number;
   readonly throughputOfRounds: readonly number[];
-  /** Milliseconds, over all rounds. */
+  /** Percentiles of the milliseconds of the operations of all rounds. */
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;
@@ -31,13 +31,14 @@ export interface Result {
   readonly figures: Readonly<Record<string, number>>;
 }
 
+/** The results of a load by target. */
 export type Results = Readonly<Partial<Record<TargetKind, Result>>>;
 
 /** A goal of `docs/benchmarks.md`, as a figure that is compared with a limit. */
 export interface Goal {
   /** For example "% of the ceiling". */
   readonly unit: string;
-  /** `undefined` when a target that it needs did not run. */
+  /** Returns the figure; `undefined` when a target whose result is needed did not run. */
   figure(results: Results): number | undefined;
   readonly atLeast?: number;
   readonly atMost?: number;
@@ -63,7 +64,7 @@ export interface Scenario<Setup = unknown> {
   readonly name: string;
   readonly targets: readonly TargetKind[];
   readonly loads: readonly Load<Setup>[];
-  /** Runs only when it is asked for by name. */
+  /** Set for scenarios that run only when the command line names them. */
   readonly isLong?: true;
   /** Creates the accounts, rooms and other data that the loads need. */
   prepare(target: Target): Promise<Setup>;

@@ -25,6 +25,7 @@ export interface Target {
   close(): Promise<void>;
 }
 
+/** A server that the bench has started. */
 export interface OwnProcess {
   /** Restarts the server on the same data. @returns milliseconds from start to first response */
   restart(): Promise<number>;

@@ -24,7 +24,11 @@ import { alice, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 
 const serviceCount = 100;
 const memberCount = 10_000;
+
+/** Number of events of one measurement. */
 const eventCount = 500;
+
+/** Number of members that join at the same time. */
 const joinsAtOnce = 100;
 
 /** CPU microseconds per event. */
@@ -138,6 +142,7 @@ function openFanOut({ database, streams, clock, engine, rooms }: RoomsUnderTest)
   return fanOut;
 }
 
+/** Returns a function that opens a new database in a directory. */
 function openerIn(directory: string): OpenDatabase {
   const open = async (migrations: readonly Migration[] = []) => {
     const options = { kind: 'sqlite', path: join(directory, 'appservices.db') } as const;

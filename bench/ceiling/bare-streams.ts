@@ -6,7 +6,10 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
-/** Adds media to the ceiling: a stream from the request to a flushed file, and one from the file to the response. */
+/**
+ * Adds uploads and downloads to the ceiling. An upload is a stream from the request to a file that is flushed, a download
+ * a stream from the file to the response.
+ */
 export function addBareStreams(app: FastifyInstance): void {
   const pathOf = (id: string) => join(tmpdir(), `hearth-ceiling-${process.pid}-${id}`);
   app.addContentTypeParser('application/octet-stream', (_request, _body, done) => done(null));

@@ -1,8 +1,10 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 
+/** A row that waits to be written. */
 interface Entry {
   readonly id: string;
   readonly json: string;
+  /** Called when the row is on disk. */
   done(): void;
 }
 
@@ -14,6 +16,7 @@ interface Entry {
 export class Journal {
   readonly #database: DatabaseSync;
   readonly #insert: StatementSync;
+  /** Rows that the next transaction writes. */
   #entries: Entry[] = [];
 
   /** @param file path of the database, which may already contain rows */

@@ -31,6 +31,7 @@ function signature(text: string): Promise<string> {
   });
 }
 
+/** Signs and stores an event. @returns its id */
 async function append(type: string, room: string, sender: string, content: unknown): Promise<string> {
   const event = { type, room_id: room, sender, origin_server_ts: Date.now(), content, depth: ++depth };
   const json = JSON.stringify(event);
@@ -40,6 +41,7 @@ async function append(type: string, room: string, sender: string, content: unkno
   return id;
 }
 
+/** A request after `authenticate`. */
 interface Authenticated extends FastifyRequest {
   userId: string;
 }

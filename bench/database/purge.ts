@@ -79,7 +79,7 @@ async function measure(kind: 'sqlite' | 'postgres'): Promise<void> {
   await remove();
 }
 
-/** Adds messages to the end of a room. @returns the depth of the newest one */
+/** Adds copies of a message to the end of its room. @param template the id of the message @returns the depth of the newest copy */
 async function addMessages(database: Database, roomNid: number, template: string): Promise<number> {
   const row = await database
     .reader<RoomTables>()

@@ -56,6 +56,7 @@ function workerThread(path: string): WriterConnection {
 
 let position = 0;
 
+/** Returns the statements that write one message. @param signed whether to compute a hash and a signature first */
 function messageRows(signed: boolean): Statement[] {
   position += 1;
   const room = position % 32;
@@ -72,6 +73,7 @@ function messageRows(signed: boolean): Statement[] {
 
 type Work = 'batch' | 'signed' | 'stepwise';
 
+/** An entry whose statements run one by one, in a savepoint. */
 class StepwiseEntry implements Entry {
   readonly isLarge = false;
   readonly #statements: readonly Statement[];
@@ -96,6 +98,7 @@ class StepwiseEntry implements Entry {
 interface Measurement {
   /** Operations per second. */
   readonly throughput: number;
+  /** Flushes of the database to the disk. */
   readonly flushesPerSecond: number;
   /** 95th percentile of the milliseconds of an operation. */
   readonly latency: number;
@@ -103,6 +106,7 @@ interface Measurement {
   readonly loopDelay: number;
 }
 
+/** @param parent folder for the folder of the database, which is deleted afterwards */
 async function measure(
   make: (path: string) => WriterConnection,
   clients: number,

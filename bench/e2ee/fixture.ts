@@ -41,6 +41,7 @@ export interface E2eeFixture {
   close(): Promise<void>;
 }
 
+/** @param onPostgres whether the database is PostgreSQL instead of SQLite */
 export async function openE2eeFixture(onPostgres: boolean): Promise<E2eeFixture> {
   const testDatabase = await (onPostgres ? postgresTestDatabase() : sqliteDatabase());
   const database = await openDatabase(testDatabase.options, { log: pino({ enabled: false }) });
@@ -81,6 +82,7 @@ export async function openE2eeFixture(onPostgres: boolean): Promise<E2eeFixture>
   };
 }
 
+/** Creates a device, and uploads its identity keys and one-time keys. */
 async function makeDevice(
   devices: Devices,
   upload: KeyUpload,
@@ -93,6 +95,7 @@ async function makeDevice(
   await upload.upload(userId, deviceId, { device_keys, one_time_keys: device.oneTimeKeys(oneTimeKeys) });
 }
 
+/** A new database that `remove` deletes. */
 interface TestDatabase {
   readonly options: DatabaseOptions;
   remove(): Promise<void>;

@@ -60,9 +60,10 @@ async function claims(fixture: E2eeFixture, devices: readonly ClientDevice[]): P
   }
 }
 
+/** The next id of a row that plain statements write; higher than the ids that the server assigns. */
 let plainId = 1_000_000_000;
 
-/** The statements of claims, which delete rows and insert other rows. */
+/** Returns statements that delete and insert as many rows as `count` claims do. */
 function plainClaims(count: number): Statement[] {
   const ids = Array.from({ length: count }, () => plainId++);
   const row = (id: number) => [`@plain:${serverName}`, 'DEVICE', id, algorithm, `K${id}`, 'x'.repeat(43)];

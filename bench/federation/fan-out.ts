@@ -11,7 +11,10 @@ import { SenderUnderTest, until } from '../../test/support/other-servers/federat
 import { alice } from '../../test/support/rooms/rooms.ts';
 import { compare } from '../compare.ts';
 
+/** Number of other servers in the room. */
 const servers = 200;
+
+/** Returns the body of a transaction with one event. */
 const transactionText = (body: string) =>
   `{"edus":[],"origin":"test","origin_server_ts":1,"pdus":[{"body":"${body}"}]}`;
 

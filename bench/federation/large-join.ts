@@ -5,6 +5,7 @@ import { ApiClient } from '../../test/processes/crash/api-client.ts';
 import { makeTestAuthority } from '../../test/support/network/test-authority.ts';
 import { inParallel } from '../load/parallel.ts';
 
+/** Number of requests at the same time while the room is filled. */
 const clients = 32;
 
 /**

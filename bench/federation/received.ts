@@ -5,7 +5,10 @@ import type { TestClient } from '../../test/support/users/test-client.ts';
 import { compare } from '../compare.ts';
 import { inParallel } from '../load/parallel.ts';
 
+/** Number of messages of one measurement. */
 const messages = 400;
+
+/** Number of messages that are sent at the same time. */
 const clients = 32;
 
 /**
@@ -38,7 +41,7 @@ export async function receivedMessages(kind: DatabaseOptions['kind'], rooms: num
   await several.stop();
 }
 
-/** Sends messages to rooms in turn. @returns the id of the last event of each room */
+/** Sends messages to rooms in turn, and at last one message to each room. @returns the id of this message by room id */
 async function sendMessages(sender: TestClient, rooms: readonly string[]): Promise<Map<string, string>> {
   const last = new Map<string, string>();
   await inParallel(messages, clients, async (index) => {

@@ -11,6 +11,8 @@ import { median } from '../load/statistics.ts';
 
 const connections = 16;
 const rounds = 5;
+
+/** Duration of the measurements of both servers in all rounds together. */
 const seconds = Number(process.argv[2] ?? 10);
 
 const body = JSON.stringify({ msgtype: 'm.text', body: 'The quick brown fox jumps over the lazy dog', n: 1 });
@@ -77,6 +79,7 @@ async function drive(port: number, duration: number): Promise<number> {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
+/** Sends requests on one connection until `end` (of `performance.now()`). @returns the number of answers */
 function client(port: number, end: number): Promise<number> {
   return new Promise((resolve, reject) => {
     let answers = 0;

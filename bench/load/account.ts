@@ -54,6 +54,7 @@ export class Account {
   }
 }
 
+/** Returns the path of a sync with its query. */
 export function syncPath(query: Readonly<Record<string, string>>): string {
   return `/_matrix/client/v3/sync?${new URLSearchParams(query)}`;
 }

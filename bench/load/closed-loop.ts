@@ -1,7 +1,7 @@
 import type { Measurement } from '../scenario.ts';
 
 /**
- * Runs `clients` clients for some time; each starts its next operation when the previous one has ended.
+ * Runs `clients` clients for some seconds. Each client starts its next operation when its previous one has ended.
  * @param work one operation of the client with this number
  */
 export async function closedLoop(

@@ -5,6 +5,7 @@ export interface Answer {
   readonly body: Buffer;
 }
 
+/** The request whose response has not arrived completely. */
 interface PendingRequest {
   resolve(answer: Answer): void;
   reject(error: Error): void;
@@ -15,14 +16,14 @@ const lineEnd = Buffer.from('\r\n');
 const emptyBuffer = Buffer.alloc(0);
 
 /**
- * One HTTP/1.1 keep-alive connection with one request at a time, used by one client of the load. It
- * implements only the HTTP that the responses of the servers under load need, so that the load takes little
- * of the machine it shares with them. Responses have a `content-length` or are chunked, and are not
- * decompressed.
+ * One HTTP/1.1 keep-alive connection with one request at a time, used by one client of the load. Understands only the
+ * HTTP that the servers under load use in their responses, so that the load takes little CPU time from these servers,
+ * which run on the same machine. Responses have a `content-length` or are chunked, and are not decompressed.
  */
 export class Connection {
   readonly #host: string;
   readonly #port: number;
+  /** The end of the request line and the headers that all requests have. */
   readonly #headers: string;
   #socket: Socket | undefined;
   #pending: PendingRequest | undefined;

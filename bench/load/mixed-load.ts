@@ -54,6 +54,7 @@ export class MixedLoad {
     });
   }
 
+  /** Returns the id of a random room. */
   someRoom(): string {
     return this.#rooms[randomInt(this.#rooms.length)]!;
   }

@@ -1,10 +1,13 @@
 import { type Account, expectOk, syncPath } from './account.ts';
 import { nextBatch } from './next-batch.ts';
 
+/** Precedes the number of a message in its text. */
 const marker = Buffer.from('number-');
 const filter = JSON.stringify({ room: { timeline: { limit: 50 } } });
 
+/** A message that some members have not received. */
 interface Message {
+  /** Time of `performance.now()`. */
   readonly sentAt: number;
   /** Number of members who have not received it. */
   undelivered: number;
@@ -16,6 +19,7 @@ interface Message {
  */
 export class PollingMembers {
   readonly members: readonly Account[];
+  /** Messages on the way, by number. */
   readonly #messages = new Map<number, Message>();
   #latencies: number[] = [];
   #sent = 0;
@@ -40,8 +44,9 @@ export class PollingMembers {
   }
 
   /**
-   * Sends a message and waits until all members have it.
-   * @param send sends the given text
+   * Sends a message and waits until all members have received it.
+   * @param send sends a text to the room
+   * @param text the end of the message, after its number
    */
   async deliver(send: (text: string) => Promise<void>, text: string): Promise<void> {
     const number = this.#sent++;

@@ -55,6 +55,7 @@ function residentBytesOf(pids: readonly number[]): number {
   return kilobytes * 1_024;
 }
 
+/** Reads all processes of the machine, by their ids; `undefined` where there is no /proc. */
 function allProcesses(): Map<number, Process> | undefined {
   const processes = new Map<number, Process>();
   for (const pid of pidsOfMachine()) {

@@ -52,6 +52,7 @@ function activeUser(): UserPushRules {
   return rules;
 }
 
+/** Evaluates the rules of each member for the message. @returns how many members the message notifies */
 function countNotified(rules: readonly CompiledRuleset[]): number {
   const event = new PushEvent(message, { memberCount: MEMBERS, senderMayNotify: () => false });
   let count = 0;

@@ -65,6 +65,7 @@ export class Room implements StateResolutionSource {
     state.set(stateMapKey(event.type, eventFields.stateKey), event.eventId);
   }
 
+  /** Returns a function that finds the events of a state. */
   lookupIn(state: StateMap<string>): StateLookup {
     return (type, stateKey) => {
       const id = state.get(stateMapKey(type, stateKey));
@@ -100,10 +101,12 @@ export function publicRoom(
   return { room, state };
 }
 
+/** Returns the id of the member with this index. */
 export function userOf(index: number): string {
   return `@user${index}:example.org`;
 }
 
+/** Adds a join, or a change of the display name of a joined user. */
 export function join(room: Room, state: Map<string, string>, user: string, displayname = user): void {
   const content = { membership: 'join', displayname };
   room.send({ type: 'm.room.member', sender: user, stateKey: user, content }, state);

@@ -11,6 +11,7 @@ const MEMBERS = CONFLICTED / 2;
 const GOAL_MS = 300;
 const ROUNDS = 7;
 
+/** A room whose two sides have different states. */
 interface Fork {
   readonly room: Room;
   readonly states: readonly StateMap<string>[];

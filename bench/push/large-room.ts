@@ -1,6 +1,6 @@
 /**
  * Measures the processor time of push rules in a room of 10,000 local members with default rules: for each member and
- * message, the decision whether it notifies the member, and the member's unread count after it. With
+ * message, the decision whether the message notifies the member, and the count of the member's unread messages. With
  * `--json`, prints the figures for the bench.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -20,7 +20,7 @@ import { alice, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 
 const memberCount = 10_000;
 
-/** Number of measurements after the first. */
+/** Number of measurements, including the first one. */
 const rounds = 5;
 
 /** Number of members that are processed at once. */
@@ -127,6 +127,7 @@ async function cpuMicroseconds(work: () => Promise<void>): Promise<number> {
   return (user + system) / memberCount;
 }
 
+/** Returns a function that opens a new database in a directory. */
 function openerIn(directory: string): OpenDatabase {
   const open = async (migrations: readonly Migration[] = []) => {
     const options = { kind: 'sqlite', path: join(directory, 'push.db') } as const;

@@ -55,7 +55,7 @@ const fill = [
   `INSERT INTO destinations (server_name) VALUES ('remote.test')`,
 ];
 
-/** Paths of lists. A key says what the list contains, and in which order. */
+/** Paths of lists, by what the list contains and its order. */
 const lists: Readonly<Record<string, string>> = {
   users: 'v2/users?limit=100',
   'users by creation': 'v2/users?limit=100&order_by=creation_ts',
@@ -142,12 +142,16 @@ export const adminLists: Scenario<Setup> = {
   },
 };
 
+/** The part of a response that names the next page. */
 interface Page {
   readonly next_token?: string;
   readonly next_batch?: number;
 }
 
-/** @param from where each page begins; `undefined` to read one page after the other, from the second one on */
+/**
+ * Reads pages of a list for some seconds.
+ * @param from where each page begins; `undefined` to read one page after the other, from the second one on
+ */
 async function readPages({ connection }: Account, path: string, from: number | undefined, seconds: number) {
   let latencies: number[] = [];
   const read = async (start: string | number) => {

@@ -6,7 +6,7 @@ import type { Scenario } from '../scenario.ts';
 
 const program = fileURLToPath(new URL('../appservices/hundred-services.ts', import.meta.url));
 
-/** The bench of application services in its own process; the server beside it is idle. */
+/** Runs the bench of application services in a process of its own, while the server is idle. */
 export const appservices: Scenario<undefined> = {
   name: 'appservices',
   targets: ['hearth'],

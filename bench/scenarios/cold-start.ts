@@ -3,7 +3,7 @@ import { hearthGoal } from '../goals.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Target } from '../target.ts';
 
-/** Milliseconds from the first response until memory is measured. */
+/** Milliseconds from the first response until the memory of the idle server is measured. */
 const settleTime = 1500;
 const mebibyte = 2 ** 20;
 

@@ -9,17 +9,18 @@ import { sampleText } from './sample-text.ts';
 interface Setup {
   readonly room: string;
   readonly pollingMembers: PollingMembers;
-  /** Members on separate connections without a long poll; removed from the list while they send. */
+  /** The members who are not sending a message now, each on a connection besides the one with the long poll. */
   readonly senders: Account[];
 }
 
 const memberCount = 100;
-/** Number of concurrent messages in the saturated load: enough that the server never waits. */
+/** Number of concurrent messages in the saturated load: so many that the server always has a message to deliver. */
 const concurrentMessages = 4;
-/** Number of concurrent messages allowed when the server falls behind the pace. */
+/** Number of members who can send at the same time. Reached only when the server falls behind the pace. */
 const senderCount = 50;
 const messagesPerSecond = 10;
 
+/** Measures the deliveries of the messages that `work` sends. */
 async function measure({ pollingMembers }: Setup, work: () => Promise<unknown>): Promise<Measurement> {
   pollingMembers.takeLatencies();
   const startedAt = performance.now();
@@ -29,6 +30,7 @@ async function measure({ pollingMembers }: Setup, work: () => Promise<unknown>):
   return { operations: latencies.length, seconds, latencies };
 }
 
+/** Sends a message and waits until all members have received it. */
 async function deliver({ pollingMembers, senders, room }: Setup): Promise<void> {
   const sender = senders.pop();
   if (!sender) throw new Error('more concurrent messages than senders');
@@ -71,6 +73,7 @@ const saturated: Load<Setup> = {
     }),
 };
 
+/** Messages in a room whose members all wait for them with long polls. */
 export const delivery: Scenario<Setup> = {
   name: 'delivery',
   targets: ['hearth', 'peer'],

@@ -14,7 +14,11 @@ const roomCount = 200;
 const otherMemberCount = 6;
 const messageCount = 10;
 
-/** One client that repeats initial syncs. @param filter as in the specification */
+/**
+ * Returns a load in which one client repeats initial syncs.
+ * @param atMost goal for the median of the milliseconds
+ * @param filter as in the specification
+ */
 function initialSync(name: string, title: string, atMost: number, filter: object): Load<Setup> {
   // Changes the query without effect, so that no response comes from a cache.
   let timeout = 0;

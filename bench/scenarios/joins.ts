@@ -9,6 +9,7 @@ interface Setup {
 }
 
 const userCount = 500;
+/** Number of users who join at the same time. */
 const concurrency = 32;
 /** Number of the first and of the last joins whose durations are compared. */
 const compared = 100;
@@ -36,6 +37,7 @@ async function allUsersJoin({ owner, users }: Setup): Promise<Measurement> {
   };
 }
 
+/** Users who join a new public room. */
 export const joins: Scenario<Setup> = {
   name: 'joins',
   targets: ['hearth', 'ceiling', 'peer'],

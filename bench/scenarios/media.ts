@@ -15,10 +15,11 @@ interface Setup {
   readonly image: string;
 }
 
+/** Number of accounts that send requests at the same time. */
 const concurrency = 8;
 const mebibyte = Buffer.alloc(2 ** 20, 'x');
 
-/** Bounds the processor time of a request. Milliseconds per request and seconds per thousand requests are the same number. */
+/** A goal for the CPU milliseconds of a request. They are the same number as the seconds of a thousand requests. */
 const cpu = (atMost: number): Goal =>
   hearthGoal('ms of CPU each', { atMost }, ({ cpuPerThousand }) => cpuPerThousand);
 
@@ -40,6 +41,7 @@ async function call(
   return bytes;
 }
 
+/** Uploads a file. @returns `server/mediaId` */
 async function upload(target: Target, account: Account, body: Buffer, type?: string): Promise<string> {
   const answer = await call(target, account, '/_matrix/media/v3/upload', body, type);
   return (JSON.parse(answer.toString()) as { content_uri: string }).content_uri.slice('mxc://'.length);

@@ -20,10 +20,10 @@ const idleAfterStart = 40_000;
 /** Milliseconds after the load until idle memory is measured. */
 const idleAfterLoad = 60_000;
 
-/** Milliseconds between two samples. */
+/** Milliseconds between two samples of the memory under load. */
 const sampleInterval = 500;
 
-/** The load takes this multiple of the duration of a round: five minutes where a round takes four seconds. */
+/** Duration of the load, in durations of a round: five minutes where a round takes four seconds. */
 const durationFactor = 75;
 
 /** Resident memory of all processes of the server: idle, during a mixed load with 100 syncing users, and after it. */

@@ -6,7 +6,7 @@ import type { Scenario } from '../scenario.ts';
 
 const program = fileURLToPath(new URL('../push/large-room.ts', import.meta.url));
 
-/** The bench of push rules in its own process; the server beside it is idle. */
+/** Runs the bench of push rules in a process of its own, while the server is idle. */
 export const push: Scenario<undefined> = {
   name: 'push',
   targets: ['hearth'],

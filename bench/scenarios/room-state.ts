@@ -17,7 +17,7 @@ const concurrentJoins = 8;
 /** Number of members who read the room at the same time. */
 const readers = 8;
 
-/** Members of one room who read all of its state or members again and again. */
+/** Returns a load in which members of one room read its whole state, or all its members, again and again. */
 function reading(name: string): Load<Setup> {
   return {
     name,
@@ -35,6 +35,7 @@ function reading(name: string): Load<Setup> {
   };
 }
 
+/** Requests for the state and the members of a large room. */
 export const roomState: Scenario<Setup> = {
   name: 'room-state',
   targets: ['hearth', 'peer'],

@@ -14,7 +14,10 @@ interface Setup {
 
 const clientCount = 32;
 
-/** 32 clients that each send one message after the other. */
+/**
+ * Returns a scenario with 32 clients, each of which sends one message after the other.
+ * @param makeRooms creates the rooms; returns the room of each client
+ */
 function sends(
   name: string,
   title: string,
@@ -44,6 +47,7 @@ function sends(
   };
 }
 
+/** Each client sends in a room of its own. */
 export const sendsInManyRooms = sends(
   'sends-32-rooms',
   'sends, 32 rooms, 32 clients',
@@ -51,6 +55,7 @@ export const sendsInManyRooms = sends(
   (clients) => inParallel(clients.length, 4, (index) => clients[index]!.createPublicRoom()),
 );
 
+/** All clients send in the same room. */
 export const sendsInOneRoom = sends(
   'sends-one-room',
   'sends, one room, 32 clients',

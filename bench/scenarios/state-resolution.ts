@@ -12,7 +12,7 @@ interface Timing {
   readonly milliseconds: number;
 }
 
-/** The bench of the protocol in its own process; the server beside it is idle. */
+/** Runs the bench of state resolution in a process of its own, while the server is idle. */
 export const stateResolution: Scenario<undefined> = {
   name: 'state-resolution',
   targets: ['hearth'],

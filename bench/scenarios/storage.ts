@@ -73,6 +73,7 @@ async function eventBytes(client: Account, room: string): Promise<number> {
   return Buffer.byteLength(JSON.stringify(signedEvent));
 }
 
+/** The part of a sync response that `eventBytes` reads. */
 interface SyncAnswer {
   readonly rooms: {
     readonly join: Record<string, { timeline: { events: Record<string, unknown>[] } }>;

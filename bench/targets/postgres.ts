@@ -3,13 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../test/support/network/free-port.ts';
 
+/** A database of a PostgreSQL that the bench has started. */
 export interface PostgresDatabase {
   /** Value of the option `database`. */
   readonly settings: object;
   /** Process id of the postmaster. */
   readonly pid: number;
+  /** Returns the size of the database after a checkpoint. */
   bytes(): Promise<number>;
+  /** Runs statements, and then vacuums the database. */
   run(statements: readonly string[]): Promise<void>;
+  /** Stops PostgreSQL and deletes the database. */
   close(): Promise<void>;
 }
 
