@@ -19,6 +19,7 @@ export function answersPage(root: string): readonly [path: string, content: stri
   return [page, `${written.slice(0, start)}${heading}\n${section()}${written.slice(end)}`];
 }
 
+/** Returns the text below the heading. */
 function section(): string {
   const intro = `\`test/interop/answers.test.ts\` sends the same requests to both servers and compares status, errcode and every field of the answers. These differences are expected (\`test/interop/answers/expected-differences.ts\`, from which this table is generated); an expected difference that does not occur fails the test.`;
   const rows = expectedDifferences.map(({ what, reason, requests }) => {

@@ -1,6 +1,7 @@
 /**
- * Builds dist/: the program and the programs of its threads and processes. Each is bundled with its libraries into one file,
- * and what it imports only when needed into further files. Packages with compiled code stay in node_modules.
+ * Builds dist/: the program, and the programs of its threads and processes. Each is one file together with its libraries.
+ * Modules that a program imports only when it needs them are in further files. Packages with compiled code stay in
+ * node_modules.
  *
  *     node scripts/build.ts [--if-changed] [--output FOLDER]
  *
@@ -42,8 +43,8 @@ const programs = [
 ];
 
 /**
- * Packages that load compiled code from their own folder, the compiled parts of ssh2, which are optional, and esbuild, which
- * a built program does not need.
+ * Modules that stay out of the bundles: packages that load compiled code from their own folder; optional modules, among
+ * them the compiled parts of ssh2; and esbuild, which a built program does not need.
  */
 const external = [
   '@node-rs/bcrypt',

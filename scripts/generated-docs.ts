@@ -6,9 +6,10 @@ import { answersPage } from './answers-table.ts';
 import { moduleReference } from './module-reference.ts';
 import { collectProofs, ledgerPage, ledgerProblems, provenOptionsModule } from './option-ledger.ts';
 
-/** The texts of generated files by path in the repository, and the problems of the markers `[option: …]` in test titles. */
 export interface GeneratedDocs {
+  /** The texts of generated files, by path in the repository. */
   readonly files: ReadonlyMap<string, string>;
+  /** The problems of the markers `[option: …]` in test titles. */
   readonly problems: readonly string[];
 }
 

@@ -22,6 +22,7 @@ export function moduleReference(root: string): readonly [path: string, content: 
   return ['docs/generated/modules.md', [intro, ...sections].join('\n')];
 }
 
+/** Returns for instance `Spam checker` for `spam-checker`. */
 const titleOf = (name: string) => `${name[0]?.toUpperCase()}${name.slice(1).replaceAll('-', ' ')}`;
 
 const withoutImports = (text: string) => text.replace(/^import [^;]*;\n/gm, '').trim();

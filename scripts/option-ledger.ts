@@ -33,8 +33,8 @@ export function collectProofs(root: string): Proofs {
 }
 
 /**
- * Returns the problems of option markers: options that do not exist, that only hold other options, or that
- * lost their proof.
+ * Returns the problems of option markers: markers that name no counted option, and options that have lost the test that
+ * proved them.
  */
 export function ledgerProblems(
   proofs: Proofs,

@@ -43,6 +43,7 @@ const compiledPackages = ['@node-rs/bcrypt', 'sharp', 'sodium-native'];
 /** Files that operators read or install. */
 const documents = ['LICENSE', 'README.md', 'docs', 'contrib'];
 
+/** The program `hearth` in the folder. */
 const launcher = `#!/bin/sh
 # Starts Hearth with the Node.js beside it.
 self=$0
@@ -54,6 +55,7 @@ esac
 HEARTH_COMMAND=\${HEARTH_COMMAND:-$0} exec "$here/bin/node" "$here/bin/hearth.js" "$@"
 `;
 
+/** Makes the folder with everything that the archive contains. */
 function makeFolder(folder: string): void {
   mkdirSync(folder, { recursive: true });
   // Operators may have written the password of a database into a file of this folder.

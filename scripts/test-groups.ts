@@ -24,6 +24,7 @@ const watchdog = inThisFolder('test-watchdog.ts');
 
 /** The files to pass to the test runner. */
 export interface TestGroups {
+  /** Paths of the created files, in the order in which they are to run. */
   readonly entries: readonly string[];
   /** Deletes the created files. */
   remove(): void;
@@ -61,7 +62,7 @@ export function groupTests(files: readonly string[], ungrouped: readonly string[
   };
 }
 
-/** @param sizeFor returns the size of the next group for the number of remaining files */
+/** Divides files into groups. @param sizeFor returns the size of the next group for the number of remaining files */
 function divided(files: readonly string[], sizeFor: (remaining: number) => number): string[][] {
   const groups: string[][] = [];
   for (let start = 0; start < files.length; ) {

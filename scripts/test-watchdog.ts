@@ -6,6 +6,7 @@ const maxSilence = 10 * 60_000;
 /** Milliseconds between two checks. */
 const interval = 10_000;
 
+/** Full names of the tests that are running. */
 const running = new Set<string>();
 let changedAt = performance.now();
 
@@ -18,7 +19,7 @@ afterEach((test) => {
   changedAt = performance.now();
 });
 
-/** Ends a process whose tests wait for something that never happens, and names them, instead of waiting forever. */
+/** Ends a process whose tests wait for something that never happens. Prints the names of these tests before. */
 setInterval(() => {
   if (performance.now() - changedAt < maxSilence) return;
   const names = [...running].map((name) => JSON.stringify(name)).join(', ') || 'none';

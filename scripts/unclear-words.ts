@@ -2,6 +2,7 @@
 export interface UnclearWord {
   /** From 1. */
   readonly line: number;
+  /** The word or phrase, in one line. */
   readonly found: string;
   /** What to write instead. */
   readonly instead: string;
@@ -22,6 +23,7 @@ const rules: readonly (readonly [RegExp, string])[] = [
 ];
 
 const comment = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm;
+/** Matches the call of a test or suite up to the end of its title. */
 const title =
   /\b(?:test|it|describe|suite)\(\s*(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`)/g;
 

@@ -18,7 +18,7 @@ export interface SourceOperation {
   readonly commonParameters: Located;
 }
 
-/** The operations of one API in alphabetical order. */
+/** Returns the operations of one API, in alphabetical order of their ids. @param root the folder of the specification */
 export function findOperations(source: SpecSource, root: URL, api: string): SourceOperation[] {
   const files = globSync(`api/${api}/*.yaml`, { cwd: root });
   const operations = files.flatMap((file) => operationsOf(source, new URL(file, root)));
@@ -75,7 +75,7 @@ export function operationFacts(
   };
 }
 
-/** Parameters by their place (`path`, `query` or `header`), each place as a schema of an object. */
+/** Returns the parameters by their place (`path`, `query` or `header`). Each place is a schema of an object. */
 function parameterFacts(
   source: SpecSource,
   schemas: SchemaCollector,

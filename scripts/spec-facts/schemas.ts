@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, type Located, type SpecSource } from './source.ts';
 
+/** Reduces the value of a keyword. @param url the URL of the schema with the keyword */
 type ReduceOperand = (operand: unknown, url: URL) => unknown;
 
 /** Keywords that inform readers; validators ignore them. */
@@ -85,6 +86,7 @@ export class SchemaCollector {
     return isObject(value) ? this.reduce({ url, value }) : value;
   }
 
+  /** Reduces schemas that are members of an object, and sorts them by name. */
   #reduceMembers(schemas: unknown, url: URL): JsonObject {
     const sorted = Object.entries(schemas as JsonObject).sort(byName);
     return Object.fromEntries(sorted.map(([name, schema]) => [name, this.#reduceNested(schema, url)]));

@@ -14,6 +14,7 @@ export interface Located {
 
 /** The files of the specification, parsed when they are first needed. */
 export class SpecSource {
+  /** Parsed files by URL. */
   readonly #documents = new Map<string, unknown>();
 
   /** Returns the value at a URL, undefined when the file has none there. Follows references on the way and at the end. */
@@ -44,6 +45,7 @@ export class SpecSource {
     return this.follow({ url, value: childOf(value, name) });
   }
 
+  /** Returns the content of the file at a URL, whose fragment is ignored. */
   #document(url: URL): unknown {
     const file = new URL(url);
     file.hash = '';

@@ -23,7 +23,7 @@ export class Appservice {
     this.#serverName = serverName;
   }
 
-  /** Whether the service may act as a user: its sender, and local users in its namespaces. */
+  /** Whether the service may act as a user: as its sender, or as a local user in one of its namespaces. */
   mayActAs(userId: string): boolean {
     return userId === this.sender || (serverOfUser(userId) === this.#serverName && this.users.has(userId));
   }

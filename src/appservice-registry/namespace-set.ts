@@ -15,7 +15,7 @@ export class NamespaceSet {
     this.#exclusive = compile(namespaces.filter(({ exclusive }) => exclusive));
   }
 
-  /** Whether an id is in one of the namespaces. Their patterns match at the beginning of the id. */
+  /** Whether an id is in one of the namespaces: whether the beginning of the id matches the pattern of a namespace. */
   has(id: string): boolean {
     return matches(this.#all, id);
   }
@@ -30,6 +30,7 @@ export class NamespaceSet {
   }
 }
 
+/** The patterns of several namespaces. */
 interface Pattern {
   /** Every id that matches begins with one of these strings. */
   readonly prefixes: readonly string[];

@@ -4,6 +4,7 @@ import type { Registration } from './registrations/registration.ts';
 /** The application services of this server. */
 export class AppserviceRegistry {
   readonly services: readonly Appservice[];
+  /** By `as_token`. */
   readonly #byToken: ReadonlyMap<string, Appservice>;
 
   constructor(registrations: readonly Registration[], serverName: string) {
@@ -30,8 +31,8 @@ export class AppserviceRegistry {
   }
 
   /**
-   * Whether a user id may not be registered: another service than `appservice` reserves it, or the namespaces of
-   * `appservice` do not contain it.
+   * Whether a user id may not be registered: because a service other than `appservice` reserves it, or because
+   * `appservice` may not act as this user.
    * @param appservice id of the service that creates the user; `undefined` when none does
    */
   isUserReservedFrom(userId: string, appservice: string | undefined): boolean {

@@ -8,21 +8,21 @@ export interface CapabilityOptions extends Pick<AccountOptions, 'password_config
   readonly enable_set_displayname: boolean;
   readonly enable_set_avatar_url: boolean;
   readonly forget_rooms_on_leave: boolean;
-  /** Milliseconds; null disables delayed events. */
+  /** Maximum milliseconds for which an event can be delayed; null disables delayed events. */
   readonly max_event_delay_duration: number | null;
 }
 
 /** Features that are both implemented and enabled. */
 export interface ServedFeatures {
-  /** Users may change the email addresses and phone numbers of their account. */
+  /** Whether users may change the email addresses and phone numbers of their accounts. */
   readonly thirdPartyIdChanges: boolean;
-  /** Users may create tokens that log in another client. */
+  /** Whether users may create tokens that log in another client. */
   readonly loginTokens: boolean;
   /** Whether a user who creates a login token must confirm it by interactive authentication. */
   readonly confirmsLoginTokens: boolean;
-  /** Administrators may lock accounts through the client API. */
+  /** Whether administrators may lock accounts through the client API. */
   readonly locking: boolean;
-  /** Administrators may suspend accounts through the client API. */
+  /** Whether administrators may suspend accounts through the client API. */
   readonly suspension: boolean;
   /** Maximum number of scheduled delayed events of one user. */
   readonly maxDelayedEvents: number;

@@ -5,16 +5,14 @@ import { type CapabilityOptions, capabilitiesOf, type ServedFeatures } from './c
 import { type FeatureOptions, specVersions, unstableFeatures } from './versions.ts';
 import { clientWellKnown, serverWellKnown, supportWellKnown, type WellKnownOptions } from './well-known.ts';
 
-/**
- * Returns the metadata of the authorization server. The function itself is absent on servers without an authorization
- * server.
- */
+/** Returns the metadata of the authorization server. */
 export type AuthMetadata = () => Promise<JsonObject>;
 
 export interface CapabilityRoutesDeps {
   readonly served: ServedFeatures;
   /** Whether a session can confirm operations by interactive authentication; absent where all sessions can. */
   readonly canConfirm?: ((requester: Requester) => Promise<boolean>) | undefined;
+  /** Absent on servers without an authorization server. */
   readonly authMetadata?: AuthMetadata | undefined;
   /**
    * Returns the part of `/.well-known/matrix/client` about the authorization server, for clients of an

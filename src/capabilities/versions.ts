@@ -8,7 +8,7 @@ export const specVersions: readonly string[] = Array.from({ length: 19 }, (_, in
 /** Options that decide which features clients may assume. */
 export interface FeatureOptions {
   readonly encryption_enabled_by_default_for_room_type: 'all' | 'invite' | 'off';
-  /** Milliseconds; null disables delayed events. */
+  /** Maximum milliseconds for which an event can be delayed; null disables delayed events. */
   readonly max_event_delay_duration: number | null;
   /** Whether devices log in by a QR code (MSC4108). */
   readonly qr_code_login?: boolean;
@@ -26,7 +26,7 @@ const features = [
   'org.matrix.msc3030',
   // Room summaries, since v1.15.
   'org.matrix.msc3266',
-  // Threads, thread lists, and recursive relations in both directions: since v1.3 to v1.10.
+  // Threads, lists of threads, and relations in both directions and of relations: added between v1.3 and v1.10.
   'org.matrix.msc3440.stable',
   'org.matrix.msc3856.stable',
   'org.matrix.msc3715.stable',

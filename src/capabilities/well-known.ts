@@ -26,7 +26,7 @@ export function clientWellKnown(options: WellKnownOptions): JsonObject | undefin
 }
 
 /**
- * Returns the delegation to port 443 of this server; `undefined` when the server does not serve it.
+ * Returns the delegation to port 443 of this server; `undefined` when the options do not enable it.
  * Source: server-server API, "Server discovery".
  */
 export function serverWellKnown(options: WellKnownOptions): JsonObject | undefined {

@@ -10,6 +10,7 @@ export interface AdminAnswer {
   readonly status: number;
   /** Empty when the response is not a JSON object. */
   readonly body: Readonly<Record<string, unknown>>;
+  /** The body as text. */
   readonly text: string;
 }
 
@@ -60,6 +61,7 @@ export function reasonOf({ status, body, text }: AdminAnswer): string {
   return printable(text.slice(0, 200));
 }
 
+/** Returns a client for the server at an address. @param certificate as in `ServerAddress` */
 function clientFor(address: string, certificate: string | undefined): Client {
   if (address.startsWith('unix:')) {
     return new Client('http://localhost', { connect: { socketPath: address.slice('unix:'.length) } });
@@ -75,6 +77,7 @@ function clientFor(address: string, certificate: string | undefined): Client {
   return new Client(url.origin, { connect: pinned });
 }
 
+/** A request to the admin API. */
 interface Exchange {
   readonly method: AdminMethod;
   readonly path: string;

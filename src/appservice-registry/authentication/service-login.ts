@@ -33,6 +33,7 @@ export class ServiceLogin implements LoginType {
     this.#deps = deps;
   }
 
+  /** True when at least one application service is registered. */
   get isOffered(): boolean {
     return !this.#deps.registry.isEmpty;
   }

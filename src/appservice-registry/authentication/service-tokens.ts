@@ -32,7 +32,7 @@ export interface ServiceTokensDeps {
  */
 export class ServiceTokens implements TokenKind {
   readonly #deps: ServiceTokensDeps;
-  /** Caches requesters by service, user and device, so that a request needs no query. */
+  /** Caches requesters, so that a request needs no query. The keys are service, user and device (`keyOf`). */
   readonly #requesters: Cache<string, Requester>;
   /** Keys of cached requesters by user id. */
   readonly #keysOf = new Map<string, Set<string>>();

@@ -1,7 +1,7 @@
 import type { Registration } from './registration.ts';
 import type { RegistrationFile, RegistrationProblem } from './registration-file.ts';
 
-/** Members that no two registrations may share, with their names in messages. */
+/** Members whose values must differ between registrations: the name, the words for messages, and how to read the value. */
 const unique = [
   ['id', 'the id', ({ id }: Registration) => id],
   ['as_token', 'the as_token', ({ asToken }: Registration) => asToken],

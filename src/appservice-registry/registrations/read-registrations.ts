@@ -11,7 +11,9 @@ import type { Registration } from './registration.ts';
 import type { RegistrationFile, RegistrationProblem } from './registration-file.ts';
 import { registrationSection } from './registration-options.ts';
 
+/** The result of `readRegistrations`. */
 export interface ReadRegistrations {
+  /** The registrations of files without mistakes of their own. */
   readonly registrations: readonly Registration[];
   readonly errors: readonly RegistrationProblem[];
   readonly warnings: readonly RegistrationProblem[];

@@ -7,6 +7,7 @@ import { TerminalPrompt } from '../terminal.ts';
 import { type StoredLogin, StoredLogins } from './logins.ts';
 import { type AdministrationFlags, firstLine, refusalOf, serverOf, userOfToken } from './server-choice.ts';
 
+/** The options of `hearth login`. */
 export interface LoginFlags extends AdministrationFlags {
   readonly user?: string;
   readonly passwordFile?: string;
@@ -36,7 +37,7 @@ export async function login(flags: LoginFlags): Promise<void> {
   );
 }
 
-/** `hearth logout`: ends the stored login, also at the server. */
+/** `hearth logout`: ends the session of the stored login, and deletes the login. */
 export async function logout(flags: AdministrationFlags): Promise<void> {
   const logins = new StoredLogins(flags.context);
   const server = serverOf(flags, logins);

@@ -39,6 +39,7 @@ export class StoredLogins {
     return addresses.length === 1 ? addresses[0] : undefined;
   }
 
+  /** Stores a login, in place of an earlier login at the same address. */
   set(address: string, login: StoredLogin): void {
     this.#write({ ...this.#read(), [keyOf(address)]: login });
   }

@@ -11,6 +11,7 @@ import { timeIn } from './times.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
+/** The options that select media: of a user, or of a room. */
 export interface MediaSelection extends AdministrationFlags {
   readonly user?: string;
   readonly room?: string;
@@ -85,6 +86,7 @@ export async function unquarantineMedia(uris: readonly string[], flags: Administ
   });
 }
 
+/** The options of `hearth media delete`. */
 export interface DeleteMediaFlags extends AdministrationFlags {
   readonly user?: string;
   readonly before?: string;

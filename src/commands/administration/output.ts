@@ -3,6 +3,7 @@ import type { AdministrationFlags } from './server-choice.ts';
 
 /** Writes results: tables and details for terminals, JSON for scripts. */
 export interface Output {
+  /** Whether to write JSON. */
   readonly json: boolean;
   write(text: string): void;
 }
@@ -18,6 +19,7 @@ type Row = Readonly<Record<string, unknown>>;
 export interface Column {
   readonly title: string;
   readonly value: (row: Row) => string;
+  /** Whether values are aligned to the right. */
   readonly isNumber?: boolean;
   /** Maximum number of characters; longer values are cut. Absent: values are shown whole. */
   readonly maxLength?: number;

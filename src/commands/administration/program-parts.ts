@@ -10,7 +10,9 @@ import type { CreateUserFlags, PasswordFlags, UserListFlags } from './user-comma
 
 /** The functions and the context that the parts of the program use to add commands. */
 export interface ProgramTools {
+  /** Adds a command to the program, or to a group of commands. */
   readonly addCommand: (program: Command, name: string) => Command;
+  /** Adds the option `-c` with the paths of the configuration. */
   readonly withConfig: (command: Command) => Command;
   /** Given to the commands as the member `context` of their flags. */
   readonly context: CommandContext;

@@ -1,6 +1,7 @@
 import type { CommandContext } from '../command-context.ts';
 import { printable } from '../printable.ts';
 
+/** Characters of the bar. */
 const barWidth = 30;
 
 /** Shows the progress of a long command, on terminals only. */
@@ -12,7 +13,7 @@ export class Progress {
     this.#stream = stream;
   }
 
-  /** @param total 0 when it is not known: no bar is drawn */
+  /** Shows the state of the work in place of the previous one. @param total 0 when it is not known: then no bar is drawn */
   show(done: number, total: number, text: string): void {
     if (!this.#stream.isTTY) return;
     const filled = total === 0 ? 0 : Math.floor((Math.min(done, total) / total) * barWidth);

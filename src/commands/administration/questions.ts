@@ -5,8 +5,9 @@ import { TerminalPrompt } from '../terminal.ts';
 import { firstLine } from './server-choice.ts';
 
 /**
- * Asks for a confirmation of an action that cannot be undone.
- * @throws CommandFailure unless the answer is yes, or there is no terminal and `--yes` is absent
+ * Asks whether to do something that cannot be undone; `--yes` answers in advance.
+ * @param action a sentence that says what would happen
+ * @throws CommandFailure unless the answer is yes; without a terminal unless `--yes` is given
  */
 export async function confirm(action: string, { yes }: { readonly yes?: boolean }): Promise<void> {
   if (yes) return;
@@ -21,7 +22,7 @@ export async function confirm(action: string, { yes }: { readonly yes?: boolean 
   }
 }
 
-/** Maximum number of attempts to enter a password and repeat it without a difference. */
+/** Maximum number of attempts to enter the same password twice. */
 const maxAttempts = 3;
 
 /** Reads a new password from a file, from a pipe, or twice from the terminal. @throws CommandFailure when it is empty, or the entries differ */

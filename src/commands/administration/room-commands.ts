@@ -16,6 +16,7 @@ type Row = Readonly<Record<string, unknown>>;
 const roomsPath = '/_synapse/admin/v1/rooms';
 const pathOf = (roomId: string) => `${roomsPath}/${encodeURIComponent(roomId)}`;
 
+/** The options of `hearth room list`. */
 export interface RoomListFlags extends AdministrationFlags {
   readonly search?: string;
   readonly orderBy?: string;
@@ -57,7 +58,9 @@ export async function listMembers(name: string, flags: AdministrationFlags): Pro
   await writeList(outputOf(flags), [column('Member', 'user_id')], [rows], 'The room is empty.');
 }
 
+/** The options of `hearth room delete`. */
 export interface DeleteRoomFlags extends AdministrationFlags {
+  /** Prevents local users from entering the room again. */
   readonly block?: boolean;
   /** False keeps the history in the database. */
   readonly purge?: boolean;

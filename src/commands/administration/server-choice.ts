@@ -15,7 +15,7 @@ export interface AdministrationFlags extends ConfigFlags {
   readonly tokenFile?: string;
   /** Prints JSON instead of a table. */
   readonly json?: boolean;
-  /** Asks no questions. */
+  /** Does not ask for confirmations. */
   readonly yes?: boolean;
 }
 

@@ -12,9 +12,10 @@ export interface Session {
   /** The part of local user ids after the colon. */
   readonly serverName: string;
   readonly userId: string;
-  /** @returns the JSON of the response @throws CommandFailure with the reason of the server */
+  /** Sends a request. @returns the JSON of the response @throws CommandFailure with the reason of the server */
   call(method: AdminMethod, path: string, body?: object): Promise<Readonly<Record<string, unknown>>>;
   /**
+   * Sends a GET request for something that may not exist.
    * @returns the JSON of the response, or `undefined` for a 404 with M_NOT_FOUND
    * @throws CommandFailure with the reason of the server
    */

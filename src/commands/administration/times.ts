@@ -5,8 +5,8 @@ import { CommandFailure } from '../failure.ts';
 const dateForm = /^\d{4}-\d\d-\d\d(?:(T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:\d\d)?)?$/;
 
 /**
- * Reads a time that is given as a date (`2026-11-23`, `2026-11-23T18:00`; UTC unless it names a time zone) or as a
- * duration before or after the present.
+ * Reads a time that is given as a date (`2026-11-23`, `2026-11-23T18:00`; UTC unless it names a time zone), or as a
+ * duration (`30d`), which is counted back or forward from now.
  * @returns milliseconds since the epoch
  * @throws CommandFailure for anything else
  */

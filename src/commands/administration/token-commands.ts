@@ -28,6 +28,7 @@ export async function listTokens(
   await writeList(outputOf(flags), columns, [tokens as Row[]], 'There are no tokens.');
 }
 
+/** The options that set the limits of a registration token. */
 export interface TokenLimits extends AdministrationFlags {
   /** A number, or `any`. */
   readonly uses?: string;
@@ -59,6 +60,7 @@ export async function deleteToken(token: string, flags: AdministrationFlags): Pr
   writeDone(outputOf(flags), `Deleted the token ${token}.`, answer);
 }
 
+/** Returns the limits as requests contain them. @throws CommandFailure when a limit has another form */
 function limitsOf({ uses, expires }: TokenLimits): Record<string, number | null> {
   if (uses !== undefined && uses !== 'any' && !/^\d{1,9}$/.test(uses)) {
     throw new CommandFailure(`--uses ${uses}: expected a number or any`);

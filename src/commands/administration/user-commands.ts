@@ -20,11 +20,15 @@ const pathOf = (userId: string) => `${usersPath}/${encodeURIComponent(userId)}`;
 const pathV1 = (userId: string, action: string) =>
   `/_synapse/admin/v1/users/${encodeURIComponent(userId)}/${action}`;
 
+/** The options of `hearth user list`. */
 export interface UserListFlags extends AdministrationFlags {
   /** A part of the name or of the display name. */
   readonly name?: string;
+  /** Shows only server administrators. */
   readonly admins?: boolean;
+  /** Shows deactivated users as well. */
   readonly deactivated?: boolean;
+  /** Shows only locked users. */
   readonly locked?: boolean;
   /** False leaves guests out. */
   readonly guests?: boolean;
@@ -86,6 +90,7 @@ export async function showUser(name: string, flags: AdministrationFlags): Promis
   writeDetails(output, output.json ? details : { ...details, creation_ts: created });
 }
 
+/** The options of `hearth user create`. */
 export interface CreateUserFlags extends AdministrationFlags {
   readonly passwordFile?: string;
   readonly displayName?: string;

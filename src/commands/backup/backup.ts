@@ -48,7 +48,7 @@ export async function backup(
   }
 }
 
-/** Writes the contents of a backup into the empty directory. */
+/** Writes the contents of a backup into an empty directory. @param paths the paths of the configuration */
 async function fill(directory: string, paths: readonly string[], values: HearthConfiguration): Promise<void> {
   const createdTs = systemClock.now();
   // The database is copied first, so that the files of all media rows in it are complete.
@@ -78,6 +78,7 @@ async function fill(directory: string, paths: readonly string[], values: HearthC
   process.stdout.write(report(directory, values, [...databases, ...media, ...configuration], media.length));
 }
 
+/** Creates the directory of the backup. @throws CommandFailure when it has contents */
 function makeDirectory(directory: string): void {
   if (existsSync(directory) && readdirSync(directory).length > 0) {
     throw new CommandFailure(`${directory} is not empty: give a new directory for each backup`);

@@ -8,6 +8,7 @@ import { registerAdmin } from '../../../../test/support/users/register-admin.ts'
 import { CommandFailure } from '../../failure.ts';
 import { createProgram } from '../../program.ts';
 
+/** What a command has printed, and how it has ended. */
 export interface Outcome {
   readonly out: string;
   /** The message of the failure; empty when the command succeeds. */
@@ -42,6 +43,7 @@ export interface AdministeredServer {
   /** The folder with the stored logins. */
   readonly home: string;
   readonly ann: TestUser;
+  /** The access token of `admin`. */
   readonly adminToken: string;
   /** Writes a private file. @returns its path */
   file(name: string, text: string): string;

@@ -22,6 +22,7 @@ import type { Machine } from '../machine.ts';
 import { openPublicNetwork, type PublicNetwork } from './public-network.ts';
 
 const GiB = 1024 ** 3;
+/** Path of the signing key that the server has a copy of. */
 export const fixtureKey = join(import.meta.dirname, '../../../../test/fixtures/test.signing.key');
 
 /** A machine with enough of everything. */
@@ -33,6 +34,7 @@ const goodMachine: Machine = {
 
 /** The inputs that a test changes before the checks run; the running server is not changed. */
 export interface SubjectChange {
+  /** Options that replace those of the configuration. */
   readonly options?: Record<string, unknown>;
   readonly machine?: Partial<Machine>;
   readonly now?: () => number;

@@ -8,7 +8,7 @@ import {
 } from '../../../../test/support/network/loopback.ts';
 import type { Certificate, TestAuthority } from '../../../../test/support/network/test-authority.ts';
 
-/** A response that the reverse proxy sends itself instead of passing the request on. */
+/** A response of the reverse proxy to a request that it does not pass on. */
 export interface FrontAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -37,12 +37,12 @@ export interface PublicNetwork {
   close(): Promise<void>;
 }
 
-/** A public address: the checks report names that resolve to private ones. */
+/** The address of all names. It is public, because the checks report names with private addresses. */
 const publicAddress = '198.41.0.4';
 
 const names = ['example.org', 'matrix.example.org', 'keys.example'] as const;
 
-/** @param port of the server behind the reverse proxy */
+/** Opens the network around a server. @param port of the server behind the reverse proxy */
 export async function openPublicNetwork(port: number, authority: TestAuthority): Promise<PublicNetwork> {
   const usual = authority.issue(...names);
   const presented = new Map<string, Certificate>();
