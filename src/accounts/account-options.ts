@@ -36,4 +36,5 @@ export interface AccountOptions
   readonly public_baseurl: string | null;
 }
 
+/** The rules for new passwords. */
 export type PasswordPolicyOptions = AccountOptions['password_config']['policy'];

@@ -82,6 +82,7 @@ export interface Deactivation {
   readonly afterCheck?: () => Promise<unknown>;
 }
 
+/** Makes the error for a user id that another account has or had. */
 export const userInUse = () => new MatrixError(400, 'M_USER_IN_USE', 'This user name is taken');
 
 /** The accounts of this server. */

@@ -1,15 +1,18 @@
 import { type DatabaseCheck, rowsCheck } from '../kernel/database/index.ts';
 
+/** Returns the condition that the user of a row does not exist. */
 const withoutUser = (table: string) =>
   `not exists (select 1 from users u where u.user_id = ${table}.user_id)`;
 
+/** Returns the condition that the device of a row does not exist. Rows without a device do not fulfil it. */
 const withoutDevice = (table: string) =>
   `${table}.device_id is not null and not exists (select 1 from devices d
     where d.user_id = ${table}.user_id and d.device_id = ${table}.device_id)`;
 
 /**
- * Returns the database checks of a table of tokens. They find tokens of missing accounts and of missing devices, and mend
- * the table by deleting them.
+ * Returns the database checks of a table of tokens. They find tokens of missing accounts and of missing devices, and
+ * delete these tokens to mend the table.
+ * @param label the tokens in messages
  */
 const tokenChecks = (table: string, label: string): DatabaseCheck[] => [
   rowsCheck({

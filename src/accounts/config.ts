@@ -26,4 +26,5 @@ export const accountsSection = section({
   rules: accountRules,
 });
 
+/** The values of these options. */
 export type AccountsConfig = SectionType<typeof accountsSection>;

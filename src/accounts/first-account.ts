@@ -1,7 +1,7 @@
 import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
 import type { AccountTables } from './tables.ts';
 
-/** Whether no account exists besides the given one. Guests and users of application services do not count. */
+/** Whether the account of a user is the only one. Guests and users of application services do not count. */
 export async function isFirstAccount(writer: AnyWriter, userId: string): Promise<boolean> {
   const other = await writerFor<AccountTables>(writer)
     .selectFrom('users')

@@ -14,7 +14,7 @@ export interface HousekeepingDeps {
 /** Milliseconds between two runs. */
 const interval = 24 * 3_600_000;
 
-/** Milliseconds for which an expired token is kept, so that requests with it are answered with `soft_logout`. */
+/** Milliseconds for which an expired token is kept, so that the responses to requests with this token have `soft_logout`. */
 const expiredTokenRetention = 30 * 24 * 3_600_000;
 
 /** Deletes expired tokens and stale devices. */

@@ -48,6 +48,7 @@ import type { TokenIntrospection } from './sessions/token-introspection.ts';
 import { noThirdPartyIdentifiers, type ThirdPartyIdentifiers } from './third-party-identifiers.ts';
 import type { UsernameReservations } from './usernames.ts';
 
+/** The services of other slices that accounts need. */
 export interface AccountsEnvironment {
   readonly caches: CacheRegistry;
   readonly database: Database;
@@ -64,7 +65,9 @@ export interface AccountsEnvironment {
 }
 
 export interface AccountsSliceOptions extends AccountOptions, Partial<DisabledServerOptions> {
+  /** Milliseconds; null stores the addresses of users forever. */
   readonly user_ips_max_age: number | null;
+  /** Milliseconds; null stores unused devices forever. */
   readonly delete_stale_devices_after: number | null;
 }
 
@@ -81,7 +84,7 @@ export interface OAuthExtensions {
 /** Extensions of accounts that other slices provide. */
 export interface AccountExtensions {
   readonly devices?: DeviceExtensions;
-  /** Run in the transactions that create and deactivate accounts. */
+  /** Run in the transactions that change accounts. */
   readonly lifecycleHooks?: readonly AccountLifecycle[];
   /** Stages of interactive authentication that other slices add. */
   readonly stages?: readonly Stage[];
@@ -91,7 +94,7 @@ export interface AccountExtensions {
   readonly oauth?: OAuthExtensions | undefined;
   /** Deletes what slices have stored about the earlier session when a device logs in again. */
   readonly beforeReopening?: readonly BeforeReopening[] | undefined;
-  /** Logins through a browser. */
+  /** Issues login tokens at the end of logins through a browser; absent on a server without these logins. */
   readonly loginTokenIssuer?: TokenIssuer;
   /** Mail addresses and phone numbers of accounts; absent on a server without them. */
   readonly thirdPartyIds?: ThirdPartyIdentifiers;

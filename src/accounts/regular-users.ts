@@ -15,8 +15,8 @@ const regularUsers = (database: Database, registeredUntil: number) =>
     .where('created_at', '<=', registeredUntil);
 
 /**
- * Counts users who are not deactivated, except guests and users of application services. @param registeredUntil
- * milliseconds since the epoch
+ * Counts users who are not deactivated, except guests and users of application services.
+ * @param registeredUntil milliseconds since the epoch; users who registered later are not counted
  */
 export async function countRegularUsers(database: Database, registeredUntil: number): Promise<number> {
   const { count } = await regularUsers(database, registeredUntil)

@@ -33,13 +33,14 @@ export interface AccountTables {
     replaces_refresh_token_id: number | null;
     created_at: number;
     expires_at: number | null;
-    /** When the user last authenticated with this token; 0 when that never happened. */
+    /** When the user of this token last authenticated; 0 when that was before the token was issued. */
     confirmed_at: number;
     /** The administrator who logged in as the user; null when the user logged in. */
     issued_by: Generated<string | null>;
   };
   refresh_tokens: {
     id: number;
+    /** SHA-256 of the token, base64url. */
     hash: string;
     user_id: string;
     device_id: string;

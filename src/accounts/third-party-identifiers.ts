@@ -36,7 +36,7 @@ export interface ThirdPartyIdentifiers {
   /**
    * Adds an address to an account inside the caller's transaction, and ends the validations of the address, so that none
    * can be used again.
-   * @throws MatrixError M_THREEPID_IN_USE when another account has it, M_THREEPID_DENIED
+   * @throws MatrixError M_THREEPID_IN_USE when another account has the address, M_THREEPID_DENIED
    */
   bind(writer: AnyWriter, userId: string, address: ValidatedAddress): Promise<void>;
   /** Ends the validations of an address inside the caller's transaction, so that none can be used again. */

@@ -28,6 +28,7 @@ export interface UserSecrets {
   readonly passwordHash: string | undefined;
 }
 
+/** An account to insert. */
 export interface NewUser {
   readonly userId: string;
   /** Milliseconds since the epoch. */
@@ -68,14 +69,15 @@ function toSecrets(row: Selectable<AccountTables['users']>): UserSecrets {
   return { user, passwordHash: row.password_hash ?? undefined };
 }
 
+/** Returns the account with a user id, also a deactivated one. */
 export async function readUser(reader: Reader<AccountTables>, userId: string): Promise<User | undefined> {
   const row = await reader.selectFrom('users').selectAll().where('user_id', '=', userId).executeTakeFirst();
   return row && toSecrets(row).user;
 }
 
 /**
- * Returns the account with the user id. Without one, returns the only account whose id differs in case; `undefined`
- * when several do.
+ * Returns the account with the user id. If there is none, returns the account whose user id differs only in case;
+ * `undefined` when there is no such account, or more than one.
  */
 export async function readUserForLogin(
   reader: Reader<AccountTables>,

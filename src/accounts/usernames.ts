@@ -4,8 +4,8 @@ import type { AccountOptions } from './account-options.ts';
 /** User names that are reserved, for instance for application services. */
 export interface UsernameReservations {
   /**
-   * Whether the user id is reserved for an application service other than `appservice`. With `undefined`, for any
-   * application service.
+   * Whether the user id is reserved for an application service other than `appservice`.
+   * @param appservice id of the application service that wants the user id; `undefined` when a user or program does
    */
   isReservedFrom(userId: string, appservice: string | undefined): boolean;
   /** Whether the user is the sender of an application service: the user as whom the service acts by default. */
@@ -18,6 +18,7 @@ export interface UsernameReservations {
 export const appserviceLoginUnsupported = (message: string): MatrixError =>
   new MatrixError(400, 'M_APPSERVICE_LOGIN_UNSUPPORTED', message);
 
+/** The options that decide which user names are allowed. */
 export type UsernameRules = Pick<AccountOptions, 'server_name' | 'allow_underscore_prefixed_registration'>;
 
 const invalidUsername = (message: string) => new MatrixError(400, 'M_INVALID_USERNAME', message);

@@ -21,6 +21,7 @@ const path = '/_proto/consent';
 /** The language of the policy when the template exists in no language that the browser accepts. */
 const defaultLanguage = 'en';
 
+/** Versions become names of files, so they have no slashes. */
 const versionForm = /^[\w.-]{1,64}$/;
 
 /**

@@ -50,7 +50,7 @@ export class Consents {
     return url.href;
   }
 
-  /** Returns the version of the policy that a user has agreed to last. */
+  /** Returns the version of the policy that a user has agreed to last; `undefined` for users who have never agreed. */
   async versionOf(userId: string): Promise<string | undefined> {
     return (await this.agreementOf(userId))?.version;
   }

@@ -49,9 +49,11 @@ export interface AuthSession {
 
 /** The request that a session belongs to. */
 export interface SessionOwner {
+  /** The operation and its target, as in `InteractiveAuthRequest`. */
   readonly operation: string;
   /** The logged-in user; `undefined` in a registration. */
   readonly userId: string | undefined;
+  /** Address of the client. */
   readonly ip: string;
 }
 
@@ -74,6 +76,7 @@ const maxRegistrations = 10_000;
 export class AuthSessions {
   readonly #deps: AuthSessionsDeps;
   readonly #bounds: SessionBounds;
+  /** Milliseconds since the epoch. */
   #lastCleanup = 0;
   #begunSinceCleanup = 0;
   /** Does one piece of work at a time on each session, by session id. */

@@ -54,6 +54,7 @@ export class BrowserStages {
     return this.#complete(session, type, () => result);
   }
 
+  /** @param prove returns the result of the stage; throws when the stage fails */
   #complete(
     session: string,
     type: string,

@@ -3,8 +3,11 @@ import { MatrixError } from '../../protocol/index.ts';
 /** The fields of the 401 response, which tell the client how to continue. */
 export interface ChallengeBody {
   readonly flows: readonly { readonly stages: readonly string[] }[];
+  /** Parameters that the client needs for stages, by type of stage. */
   readonly params: Readonly<Record<string, unknown>>;
+  /** The session id. */
   readonly session: string;
+  /** Types of the completed stages. */
   readonly completed: readonly string[];
 }
 

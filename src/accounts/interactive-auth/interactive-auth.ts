@@ -22,7 +22,9 @@ export interface InteractiveAuthRequest {
    * operation.
    */
   readonly body: JsonObject;
+  /** `undefined` when no user is logged in. */
   readonly requester: Requester | undefined;
+  /** Address of the client. */
   readonly ip: string;
   readonly flows: Flows;
   /** Checks the parameters before the user authenticates. Not called when the operation has already been carried out. */

@@ -8,6 +8,7 @@ const nonceLength = 12;
 /** Bytes of the tag of AES-256-GCM. */
 const tagLength = 16;
 
+/** Derives a key from the session id. */
 const keyOf = (session: string, purpose: 'body' | 'digest') =>
   new Uint8Array(hkdfSync('sha256', session, new Uint8Array(), `interactive session ${purpose}`, 32));
 

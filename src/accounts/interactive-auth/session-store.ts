@@ -2,6 +2,7 @@ import type { Insertable, Selectable } from 'kysely';
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { AccountTables } from '../tables.ts';
 
+/** A stored session of interactive authentication. */
 export type SessionRow = Selectable<AccountTables['interactive_sessions']>;
 
 /** Returns a session, even when it has expired. */
@@ -50,6 +51,7 @@ export async function deleteInteractiveSessionsBefore(
   await writer.deleteFrom('interactive_sessions').where('created_at', '<', before).execute();
 }
 
+/** Deletes the sessions of a user. */
 export async function deleteInteractiveSessionsOf(
   writer: Writer<AccountTables>,
   userId: string,
@@ -57,6 +59,7 @@ export async function deleteInteractiveSessionsOf(
   await writer.deleteFrom('interactive_sessions').where('user_id', '=', userId).execute();
 }
 
+/** Deletes the sessions with these hashes of their ids. */
 export async function deleteInteractiveSessions(
   writer: Writer<AccountTables>,
   idHashes: readonly string[],

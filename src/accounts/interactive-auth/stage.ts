@@ -54,13 +54,16 @@ export interface StageForm {
   submit(fields: FormFields, context: StageContext): FormResult | Promise<FormResult>;
 }
 
+/** Values for the template of a form. */
 export type FormValues = Readonly<Record<string, unknown>>;
 
 /** The fields of a submitted form. */
 export type FormFields = Readonly<Record<string, string>>;
 
+/** The `auth` object for `Stage.verify`, or the values of a page to show next. */
 export type FormResult = { readonly auth: JsonObject } | { readonly values: FormValues };
 
+/** The session in which a stage is attempted. */
 export interface StageContext {
   /** The logged-in user; `undefined` in a registration. */
   readonly requester: Pick<Requester, 'userId'> | undefined;

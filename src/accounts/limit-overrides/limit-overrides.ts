@@ -9,6 +9,7 @@ import {
   writeOverride,
 } from './store.ts';
 
+/** The override of a user, and the limiter made from it. */
 interface Entry {
   readonly override: LimitOverride;
   /** Absent for users without limits. */

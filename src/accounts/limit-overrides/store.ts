@@ -7,10 +7,13 @@ export interface LimitOverrideTables {
 
 /** An override for a user; a rate of 0 means no limits at all. */
 export interface LimitOverride {
+  /** The rate at which the user may send messages. */
   readonly messages_per_second: number;
+  /** Number of messages that the user may send at once. */
   readonly burst_count: number;
 }
 
+/** Returns all overrides by user id. */
 export async function readOverrides(
   reader: Reader<LimitOverrideTables>,
 ): Promise<Map<string, LimitOverride>> {

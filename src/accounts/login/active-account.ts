@@ -5,7 +5,7 @@ import type { User } from '../user-store.ts';
 
 /**
  * Returns an account that may log in.
- * @throws MatrixError M_FORBIDDEN when it does not exist, M_USER_DEACTIVATED, M_USER_LOCKED
+ * @throws MatrixError M_FORBIDDEN when the account does not exist, M_USER_DEACTIVATED, M_USER_LOCKED
  */
 export async function activeAccount(accounts: AccountReader, userId: string): Promise<User> {
   const user = await accounts.getUser(userId);

@@ -19,7 +19,7 @@ const tokenLength = 40;
 /** The user for whom a login token was issued. */
 export interface RedeemedToken {
   readonly userId: string;
-  /** The details that were given to `issue`. */
+  /** The details that `issue` has stored. */
   readonly details: JsonObject | undefined;
 }
 
@@ -39,8 +39,8 @@ export class LoginTokens {
 
   /**
    * Issues a token.
-   * @param lifetime milliseconds
-   * @param details are stored, and returned by `redeem`
+   * @param lifetime milliseconds for which the token is valid
+   * @param details stored with the token; `redeem` returns them
    * @returns the token
    */
   async issue(userId: string, lifetime: number, details?: JsonObject): Promise<string> {

@@ -25,6 +25,7 @@ export interface TokenIssuer {
 export interface TokenLoginDeps {
   readonly loginTokens: LoginTokens;
   readonly accounts: AccountReader;
+  /** Absent on a server without logins through a browser. */
   readonly issuer: TokenIssuer | undefined;
 }
 
@@ -50,7 +51,7 @@ export class TokenLogin implements LoginType {
     return this.#options.login_via_existing_session.enabled ? { get_login_token: true } : {};
   }
 
-  /** @throws MatrixError M_MISSING_PARAM, M_FORBIDDEN, M_USER_DEACTIVATED, M_USER_LOCKED */
+  /** Authenticates the user of a token. @throws MatrixError M_MISSING_PARAM, M_FORBIDDEN, M_USER_DEACTIVATED, M_USER_LOCKED */
   async login(body: JsonObject): Promise<AuthenticatedUser> {
     const { token } = body;
     if (typeof token !== 'string') throw missingParam("'token' is missing");

@@ -33,7 +33,10 @@ type Options = Pick<
   | 'password_config'
 >;
 
-/** Pages about accounts for browsers: consent, stages of interactive authentication, registration, login and new passwords. */
+/**
+ * Returns the routes of pages about accounts for browsers: consent, stages of interactive authentication, registration,
+ * login and new passwords.
+ */
 export function accountPageRoutes(
   { slice, pages, randomness, webClient }: AccountPagesDeps,
   options: Options,

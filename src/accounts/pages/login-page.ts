@@ -23,7 +23,7 @@ type Options = Pick<AccountOptions, 'server_name' | 'public_baseurl'>;
 
 const paths = ['/_proto/static/client/login/', '/_proto/static/client/login'] as const;
 const text = Type.String({ default: '' });
-/** Parameters of `POST /login` that are no credentials: they describe the device and its session. */
+/** Parameters of `POST /login` that describe the device and the session. The other parameters are credentials. */
 const device = { device_id: text, initial_device_display_name: text, refresh_token: text };
 
 /**
@@ -69,6 +69,7 @@ export function loginPageRoutes(deps: LoginPageDeps, options: Options): Route[] 
 /** The parameters in `device`; those that the client has not given are empty. */
 type DeviceFields = Readonly<Record<keyof typeof device, string>>;
 
+/** The fields of the form on the login page. */
 interface LoginFields extends DeviceFields {
   readonly username: string;
   readonly password: string;

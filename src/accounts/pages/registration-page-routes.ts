@@ -19,6 +19,7 @@ const allowedReturnPage = (url: string | undefined): string | undefined =>
     url ?? '',
   )?.[0];
 
+/** Returns the page in the cookie; `undefined` when there is none. */
 const returnPageOf = ({ cookies }: Pick<RouteRequest, 'cookies'>) => allowedReturnPage(cookies[backCookie]);
 
 /** The registration page, and the pages of the stages that follow. */

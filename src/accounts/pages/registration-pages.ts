@@ -39,9 +39,11 @@ const mailStage = 'm.login.email.identity';
 
 /** A registration that continues after the form. */
 export interface ContinuedRegistration {
+  /** Id of the session of interactive authentication. */
   readonly session: string;
   /** Whether the user adds a mail address that the registration does not require. */
   readonly withMail: boolean;
+  /** Address of the client. */
   readonly ip: string;
 }
 

@@ -24,7 +24,10 @@ export class StagePages {
     this.#pages = deps.pages;
   }
 
-  /** @throws MatrixError M_UNRECOGNIZED for a stage without a form, M_FORBIDDEN for an unknown session */
+  /**
+   * Returns the page with the form of a stage.
+   * @throws MatrixError M_UNRECOGNIZED for a stage without a form, M_FORBIDDEN for an unknown session
+   */
   async show(stage: ShownStage): Promise<Reply> {
     const { form, context } = await this.#stages.formOf(stage.type, stage.session, stage.ip);
     return this.#page(form, stage, (await form.values?.(context)) ?? {});

@@ -34,6 +34,7 @@ export interface PasswordLoginDeps {
 /** Authenticates users by passwords that this server does not store; supplied by modules. */
 export interface PasswordAuthority {
   /**
+   * Authenticates a user by a password.
    * @param userId the user id for the name that the client sent
    * @returns the user id of an account; undefined when the password is not accepted
    */
@@ -77,6 +78,7 @@ export class PasswordLogin implements Stage {
     return enabled !== false && this.#isPossible(localdb_enabled);
   }
 
+  /** @param checksStored whether passwords are compared with stored hashes */
   #isPossible(checksStored: boolean): boolean {
     return checksStored || this.#deps.provider !== undefined;
   }

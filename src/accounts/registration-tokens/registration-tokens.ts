@@ -67,6 +67,7 @@ export class RegistrationTokens {
     return valid === undefined ? tokens : tokens.filter((token) => isUsable(token, now) === valid);
   }
 
+  /** Returns a token; `undefined` when it does not exist. */
   async find(token: string): Promise<RegistrationToken | undefined> {
     return this.#find(this.#reader(), token);
   }

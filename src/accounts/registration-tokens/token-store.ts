@@ -47,8 +47,8 @@ export async function readTokens(
 }
 
 /**
- * Locks a token by an update that changes nothing: when two transactions lock a token at the same time, the database
- * makes one of them start again, and it reads the uses again.
+ * Locks a token by an update that changes nothing. When two transactions lock a token at the same time, the database
+ * makes one of them start again, so that this transaction reads the uses again.
  */
 export async function lockToken(writer: Writer<AccountTables>, token: string): Promise<void> {
   await writer
@@ -58,7 +58,7 @@ export async function lockToken(writer: Writer<AccountTables>, token: string): P
     .execute();
 }
 
-/** @returns whether the text of the token was free */
+/** Inserts a token, unless one with the same text exists. @returns whether the token was inserted */
 export async function insertToken(
   writer: Writer<AccountTables>,
   token: string,
@@ -72,6 +72,7 @@ export async function insertToken(
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
+/** Changes limits of a token; absent limits stay as they are. */
 export async function updateToken(
   writer: Writer<AccountTables>,
   token: string,

@@ -14,6 +14,7 @@ export interface GuestUpgradeDeps {
   readonly hasher: PasswordHasher;
 }
 
+/** A guest who becomes a full user. */
 export interface UpgradedGuest {
   readonly userId: UserId;
   readonly password: string;
@@ -53,7 +54,10 @@ export class GuestUpgrade {
     return userId;
   }
 
-  /** @throws MatrixError M_USER_IN_USE when the account is no longer a guest account */
+  /**
+   * Makes a guest a full user, and opens a session if `guest` has a device to log in with.
+   * @throws MatrixError M_USER_IN_USE when the account is no longer a guest account
+   */
   async upgrade(guest: UpgradedGuest): Promise<RegistrationResult> {
     const { accounts, devices, hasher, sessions } = this.#deps;
     const { userId, password, isShadowBanned, login, onUpgrade } = guest;

@@ -32,6 +32,7 @@ export class Nonces {
     this.#key = randomness.bytes(keyLength);
   }
 
+  /** Returns a new nonce. */
   issue(): string {
     const text = `${randomString(this.#randomness, randomLength)}.${this.#clock.now() + this.#lifetime}`;
     return `${text}.${this.#mac(text)}`;

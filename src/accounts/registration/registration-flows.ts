@@ -1,6 +1,7 @@
 import type { AccountOptions } from '../account-options.ts';
 import type { Flows } from '../interactive-auth/stage.ts';
 
+/** The options that decide which stages a registration has. */
 export type RegistrationFlowOptions = Pick<
   AccountOptions,
   | 'enable_registration_without_verification'
@@ -47,7 +48,7 @@ function requiredAddresses(options: RegistrationFlowOptions): string[] {
   return stages.filter((stage) => stage !== msisdn || !withoutPhones);
 }
 
-/** Returns the possible flows of address stages. Each contains all `required` stages, and clients choose one flow. */
+/** Returns the possible flows of address stages: those that contain all `required` stages. A client chooses one flow. */
 function addressFlows(
   { disable_msisdn_registration: withoutPhones }: RegistrationFlowOptions,
   required: readonly string[],

@@ -45,7 +45,7 @@ export interface RegistrationDeps {
   readonly reservations: UsernameReservations;
   /** Mail addresses and phone numbers of accounts. */
   readonly thirdPartyIds: ThirdPartyIdentifiers;
-  /** Set while the server is disabled (`hs_disabled`). */
+  /** Makes the error that refuses registrations while the server is disabled (`hs_disabled`); absent otherwise. */
   readonly disabledError?: (() => MatrixError) | undefined;
   /** Forbids registrations; absent: nothing is checked. */
   readonly checks?: Pick<AccountChecks, 'registration' | 'newAccount'> | undefined;
@@ -66,8 +66,8 @@ type Options = Pick<
   RegistrationFlowOptions;
 
 /**
- * Checks of user names by one client address: enough for a form that checks while a name is typed, too few to try a
- * list of names.
+ * How often one client address may check user names: often enough for a form that checks while a name is typed, too
+ * rarely to try a list of names.
  */
 const availabilityLimit = { per_second: 1, burst_count: 10 };
 

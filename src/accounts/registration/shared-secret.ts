@@ -10,6 +10,7 @@ import { Nonces } from './nonces.ts';
 import type { RegistrationResult } from './registered-account.ts';
 import type { Registration } from './registration.ts';
 
+/** The body of a request that registers an account with the shared secret. */
 export interface SharedSecretRequest {
   readonly nonce: string;
   readonly username: string;
@@ -50,7 +51,7 @@ export class SharedSecretRegistration {
   }
 
   /**
-   * Creates the account when the MAC is right.
+   * Creates the account of a request whose nonce and MAC are right.
    * @param login the device of the session to open; absent: none is opened
    * @throws MatrixError M_UNKNOWN for a bad nonce or when there is no secret, M_FORBIDDEN for a wrong MAC,
    * M_INVALID_PARAM, and the errors of registration

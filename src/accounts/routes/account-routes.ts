@@ -21,6 +21,7 @@ export interface AccountRoutesDeps {
   readonly reservations: Pick<UsernameReservations, 'isSender'>;
 }
 
+/** Returns the routes with which users read, change and deactivate their accounts. */
 export function accountManagementRoutes(deps: AccountRoutesDeps): Route[] {
   return [...readRoutes(), ...changeRoutes(deps)];
 }
@@ -45,8 +46,10 @@ function readRoutes(): Route[] {
 }
 
 const missingToken = () => new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');
+
 /**
- * Without its sender, an application service cannot act. The name of a deactivated sender cannot be registered again.
+ * Makes the error for an application service that tries to deactivate its sender. Without the sender, the service could
+ * no longer act, and the user id of a deactivated sender cannot be registered again.
  */
 const senderRefused = () => forbidden('An application service cannot deactivate its own sender');
 const guestRefused = () => new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not do this');

@@ -64,7 +64,7 @@ function suspensionRoutes(accounts: Accounts, serverName: string): Route[] {
 }
 
 /**
- * Returns the account.
+ * Returns an account that administrators may lock or suspend.
  * @throws MatrixError M_INVALID_PARAM for a user of another server, M_NOT_FOUND for an unknown or deactivated user,
  * M_FORBIDDEN for an administrator, also the requester
  */

@@ -59,7 +59,7 @@ export interface SessionRoutesDeps {
   readonly sessions: Sessions;
   readonly accounts: Accounts;
   readonly devices: Devices;
-  /** Refuses to refresh sessions whose tokens another endpoint refreshes. */
+  /** Refuses to refresh sessions that have to be refreshed at another endpoint; absent: there are none. */
   readonly checkRefresh: RefreshCheck | undefined;
 }
 

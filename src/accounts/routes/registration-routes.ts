@@ -75,7 +75,7 @@ function registerForService(registration: Registration, body: JsonObject, reques
   return registration.registerForService(body, requester.appservice);
 }
 
-/** Admin API: registration by shared secret. */
+/** Returns the routes of the admin API for registration with the shared secret. */
 export function sharedSecretRoutes(registration: SharedSecretRegistration): Route[] {
   const path = '/_server/admin/v1/register';
   return [

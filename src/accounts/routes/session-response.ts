@@ -12,6 +12,7 @@ export const sessionResponse = Type.Object({
   expires_in_ms: Type.Optional(Type.Integer()),
 });
 
+/** Returns the response for a session; without one, only with the user. */
 export function toSessionResponse(userId: string, session: OpenedSession | undefined): JsonObject {
   return {
     user_id: userId,
@@ -30,6 +31,7 @@ export const loginDeviceFields = {
   refresh_token: Type.Optional(Type.Boolean()),
 };
 
+/** Returns the device that the body of a request describes. */
 export const toLoginDevice = (body: {
   device_id?: string;
   initial_device_display_name?: string;

@@ -24,10 +24,11 @@ export interface SessionAuthenticatorDeps {
   readonly tokenKey: Uint8Array;
   /** Whether a user has a device. */
   readonly hasDevice: (userId: string, deviceId: string) => Promise<boolean>;
-  /** Set when an authentication service issues the access tokens. */
+  /** Checks access tokens; absent unless an authentication service issues them. */
   readonly introspection?: TokenIntrospection | undefined;
   /**
-   * Set while the server is disabled (`hs_disabled`). Administrators are exempt, and all users may log out.
+   * Makes the error that refuses requests while the server is disabled (`hs_disabled`); absent otherwise. Administrators
+   * are exempt, and all users may log out.
    */
   readonly disabledError?: (() => MatrixError) | undefined;
 }
@@ -39,6 +40,7 @@ const maxTokenLength = 255;
 export class SessionAuthenticator implements Authenticator {
   readonly #deps: SessionAuthenticatorDeps;
 
+  /** Whether requests of an administrator who acts as a user count as activity of the user. */
   readonly #tracksPuppets: boolean;
   /** Running introspections, by access token. */
   readonly #introspecting = new LoadOnce<string, Session>();
@@ -49,6 +51,7 @@ export class SessionAuthenticator implements Authenticator {
   }
 
   /**
+   * Returns the user and the device of an access token, and records their activity.
    * @throws MatrixError M_UNKNOWN_TOKEN, with `soft_logout` for an expired token; M_USER_LOCKED,
    * M_RESOURCE_LIMIT_EXCEEDED; what `#introspect` throws
    */

@@ -20,8 +20,8 @@ export interface Session {
 const capacity = 20_000;
 
 /**
- * Milliseconds after `beginChange` until sessions of the user are cached again if `invalidate` is never called. This
- * happens when the transaction fails.
+ * Milliseconds after `beginChange` until sessions of the user are cached again although `invalidate` was not called,
+ * because the transaction has failed.
  */
 const changeTimeout = 30_000;
 

@@ -29,11 +29,12 @@ import {
 } from './token-store.ts';
 import { hashAccessToken, hashToken, newToken } from './tokens.ts';
 
-/** The sessions or the rights of a user have changed: caches must drop their entries about them. */
+/** Says that the sessions or the rights of a user have changed. Caches must drop their entries about this user. */
 export interface SessionChange {
   readonly userId: string;
 }
 
+/** The options about the lifetimes of sessions and tokens. */
 export type SessionOptions = Pick<
   AccountOptions,
   | 'session_lifetime'
@@ -80,6 +81,7 @@ export interface NewSession {
   readonly isGuest?: boolean;
 }
 
+/** Tokens to issue. */
 interface TokenRequest {
   readonly userId: string;
   readonly deviceId: string;

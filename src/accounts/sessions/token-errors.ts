@@ -12,6 +12,7 @@ export const unknownToken = (message: string) =>
 export const expiredToken = (message: string) =>
   new MatrixError(401, 'M_UNKNOWN_TOKEN', message, { soft_logout: true });
 
+/** Returns the error for a deactivated account. */
 export const deactivatedAccount = () =>
   new MatrixError(403, 'M_USER_DEACTIVATED', 'This account has been deactivated');
 
@@ -20,7 +21,7 @@ export const lockedAccount = () =>
   new MatrixError(401, 'M_USER_LOCKED', 'This account has been locked', { soft_logout: true });
 
 /**
- * Returns the token if it may be exchanged.
+ * Returns a refresh token that may be exchanged for new tokens, and refuses other tokens.
  * @throws MatrixError M_UNKNOWN_TOKEN, M_USER_LOCKED
  */
 export function checkRefreshToken(token: RefreshTokenRow | undefined, now: number): RefreshTokenRow {

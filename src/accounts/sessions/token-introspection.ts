@@ -11,6 +11,7 @@ export interface IntrospectedToken {
 /** Introspects access tokens at an authentication service, instead of looking them up in the database. */
 export interface TokenIntrospection {
   /**
+   * Asks the service about an access token.
    * @param ip address of the client
    * @returns `undefined` for a token that is not valid
    * @throws MatrixError 503 when the service does not answer; M_LIMIT_EXCEEDED for a client that has sent too many

@@ -66,6 +66,7 @@ export async function findRefreshToken(
     .executeTakeFirst();
 }
 
+/** Inserts an access token. */
 export async function insertAccessToken(
   writer: Writer<AccountTables>,
   row: Insertable<AccountTables['access_tokens']>,
@@ -73,6 +74,7 @@ export async function insertAccessToken(
   await writer.insertInto('access_tokens').values(row).execute();
 }
 
+/** Inserts a refresh token. */
 export async function insertRefreshToken(
   writer: Writer<AccountTables>,
   row: AccountTables['refresh_tokens'],

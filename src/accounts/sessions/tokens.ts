@@ -7,8 +7,9 @@ const tokenLength = 40;
 /** A token as the client receives it, and the hash that the server stores. */
 export interface Token {
   readonly id: number;
-  /** Sent to the client and not stored. */
+  /** The token itself, which is sent to the client and not stored. */
   readonly secret: string;
+  /** The stored hash. */
   readonly hash: string;
 }
 

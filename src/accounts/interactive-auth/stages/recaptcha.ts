@@ -17,7 +17,7 @@ const maxBody = 65_536;
 
 const captchaError = (errcode: string, message: string) => new MatrixError(401, errcode, message);
 
-/** Returns `m.login.recaptcha`; nothing when the keys are missing. Source: client-server API, "Google ReCaptcha". */
+/** Returns `m.login.recaptcha`; an empty list when a key is missing. Source: client-server API, "Google ReCaptcha". */
 export function recaptchaStages(http: Pick<OutboundHttp, 'fetch'> | undefined, options: Options): Stage[] {
   const { recaptcha_public_key: publicKey, recaptcha_private_key: privateKey } = options;
   if (http === undefined || publicKey === null || privateKey === null) return [];

@@ -21,6 +21,7 @@ export class RegistrationServer {
     afterEach(() => this.accounts?.stop());
   }
 
+  /** Starts the server. */
   async start(setup: AccountsServerOptions = {}): Promise<void> {
     this.accounts = await AccountsServer.start(this.#open, setup);
   }
