@@ -14,7 +14,7 @@ import { signJson, verifyJson } from './signed-json.ts';
 const key = SigningKey.fromSeed('1', decodeBase64('YJDBA9Xnr2sVqXD9Vj7XVUnmFZcZrlw8Md7kMW+3XA1')!)!;
 const otherKey = newSigningKey('2');
 
-/** Looks up the public keys of these signing keys by key id. */
+/** Returns a function that finds the public key of one of these signing keys by its key id. */
 function knownKeys(...keys: readonly SigningKey[]): (keyId: string) => VerifyKey | undefined {
   return (keyId) => keys.find((each) => each.keyId === keyId)?.publicKey;
 }

@@ -45,7 +45,7 @@ describe('matching of hostile patterns', () => {
     });
   }
 
-  it('stops reading when no state is left', () => {
+  it('stops reading when the rest of the text can no longer match', () => {
     const counting = new CountingText(text);
     assert.equal(matchesWhole(compileProgram('ab*', 'wildcards'), counting), false);
     assert.equal(counting.reads, 2);

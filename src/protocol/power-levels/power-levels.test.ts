@@ -129,7 +129,7 @@ describe('required levels of PowerLevels', () => {
     assert.equal(room.canNotify(cat, 'room'), false);
   });
 
-  test('required levels with invalid values are reached by no user', () => {
+  test('required levels with invalid values are reached by no user, and a null level has its default', () => {
     const room = levels(9, { users: { [bob]: 100 }, ban: 'x', events: [], notifications: 1, invite: null });
     assert.equal(room.reaches(bob, 'ban'), false);
     assert.equal(room.canSend(bob, 'm.room.message', false), false);

@@ -84,7 +84,7 @@ describe('isValidReplacement', () => {
 describe('latestReplacement', () => {
   const at = (originServerTs: number, eventId: string) => edit({ originServerTs, eventId });
 
-  it('takes the highest timestamp, then the largest event id', () => {
+  it('returns the edit with the highest timestamp, and at equal timestamps the edit with the largest event id', () => {
     const edits = [at(1, '$z'), at(3, '$a'), at(3, '$b'), at(2, '$y')];
     assert.equal(latestReplacement(event(), false, edits)?.eventId, '$b');
     assert.equal(latestReplacement(event(), false, edits.toReversed())?.eventId, '$b');

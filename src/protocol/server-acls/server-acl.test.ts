@@ -64,7 +64,7 @@ describe('server ACL', () => {
     assert.equal(isServerAllowed(undefined, '1.2.3.4'), true);
   });
 
-  it('agrees with matching one pattern after the other', () => {
+  it('isServerAllowed agrees with matching one pattern after the other', () => {
     const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '.', '*', '?', 'A'), maxLength: 6 });
     const patterns = fc.array(pattern, { maxLength: 5 });
     const name = fc.string({ unit: fc.constantFrom('a', 'b', '.', 'B'), minLength: 1, maxLength: 6 });

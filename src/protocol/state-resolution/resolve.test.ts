@@ -129,8 +129,8 @@ test('resolveState terminates on cyclic auth events, which chosen event ids make
   ]);
   const firstState = stateOf([source.event('$1:a.example')!]);
   const secondState = stateOf([source.event('$2:a.example')!, source.event('$3:a.example')!]);
-  for (const algorithm of versions)
-    assert(resolveState(algorithm, [firstState, secondState], source).size <= 2);
+  for (const resolvedVersion of versions)
+    assert(resolveState(resolvedVersion, [firstState, secondState], source).size <= 2);
 });
 
 test('resolveState handles auth chains of 30,000 events, which are longer than the call stack', () => {

@@ -8,7 +8,7 @@ import type { RoomEvent } from '../event.ts';
 import type { JsonObject } from '../json.ts';
 import { MemorySource, stateOf } from './test/memory-source.ts';
 
-/** An event in the format of the fixture: numbers are indexes in the room's list of events. */
+/** An event in the format of the fixture: auth and previous events are indexes in the room's list of events. */
 interface FixtureEvent {
   readonly event_id: string;
   readonly type: string;

@@ -120,8 +120,10 @@ class ConversationRun {
     } else if (action === 'mention') {
       const fields = { mentions: mentioned, hasKeyword: isSecondForm };
       this.#add(await fixture.say(userId, roomId, body, mentions), userId, fields);
-    } else if (action === 'rules') await this.#setRules(user, !user.isNotifiedOfMessages, user.hasKeyword);
-    else if (action === 'keyword') await this.#setRules(user, user.isNotifiedOfMessages, !user.hasKeyword);
+    } else if (action === 'rules')
+      await this.#setRules(user, !user.isNotifiedOfMessages, user.highlightsKeyword);
+    else if (action === 'keyword')
+      await this.#setRules(user, user.isNotifiedOfMessages, !user.highlightsKeyword);
     else if (action === 'ignore') {
       const otherUserId = userId === alice ? carol : alice;
       if (!user.ignored.delete(otherUserId)) user.ignored.add(otherUserId);
@@ -166,7 +168,7 @@ class ConversationRun {
   async #setRules(user: ModelUser, notifiesOfMessages: boolean, highlightsKeyword: boolean): Promise<void> {
     const { rules } = this.#services;
     user.isNotifiedOfMessages = notifiesOfMessages;
-    user.hasKeyword = highlightsKeyword;
+    user.highlightsKeyword = highlightsKeyword;
     const hasRule = (await rules.rulesetOf(user.userId)).content.some((rule) => rule.rule_id === 'cake');
     await rules.change(user.userId, (stored) => {
       const changed = setRuleEnabled(stored, 'underride', '.m.rule.message', notifiesOfMessages);

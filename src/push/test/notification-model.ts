@@ -6,6 +6,7 @@ export interface ModelEvent {
   readonly thread: string;
   readonly kind: 'message' | 'notice' | 'reaction' | 'edit' | 'redaction';
   readonly mentions: readonly string[];
+  /** Whether the text of the event contains the keyword. */
   readonly hasKeyword: boolean;
   isRedacted: boolean;
 }
@@ -21,7 +22,7 @@ export interface ModelUser {
   /** Whether the default rule for messages is enabled. */
   isNotifiedOfMessages: boolean;
   /** Whether a rule highlights messages with the keyword. */
-  hasKeyword: boolean;
+  highlightsKeyword: boolean;
 }
 
 export const newModelUser = (userId: string): ModelUser => ({
@@ -30,7 +31,7 @@ export const newModelUser = (userId: string): ModelUser => ({
   read: new Map(),
   ignored: new Set(),
   isNotifiedOfMessages: true,
-  hasKeyword: false,
+  highlightsKeyword: false,
 });
 
 /** Returns whether an event notifies a user by their present rules, computed as the specification describes it. */
@@ -40,7 +41,7 @@ export function verdictOf(event: ModelEvent, user: ModelUser): 'nothing' | 'noti
   if (kind === 'notice' || kind === 'redaction') return 'nothing';
   if (mentions.includes(user.userId)) return 'highlight';
   if (kind === 'reaction' || kind === 'edit') return 'nothing';
-  if (hasKeyword && user.hasKeyword) return 'highlight';
+  if (hasKeyword && user.highlightsKeyword) return 'highlight';
   return user.isNotifiedOfMessages ? 'notify' : 'nothing';
 }
 

@@ -35,7 +35,7 @@ const names = [
   'lea',
 ] as const;
 
-const linkOf = ({ content }: ReceivedMail) => {
+const unsubscribeLinkOf = ({ content }: ReceivedMail) => {
   const header = content.headers.find(({ key }) => key === 'list-unsubscribe')?.value ?? '';
   return header.slice(1, -1).replaceAll(/\s/g, '');
 };
@@ -236,7 +236,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const gus = subscriber('gus');
       const roomId = await talk(gus, ['one']);
       const mail = await fixture.mailTo('gus');
-      const link = linkOf(mail);
+      const link = unsubscribeLinkOf(mail);
       assert.ok((mail.content.html ?? '').replaceAll('&amp;', '&').includes(link));
       assert.ok((mail.content.text ?? '').includes(link));
       assert.match(mail.raw, /^List-Unsubscribe-Post: List-Unsubscribe=One-Click/m);

@@ -101,7 +101,7 @@ export function message(sender: string, more: Partial<EventFields> = {}): EventF
   return { type: 'm.room.message', sender, ...more };
 }
 
-/** State keys for `RuleCase.without`. */
+/** Keys of the state map, for `RuleCase.without`. */
 export const powerLevelsKey = stateMapKey('m.room.power_levels', '');
 export const joinRulesKey = stateMapKey('m.room.join_rules', '');
 export const createKey = stateMapKey('m.room.create', '');
