@@ -8,7 +8,7 @@ import { OncePerUser } from './once-per-user.ts';
 import { UsageLimitNotices } from './usage-limit-notices.ts';
 
 describe('UsageLimitNotices', () => {
-  it('pins the notice about the user limit without unpinning other events, and unpins only the notice after an hour in which the limit was not reached', async () => {
+  it('pins the notice about the user limit without unpinning other notices, and unpins only the notice after an hour in which the limit was not reached', async () => {
     const pins: unknown[] = [];
     const pinned = { event: { content: { pinned: ['$rules'] } } };
     const rooms = {
@@ -18,8 +18,18 @@ describe('UsageLimitNotices', () => {
           get: async () => pinned,
           getManyById: async () =>
             new Map([
-              ['$rules', { event: { content: { msgtype: 'm.text' } } }],
-              ['$notice', { event: { content: { msgtype: 'm.server_notice' } } }],
+              ['$rules', { event: { content: { msgtype: 'm.server_notice' } } }],
+              [
+                '$notice',
+                {
+                  event: {
+                    content: {
+                      msgtype: 'm.server_notice',
+                      server_notice_type: 'm.server_notice.usage_limit_reached',
+                    },
+                  },
+                },
+              ],
             ]),
         },
       },

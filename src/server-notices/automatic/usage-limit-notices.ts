@@ -31,13 +31,14 @@ export interface UsageLimitNoticesDeps {
 /** The pinned events of a notice room. */
 interface PinnedEvents {
   readonly pinned: readonly string[];
-  /** Pinned events without the `msgtype` of notices; they stay pinned. */
+  /** Pinned events that are not notices about the limit; they stay pinned. */
   readonly others: readonly string[];
   /** The nid of the room's `m.room.pinned_events`; absent before the first one. */
   readonly changedBy: number | undefined;
 }
 
-const msgtype = 'm.server_notice';
+/** Names notices about the limit. Source: client-server API, "Server Notices". */
+const noticeType = 'm.server_notice.usage_limit_reached';
 
 /**
  * Notices are unpinned when the limit has not been reached for this many milliseconds. Inactive users are removed from
@@ -99,9 +100,9 @@ export class UsageLimitNotices {
     const { notices, limit } = this.#deps;
     const { message, extra } = limit.error();
     const content = {
-      msgtype,
+      msgtype: 'm.server_notice',
       body: message,
-      server_notice_type: 'm.server_notice.usage_limit_reached',
+      server_notice_type: noticeType,
       ...(extra as JsonObject),
     };
     const once = {
@@ -127,7 +128,7 @@ export class UsageLimitNotices {
     const value = entry && (await events.get(entry.nid))?.event.content['pinned'];
     const pinned = Array.isArray(value) ? value.filter((id) => typeof id === 'string') : [];
     const found = await events.getManyById(pinned);
-    const isNotice = (id: string) => found.get(id)?.event.content['msgtype'] === msgtype;
+    const isNotice = (id: string) => found.get(id)?.event.content['server_notice_type'] === noticeType;
     return { pinned, others: pinned.filter((id) => !isNotice(id)), changedBy: entry ? entry.nid : undefined };
   }
 }
