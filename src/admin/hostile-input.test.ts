@@ -56,8 +56,8 @@ async function readState(contents: DatabaseContents): Promise<ReadonlyMap<string
 }
 
 /**
- * Waits until the jobs of accepted requests are done, because they may change the same tables. Recurring jobs have an
- * empty key.
+ * Waits until the jobs of accepted requests are done, because they may change the same tables. Does not wait for
+ * recurring jobs, which have an empty key.
  */
 const jobsDone = (contents: DatabaseContents) =>
   eventually('the jobs of accepted requests', async () =>
@@ -89,7 +89,7 @@ forPostgres(() => {
         serverName: 'test',
         medium: 'email',
       };
-      // Deletions last, because they make the other requests fail early.
+      // Deletions come last, because other requests about what they have deleted fail early.
       const order = ['GET', 'PUT', 'POST', 'DELETE'];
       routes = server.homeserver.routes
         .filter(
@@ -107,7 +107,7 @@ forPostgres(() => {
         .replace('/_server/admin', '')
         .replaceAll(/:(\w+)/g, (_, name: string) => enc(params[name] ?? hostile.text));
     const failures: string[] = [];
-    /** The state after the last request; absent after an accepted request that may have changed it. */
+    /** The state of the tables after the last request; `undefined` after an accepted request that may have changed them. */
     let known: ReadonlyMap<string, string> | undefined;
     const check = async (route: Route, path: string, body: unknown, query?: Record<string, string>) => {
       const { method } = route.contract;

@@ -4,7 +4,7 @@ import { forSelectedDatabases } from '../../test/support/databases/databases.ts'
 import { tableColumns } from '../../test/support/databases/table-columns.ts';
 import { migrations, slices } from '../slices.ts';
 
-/** Tables with user ids that are not in `accountRows` or `deviceRows` of a manifest, by the reason. */
+/** Tables with user ids that neither `accountRows` nor `deviceRows` of a manifest names, by the reason why not. */
 const undeclaredTables: Readonly<Record<string, readonly string[]>> = {
   'the slices accounts and devices delete the rows themselves': [
     'devices',

@@ -118,7 +118,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await server.login('alice')).userId, alice.userId);
     });
 
-    it('stores at most 100 sessions that the addresses of one IPv6 network of 64 bits begin', async () => {
+    it('stores at most 100 sessions of IPv6 addresses with the same first 64 bits', async () => {
       await start();
       for (let index = 0; index < 101; index++) {
         server.clock.advance(60_000);

@@ -46,7 +46,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await server.refuses(403, 'M_FORBIDDEN', { ...parameters, guest_access_token: token });
     });
 
-    it('checks a guest a second time, as a full user, at the upgrade of the account', async () => {
+    it('runs the check of registrations again, for a full user, when a guest is upgraded', async () => {
       const checked: [string, boolean][] = [];
       const registration = async ({ userId, isGuest }: CompletedRegistration) => {
         checked.push([userId, isGuest]);

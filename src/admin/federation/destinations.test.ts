@@ -110,7 +110,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.deepEqual(await page(order, 2), ['d', 'e'], order);
         await remove('a.paged.test', 'b.paged.test');
         assert.deepEqual(await page(order, 2), ['d', 'e'], order);
-        // The server before the second page moves to a later place in the order by attempts.
+        // The last server of the first page moves to a later place in the order by attempts.
         await database.batch([
           {
             sql: 'update destinations set retry_last_ts = ? where server_name = ?',

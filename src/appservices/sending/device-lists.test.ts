@@ -10,8 +10,8 @@ const service = {
 } as unknown as Appservice;
 
 /**
- * Returns `deviceListsOf` for a service that receives the events of the room `!shared` only, and the rooms whose services
- * it looked up.
+ * Returns `lists`, which calls `deviceListsOf` for a service that receives the events of the room `!shared` only, and
+ * `lookups`: the rooms whose services were looked up.
  * @param roomsOf the joined rooms of each user
  */
 function openRooms(roomsOf: Readonly<Record<string, readonly string[]>>) {

@@ -72,7 +72,10 @@ forSelectedDatabases(import.meta.url, (open) => {
   } as unknown as Appservice;
   const failure = new Error('the database is overloaded');
 
-  /** Opens a queue with an entry for a to-device message. The step `failing` fails once: of the database, or of the deletion of the sent message. */
+  /**
+   * Opens a queue with an entry for a to-device message.
+   * @param failing the step that fails once: `acknowledge` deletes the sent message, the others are steps of the database
+   */
   async function openWithMessage(
     failing: 'acknowledge' | 'before the commit' | 'after the commit' | 'read',
     answers = [200],
@@ -149,7 +152,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   }
 
-  it('logs a failure of the database as a warning, and a refusal by the service as another one if the queue was empty in between', async () => {
+  it('logs a warning about a failure of the database, and a second warning about a refusal by the service after the queue was empty', async () => {
     const { database, clock, queue, levels, reads } = await openWithMessage('read', [500]);
     const entry = { service_id: 'irc', kind: 'to-device', subject: '@irc_a:test A', event_nid: 0 } as const;
     const add = (position: number) =>

@@ -91,7 +91,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
       });
 
-      it('reports warnings of the configuration, and a file with secrets that others can read', async () => {
+      it('reports warnings of the configuration, and a configuration file with secrets that other users of the machine can read', async () => {
         const found = await findings({ options: { redis: { enabled: true } }, mode: 0o644 });
         assertFound(
           found,
@@ -109,7 +109,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         );
       });
 
-      it('accepts a configuration file that others can read when it contains paths of secrets but no secrets', async () => {
+      it('accepts a configuration file that other users of the machine can read if it contains paths of secrets but no secrets', async () => {
         const options = {
           macaroon_secret_key: undefined,
           macaroon_secret_key_path: subject.keyFile,

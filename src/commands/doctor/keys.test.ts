@@ -19,7 +19,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     const { authority, findings } = subject;
 
     describe('checks of keys', () => {
-      it('reports a signing key that others can read, that is damaged, or that is missing', async () => {
+      it('reports a signing key that other users of the machine can read, that is damaged, or that is missing', async () => {
         const copy = join(subject.folder, 'other.key');
         copyFileSync(fixtureKey, copy);
         chmodSync(copy, 0o644);
