@@ -177,7 +177,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('answers PUT /presence/{userId}/status with 200, and ignores it, when presence is off or untracked (presence.enabled)', async () => {
+    it('answers PUT /presence/{userId}/status with 200, and ignores the sent presence, when presence is off or untracked (presence.enabled)', async () => {
       for (const enabled of [false, 'untracked'] as const) {
         await withPresenceOptions(
           { enabled, include_offline_users_on_sync: false },

@@ -154,7 +154,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(announced, 2);
     });
 
-    it('keeps the presence of remote users for 30 minutes, and ignores it when presence is untracked', async () => {
+    it('keeps the presence of remote users for 30 minutes, and keeps none when presence is untracked', async () => {
       const status = { presence: 'online', statusMsg: 'far', lastActive: 5, currentlyActive: true } as const;
       const dora = '@dora:far';
       const fixture = await PresenceUnderTest.open(open);

@@ -133,7 +133,7 @@ export class KeyRing {
   }
 
   /**
-   * Protects keys that are used for events from deletion. A failure is only logged, because the caller has the keys
+   * Protects from deletion the keys that are used for events. A failure is only logged, because the caller has the keys
    * already.
    */
   async #markForEvents(keys: readonly WantedKey[]): Promise<void> {

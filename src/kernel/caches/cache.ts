@@ -109,7 +109,7 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     return this.#maxBytes;
   }
 
-  /** Returns the entry, counts a hit or a miss, and makes it the most recently used one. */
+  /** Returns the value of a key, counts a hit or a miss, and makes the entry the most recently used one. */
   get(key: K): V | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined || this.#isExpired?.(entry.value)) {
@@ -122,7 +122,7 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     return entry.value;
   }
 
-  /** Returns the entry without counting it as used. */
+  /** Returns the value of a key, without counting the entry as used. */
   peek(key: K): V | undefined {
     const entry = this.#entries.get(key);
     return entry === undefined || this.#isExpired?.(entry.value) ? undefined : entry.value;
@@ -200,7 +200,7 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
   }
 
   /**
-   * Returns the entry, or loads and stores it. Concurrent callers share one load. When it fails, all of them
+   * Returns the value of a key, or loads and stores it. Concurrent callers share one load. When the load fails, all of them
    * are rejected and nothing is stored.
    */
   getOrLoad(key: K, load: (key: K) => Promise<V>): V | Promise<V> {

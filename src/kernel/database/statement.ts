@@ -8,6 +8,6 @@ export type SqlValue = string | number | bigint | Uint8Array | null;
 /** Portable SQL with `?` placeholders, and the parameters of each execution. */
 export interface Statement {
   readonly sql: string;
-  /** Each entry is one execution with its parameters; at least one. */
+  /** The parameters of each execution; at least one execution. */
   readonly rows: readonly (readonly SqlValue[])[];
 }

@@ -131,7 +131,7 @@ forEachDatabase((open) => {
     assert.ok((await Sequence.open(reopened, 'things')).next() > id);
   });
 
-  test('LocalStreams raises the stored bound of positions ahead of them while it assigns 300,000 positions', async () => {
+  test('LocalStreams keeps the stored bound at least 50,000 above the last position while it assigns 300,000 positions', async () => {
     const [database, streams] = await openStreams(open);
     const stream = new Stream<string>('numbers', jsonFacts());
     let last = 0;

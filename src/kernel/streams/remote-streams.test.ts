@@ -200,7 +200,7 @@ describe('RemoteStreams', () => {
     assert.deepEqual(lost, ['the facts in (1, 2] of the streams are lost']);
   });
 
-  it('delivers facts that it received before it followed a stream', async () => {
+  it('delivers the facts of a stream that arrived before it followed the stream', async () => {
     const { streams, ofWriter, remote } = new TwoProcesses(await openWriter());
     const early = new RemoteStreams({ current: streams.current, clock: eagerClock(), log: silentLogger });
     streams.onPublish((range) => early.receive(range));
@@ -215,7 +215,7 @@ describe('RemoteStreams', () => {
     await remote.settled();
   });
 
-  it('tries again to decode a fact that it could not decode, and skips none', async () => {
+  it('tries again to decode a fact that it could not decode, and skips no fact', async () => {
     let attempts = 0;
     const codec: FactCodec<string> = {
       encode: (fact) => fact,

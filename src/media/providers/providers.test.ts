@@ -150,7 +150,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(filesBelow(join(store, 'incoming')), []);
     });
 
-    it('serves files that are missing on the disk from a provider, and restores them while they stream', async () => {
+    it('serves from a provider the files that are missing on the disk, and restores each file while it is sent', async () => {
       const large = 'x'.repeat(1_000_000);
       const [small, big] = [await upload('from the directory'), await upload(large)];
       await eventually(

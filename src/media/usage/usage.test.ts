@@ -96,7 +96,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await differences(database), { count: 0, examples: [] });
     });
 
-    it('hearth database check finds the sums that differ from the uploads, and counts them again', async () => {
+    it('hearth database check finds the sums that differ from the uploads, and corrects these sums', async () => {
       const database = await open(mediaMigrations);
       const stores = { main: database, state: database };
       await database.transaction<MediaTables, void>(async (writer) => {

@@ -44,7 +44,7 @@ describe('ModuleHeap', () => {
 });
 
 describe('ModuleFiles', () => {
-  it('finds the module that owns a file, a file beside it or an error, and finds none for files of Hearth', () => {
+  it('finds the module of its own file, of a file beside that file, and of an error thrown there, and finds none for files of Hearth', () => {
     const files = new ModuleFiles();
     files.add('one', 'file:///etc/hearth/modules/one.ts');
     files.add('package', 'file:///opt/hearth/node_modules/a/index.js');

@@ -57,7 +57,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await poll(code)).json['error'], 'invalid_grant');
     });
 
-    it('logs Element X in by a QR code, with the requests that its two devices send', async () => {
+    it('logs Element X in by a QR code, with the requests that the old and the new device send', async () => {
       const old = await server.register('bob');
       const send = async (
         method: string,

@@ -80,7 +80,7 @@ export class EventFanOut {
     const { roomId } = event.event;
     const head = engine.heads.peek(roomId) ?? (await engine.heads.get(roomId));
     if (!head) return event;
-    // An event that was stored while the state of the room was partial has had its states revised since then.
+    // The states before and after an event that was stored while the state of the room was partial were revised later.
     const isRevised = event.stream < head.completedAt;
     const stored = isRevised ? ((await engine.events.get(event.nid)) ?? event) : event;
     if (!isAccepted(stored)) return stored;

@@ -47,7 +47,7 @@ export function foldText(text: string): string {
   return folded.normalize('NFD').replace(accents, '$1').normalize('NFC');
 }
 
-/** Returns the grams of a text. A search finds the text by its grams. */
+/** Returns the grams of a text: a search finds the text when these include all grams of its query. */
 export function gramsOf(text: string): Set<string> {
   const grams = new Set<string>();
   const folded = foldText(text);

@@ -58,7 +58,7 @@ export interface TableFacts {
   readonly neededPages: number;
   /** Pages that the values outside of the rows would fill without free space. */
   readonly neededValuePages: number;
-  /** Mean bytes of each column in its row, by its name. */
+  /** Mean bytes that the values of each column take inside the rows, by the name of the column. */
   readonly widths: ReadonlyMap<string, number>;
   readonly largeColumns: readonly LargeColumn[];
   /** A column that an `UPDATE` may set to itself. */
