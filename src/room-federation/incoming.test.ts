@@ -180,13 +180,15 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('places an event as soon as its missing auth event is placed', async () => {
       const { room, peers, send, statuses } = await joinedRoom(open);
-      const name = room.join(remoteBob, { content: { membership: 'join', displayname: 'Bob' } });
+      const renewedJoin = room.join(remoteBob, { content: { membership: 'join', displayname: 'Bob' } });
       const message = room.say(remoteBob, 'I am Bob');
       peers.down.add('a.example').add('b.example');
       await send('b.example', message);
       assert.deepEqual(await statuses(message), ['unknown']);
       const requestsBefore = peers.receivedRequests.length;
-      const unrelated = room.say(creator, 'another', { prev: [room.get(name).event.prevEventIds[0]!] });
+      const unrelated = room.say(creator, 'another', {
+        prev: [room.get(renewedJoin).event.prevEventIds[0]!],
+      });
       await send('a.example', unrelated);
       assert.deepEqual(await statuses(unrelated, message), ['placed', 'unknown']);
       assert.equal(
@@ -194,8 +196,8 @@ forSelectedDatabases(import.meta.url, (open) => {
         requestsBefore,
         'other events do not cause another attempt',
       );
-      await send('b.example', name);
-      assert.deepEqual(await statuses(name, message), ['placed', 'placed']);
+      await send('b.example', renewedJoin);
+      assert.deepEqual(await statuses(renewedJoin, message), ['placed', 'placed']);
     });
 
     it('retries an event while no server is reachable, and drops it after the last attempt', async () => {

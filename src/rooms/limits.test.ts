@@ -47,12 +47,12 @@ describe('rate limits of actions in rooms', () => {
   const testLimit = (
     name: string,
     limits: Limits,
-    request: (anna: TestClient, ben: TestClient, roomId: string) => Promise<number>,
+    countAccepted: (anna: TestClient, ben: TestClient, roomId: string) => Promise<number>,
   ) =>
     it(name, async () => {
       await server?.stop();
       const [anna, ben] = await open(limits);
-      assert.equal(await request(anna, ben, await anna.createRoom()), 2);
+      assert.equal(await countAccepted(anna, ben, await anna.createRoom()), 2);
     });
 
   testLimit('rc_message limits messages', { rc_message: twoActions }, (anna, _ben, roomId) =>
@@ -90,10 +90,10 @@ describe('rate limits of actions in rooms', () => {
     { rc_admin_redaction: twoActions },
     async (anna, ben, roomId) => {
       await ben.join(roomId);
-      const [idOfAnna, idOfBen] = [await anna.say(roomId, 'a'), await ben.say(roomId, 'b')];
-      for (let count = 0; count < 3; count++) await anna.redact(roomId, idOfAnna);
+      const [messageOfAnna, messageOfBen] = [await anna.say(roomId, 'a'), await ben.say(roomId, 'b')];
+      for (let count = 0; count < 3; count++) await anna.redact(roomId, messageOfAnna);
       return timesUntilRefused((index) =>
-        anna.call('PUT', `/rooms/${enc(roomId)}/redact/${enc(idOfBen)}/${index}`, {}),
+        anna.call('PUT', `/rooms/${enc(roomId)}/redact/${enc(messageOfBen)}/${index}`, {}),
       );
     },
   );

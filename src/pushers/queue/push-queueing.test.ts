@@ -15,7 +15,7 @@ import { PushQueueing } from './push-queueing.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('PushQueueing', () => {
-    const openQueue = async (wrap: (database: Database) => Database = (database) => database) => {
+    const openFixture = async (wrap: (database: Database) => Database = (database) => database) => {
       const fixture = await RoomsUnderTest.open(open, pusherMigrations);
       const { database, clock } = fixture;
       const pushers = new Pushers({ database, clock, addresses: undefined });
@@ -67,7 +67,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 
     it('stores the pending events of large rooms in several transactions, each event once', async () => {
       let transactions = 0;
-      const { fixture, roomId, newQueue, pending, state } = await openQueue((database) =>
+      const { fixture, roomId, newQueue, pending, state } = await openFixture((database) =>
         withTransaction(database, (work) => {
           transactions += 1;
           return database.transaction(work);
@@ -89,25 +89,26 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('makes no event pending twice when a transaction is committed and its confirmation is lost', async () => {
-      let pendingLosses = 0;
-      const { fixture, roomId, newQueue, pushersWithEvents, pusher, pending } = await openQueue((database) =>
-        withTransaction(database, async (work) => {
-          const result = await database.transaction(work);
-          if (pendingLosses === 1) {
-            pendingLosses = 0;
-            // The pusher sends the event before the follower tries again.
-            await database.transaction<PusherTables, number>((writer) =>
-              deletePending(writer, pusher.id, Number.MAX_SAFE_INTEGER),
-            );
-            throw new Error('connection lost');
-          }
-          return result;
-        }),
+      let losesNextConfirmation = false;
+      const { fixture, roomId, newQueue, pushersWithEvents, pusher, pending } = await openFixture(
+        (database) =>
+          withTransaction(database, async (work) => {
+            const result = await database.transaction(work);
+            if (losesNextConfirmation) {
+              losesNextConfirmation = false;
+              // The pusher sends the event before the follower tries again.
+              await database.transaction<PusherTables, number>((writer) =>
+                deletePending(writer, pusher.id, Number.MAX_SAFE_INTEGER),
+              );
+              throw new Error('connection lost');
+            }
+            return result;
+          }),
       );
       const queue = newQueue();
       await queue.start();
       await queue.caughtUp();
-      pendingLosses = 1;
+      losesNextConfirmation = true;
       const before = pushersWithEvents.length;
       await fixture.say(alice, roomId, 'Hello');
       let isDone = false;
@@ -120,7 +121,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         return isDone;
       });
       await caughtUp;
-      assert.equal(pendingLosses, 0);
+      assert.equal(losesNextConfirmation, false);
       assert.deepEqual(await pending(), []);
       assert.equal(pushersWithEvents.length, before + 1);
       await queue.stop();

@@ -25,8 +25,8 @@ async function countMissing({ fixture }: JoinedRoom): Promise<number> {
   return rows.length;
 }
 
-/** Advances the clock in steps until no missing event is left. */
-async function untilFilled(joined: JoinedRoom, step = minute, maxSteps = 300): Promise<void> {
+/** Advances the clock in steps until no missing event is still to be backfilled. */
+async function untilBackfillEnds(joined: JoinedRoom, step = minute, maxSteps = 300): Promise<void> {
   const { fixture } = joined;
   for (let steps = 0; steps < maxSteps && (await countMissing(joined)) > 0; steps++) {
     fixture.clock.advance(step);
@@ -42,7 +42,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await joined.send('b.example', messages.at(-1)!);
       // The sent event and 200 events before it, which get_missing_events returns, are placed.
       assert.equal((await joined.statuses(...messages)).filter((status) => status !== 'placed').length, 319);
-      await untilFilled(joined);
+      await untilBackfillEnds(joined);
       const statuses = await joined.statuses(...messages);
       assert.deepEqual(new Set(statuses), new Set(['older', 'placed']));
       assert.equal(await countMissing(joined), 0);
@@ -67,7 +67,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok((await countMissing(restarted)) > 0);
       restarted.fixture.rooms.incoming.start();
       await restarted.fixture.rooms.incoming.settled();
-      await untilFilled(restarted);
+      await untilBackfillEnds(restarted);
       assert.deepEqual(new Set(await restarted.statuses(...messages)), new Set(['older', 'placed']));
     });
 
@@ -85,7 +85,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const [before = ''] = room.get(joined.join).event.prevEventIds;
       const aside = room.say(creator, 'aside', { prev: [...room.get(before).event.prevEventIds] });
       await joined.send('a.example', aside);
-      await untilFilled(joined);
+      await untilBackfillEnds(joined);
       assert.equal(peers.count('backfill'), 0);
       assert.equal(await countMissing(joined), 0);
     });
@@ -96,7 +96,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const server of ['a.example', 'b.example'])
         joined.peers.scripts.set(server, { backfill: async () => [] });
       await joined.send('b.example', messages.at(-1)!);
-      await untilFilled(joined, 3_600_000, 24 * 30);
+      await untilBackfillEnds(joined, 3_600_000, 24 * 30);
       assert.equal(await countMissing(joined), 0);
       const [a, b] = [
         joined.peers.count('backfill', 'a.example'),
@@ -123,7 +123,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         });
       }
       await joined.send('b.example', messages.at(-1)!);
-      await untilFilled(joined);
+      await untilBackfillEnds(joined);
       assert.equal(await countMissing(joined), 0);
       assert.equal(joined.peers.count('backfill'), 100);
       assert.equal((await joined.statuses(...messages)).filter((status) => status === 'older').length, 100);

@@ -135,7 +135,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.doesNotMatch(JSON.stringify(leaveSection), /later|cleo/);
     });
 
-    it('filters /members by at, membership and not_membership, and returns the members that either of the two selects', async () => {
+    it('filters /members by at, membership and not_membership, and returns the members that membership or not_membership selects', async () => {
       const { path, roomId } = await createRoomWithHistory('shared', ['join']);
       const { next_batch: at } = await anna.sync();
       await anna.membership('ban', roomId, ben);

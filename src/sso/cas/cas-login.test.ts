@@ -109,7 +109,7 @@ forSelectedDatabases(import.meta.url, (open) => {
 });
 
 describe('CasProvider', () => {
-  const answer = (text: string) => ({
+  const httpThatReturns = (text: string) => ({
     fetch: async (url: URL) => {
       paths.push(url.pathname);
       return { status: 200, headers: {}, body: Buffer.from(text), url };
@@ -120,7 +120,7 @@ describe('CasProvider', () => {
     const config = ssoOptions({
       cas_config: { enabled: true, server_url: 'https://cas/x', ...more },
     } as never).cas_config;
-    return new CasProvider({ http: answer(text), baseUrl: 'https://test/' }, config);
+    return new CasProvider({ http: httpThatReturns(text), baseUrl: 'https://test/' }, config);
   };
 
   it('validates tickets by versions 1 and 2 of the CAS protocol', async () => {

@@ -22,7 +22,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   const expectedState = (room: ReferenceRoom) => [...room.stateAfter(room.forwardExtremities)].sort();
 
   describe('storing an out-of-band invite (Placement.addOutOfBand)', () => {
-    it('stores the invite with its stripped state, also across a restart, until it is rejected', async () => {
+    it('stores the invite with its stripped state, also across a restart, until the user declines it, and then ignores repetitions of it', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const facts: RoomFact[] = [];
@@ -93,13 +93,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       const auth = await fixture.engine.events.getManyById(stored.event.authEventIds);
       assert.equal(auth.size, stored.event.authEventIds.length);
       for (const { nid } of auth.values()) assert.ok(nid < stored.nid);
-      const bobsRoom = await membershipIn(fixture, bob, room);
-      assert.ok(bobsRoom);
-      assert.equal((await fixture.engine.events.get(bobsRoom.eventNid))?.event.stateKey, bob);
-      assert.equal(await fixture.engine.strippedState(bob, bobsRoom), undefined);
+      const membershipOfBob = await membershipIn(fixture, bob, room);
+      assert.ok(membershipOfBob);
+      assert.equal((await fixture.engine.events.get(membershipOfBob.eventNid))?.event.stateKey, bob);
+      assert.equal(await fixture.engine.strippedState(bob, membershipOfBob), undefined);
       const restarted = await fixture.restart(open);
       assert.deepEqual(await stateOf(restarted, room), expectedState(room));
-      assert.deepEqual(await membershipIn(restarted, bob, room), bobsRoom);
+      assert.deepEqual(await membershipIn(restarted, bob, room), membershipOfBob);
     });
   });
 

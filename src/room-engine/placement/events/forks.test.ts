@@ -113,12 +113,12 @@ forSelectedDatabases(import.meta.url, (open) => {
           room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: `${round}` }, prev }),
           room.member(cat, round % 2 ? 'leave' : 'join', { prev: before }),
         ];
-        const name = { type: 'm.room.member', stateKey: alice };
+        const ownMembership = { type: 'm.room.member', stateKey: alice };
         const sender = { userId: alice, deviceId: undefined };
         await Promise.all([
           ...remote.map(send),
           ...Array.from({ length: 5 }, (_, index) => fixture.say(alice, room.roomId, `${round} ${index}`)),
-          fixture.rooms.sending.state(sender, room.roomId, name, {
+          fixture.rooms.sending.state(sender, room.roomId, ownMembership, {
             membership: 'join',
             displayname: `${round}`,
           }),

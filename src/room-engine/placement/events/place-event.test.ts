@@ -263,8 +263,8 @@ forSelectedDatabases(import.meta.url, (open) => {
       const stateBefore = [...claimed.values()];
       const stored = await placement.place(room.roomId, room.get(topic), { stateBefore });
       assert.deepEqual([stored.rejected, stored.softFailed], [false, false]);
-      const group = await fixture.engine.stateAt(stored, 'before');
-      const levels = await fixture.engine.events.get(group?.get(powerLevels) ?? 0);
+      const stateBeforeTopic = await fixture.engine.stateAt(stored, 'before');
+      const levels = await fixture.engine.events.get(stateBeforeTopic?.get(powerLevels) ?? 0);
       assert.equal(levels?.event.eventId, before);
       const head = await (await fixture.restart(open)).engine.heads.get(room.roomId);
       assert.equal(head?.entry('m.room.power_levels', '')?.eventId, before);

@@ -113,15 +113,15 @@ forSelectedDatabases(import.meta.url, (open) => {
         return [keysThatDiffer(last!), keysThatDiffer(before.groups[8]!)];
       };
       const differences = await differing(fixture);
-      const stored = await count();
+      const groupCount = await count();
       const { cleanup, run } = openCleanup(fixture);
       await cleanup.schedule({ roomId, roomNid });
       const abortedSignal = AbortSignal.abort();
       await assert.rejects(run(abortedSignal));
       await cleanup.schedule({ roomId, roomNid });
       const removed = await run();
-      assert.ok(removed > 15, `${removed} groups of ${stored} were removed`);
-      assert.equal(await count(), stored - removed);
+      assert.ok(removed > 15, `${removed} groups of ${groupCount} were removed`);
+      assert.equal(await count(), groupCount - removed);
       assert.deepEqual([await states(fixture), await differing(fixture)], [before, differences]);
       // The next states are built on the chain in memory, and after the restart on the stored chain.
       await set('m.room.topic', { topic: 'in memory' });

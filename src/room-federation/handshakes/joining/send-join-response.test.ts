@@ -21,7 +21,7 @@ const ours = { serverName: 'a.test', key: newSigningKey('a') };
 const theirs = { serverName: 'b.test', key: newSigningKey('b') };
 const stranger = { serverName: 'c.test', key: newSigningKey('c') };
 const knownSigners = [ours, theirs];
-const incoming = new Verifier({
+const verifier = new Verifier({
   clock,
   missing: new MissingKeys(clock, plainCaches(clock)),
   keys: {
@@ -58,7 +58,7 @@ function handshake({ version = '11', content = {} }: { version?: string; content
     response: SendJoinResponse,
     { isAuthorised = false, sentJoin = join(), stored = [] as string[] } = {},
   ) =>
-    checkSendJoinResponse(incoming, response, {
+    checkSendJoinResponse(verifier, response, {
       server: 'b.test',
       roomId: room.roomId,
       version: room.version,
@@ -184,7 +184,7 @@ describe('checkSendJoinResponse checks the response to a join', () => {
       stored: async () => new Set<string>(),
       slices: new TimeSlices(clock),
     };
-    await assertRefused(checkSendJoinResponse(incoming, answer(), expected), /another version/);
+    await assertRefused(checkSendJoinResponse(verifier, answer(), expected), /another version/);
   });
 
   it('refuses a state that does not allow the join', async () => {
