@@ -37,7 +37,7 @@ const lacksRow = 'not exists (select 1 from listed_rooms l where l.room_id = roo
 /** Condition that selects the rows of `listed_rooms` without a room in `room_stats`. */
 const lacksRoom = 'not exists (select 1 from room_stats r where r.room_id = listed_rooms.room_id)';
 
-/** Number of rooms that the migration reads and writes at once. */
+/** Number of rooms that `addMissingRooms` reads and writes at once. */
 const rowsAtOnce = 500;
 
 /** Returns the row of a room that lists sort and search by. */
@@ -152,6 +152,7 @@ async function addMissingRooms(db: Writer<DirectoryTables>): Promise<void> {
   }
 }
 
+/** Returns the first `maxSorted` characters of a text; empty for null. */
 const sortable = (text: string | null): string => {
   if (text === null) return '';
   const start =

@@ -16,6 +16,7 @@ export interface SpaceChild {
   readonly suggested: boolean;
   /** The `m.space.child` event as stripped state, with its time. */
   readonly event: JsonObject;
+  /** The `order` of the event; absent when it is missing or not valid. */
   readonly order: string | undefined;
   readonly originServerTs: number;
 }

@@ -31,6 +31,7 @@ export interface UserDirectoryDeps {
 export type MayShowUser = (user: DirectoryEntry, searcher: string) => Promise<boolean>;
 
 export interface UserSearch {
+  /** The user who searches. */
   readonly userId: string;
   readonly term: string;
   readonly limit: number;

@@ -18,7 +18,8 @@ export interface StoredOneTimeKey extends OneTimeKey, DeviceAddress {
 const chunkSize = 1_000;
 
 /**
- * Returns the digests of a device's unclaimed keys and of its recently claimed keys, by name (`<algorithm>:<key id>`).
+ * Returns the digests of the unclaimed and the recently claimed keys of a device that have one of the given key ids, by
+ * name (`<algorithm>:<key id>`).
  */
 export async function readDigests(
   reader: Reader<E2eeTables>,

@@ -57,7 +57,10 @@ export async function writeUserSignature(
     .execute();
 }
 
-/** Returns the ids of the users whose master keys a user has signed after a position. */
+/**
+ * Returns the ids of the users whose master keys a user has signed after a position, and the user's own id after a
+ * change of the user-signing key.
+ */
 export async function usersSignedSince(
   reader: Reader<E2eeTables>,
   userId: string,

@@ -116,7 +116,7 @@ export function validOneTimeKeys(
 /** Returns an error as an entry of `failures`, the errors of other servers in a response. */
 export function failureOf(error: unknown): JsonObject {
   if (error instanceof MatrixError) return { errcode: error.errcode, error: error.message };
-  return { errcode: 'M_UNKNOWN', error: 'The server could not be reached' };
+  return { errcode: 'M_UNKNOWN', error: 'The request to the server failed' };
 }
 
 /**

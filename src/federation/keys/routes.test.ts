@@ -31,12 +31,12 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('key endpoints for other servers', () => {
     let authority: TestAuthority;
     let ownServer: TestFederation;
-    let owner: LoopbackServer & { name: string };
+    let keyServer: LoopbackServer & { name: string };
     let http: HttpServer;
     let base: string;
     let requestCount = 0;
     let isReachable = true;
-    let current = aKey;
+    let currentKey = aKey;
     before(async () => {
       authority = commonTestAuthority();
       const old = { 'ed25519:old': { key: oldKey.publicKey.base64, expired_ts: 1_000 } };
@@ -45,15 +45,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       const server = await serveOnLoopback((_request, response) => {
         requestCount++;
         const content = {
-          server_name: owner.name,
-          verify_keys: { [current.keyId]: { key: current.publicKey.base64 } },
+          server_name: keyServer.name,
+          verify_keys: { [currentKey.keyId]: { key: currentKey.publicKey.base64 } },
           valid_until_ts: ownServer.clock.now() + 2 * hour,
           more: 1,
         };
         response.writeHead(isReachable ? 200 : 500, { 'content-type': 'application/json' });
-        response.end(JSON.stringify(signJson(content, owner.name, current)));
+        response.end(JSON.stringify(signJson(content, keyServer.name, currentKey)));
       }, authority.issue('a.example'));
-      owner = { ...server, name: `a.example:${server.port}` };
+      keyServer = { ...server, name: `a.example:${server.port}` };
       http = createHttpServer({
         listeners: [
           {
@@ -74,7 +74,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     after(async () => {
       await http.stop(100);
       await ownServer.close();
-      await owner.close();
+      await keyServer.close();
       authority.remove();
     });
 
@@ -111,30 +111,30 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it("returns keys of other servers with the notary's signature", async () => {
-      const { json } = await call('GET', `/query/${owner.name}`);
+      const { json } = await call('GET', `/query/${keyServer.name}`);
       const [response, ...furtherResponses] = listed(json);
       assert.equal(furtherResponses.length, 0);
       assert.equal(response?.['more'], 1);
-      assert.equal(isSigned(response, owner.name, aKey), true);
+      assert.equal(isSigned(response, keyServer.name, aKey), true);
       assert.equal(isSigned(response, 'here.example', notaryKey), true);
       assert.equal(requestCount, 1);
     });
 
     it('refreshes keys after half of their validity or for a later minimum_valid_until_ts, and returns stored keys of an unreachable server', async () => {
       const validUntil = (json: Record<string, unknown>) => listed(json)[0]?.['valid_until_ts'];
-      await call('GET', `/query/${owner.name}`);
+      await call('GET', `/query/${keyServer.name}`);
       assert.equal(requestCount, 1);
       ownServer.clock.advance(hour + 1);
-      await call('GET', `/query/${owner.name}`);
+      await call('GET', `/query/${keyServer.name}`);
       assert.equal(requestCount, 2);
       const until = ownServer.clock.now() + 2 * hour;
       ownServer.clock.advance(6_000);
-      const later = await call('GET', `/query/${owner.name}?minimum_valid_until_ts=${until + 1}`);
+      const later = await call('GET', `/query/${keyServer.name}?minimum_valid_until_ts=${until + 1}`);
       assert.equal(requestCount, 3);
       assert.equal(validUntil(later.json), ownServer.clock.now() + 2 * hour);
       isReachable = false;
       ownServer.clock.advance(24 * hour);
-      const gone = await call('GET', `/query/${owner.name}`);
+      const gone = await call('GET', `/query/${keyServer.name}`);
       assert.equal(validUntil(gone.json), validUntil(later.json));
       assert.equal(requestCount, 4);
       isReachable = true;
@@ -144,7 +144,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('returns keys of several servers in one response, including the keys of this server', async () => {
       const { json } = await call('POST', '/query', {
         server_keys: {
-          [owner.name]: { 'ed25519:a': { minimum_valid_until_ts: ownServer.clock.now() } },
+          [keyServer.name]: { 'ed25519:a': { minimum_valid_until_ts: ownServer.clock.now() } },
           'here.example': {},
           'gone.example': { 'ed25519:x': {} },
           'no server/name': {},
@@ -152,7 +152,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       assert.deepEqual(
         listed(json).map((one) => one['server_name']),
-        [owner.name, 'here.example'],
+        [keyServer.name, 'here.example'],
       );
       for (const one of listed(json)) assert.equal(isSigned(one, 'here.example', notaryKey), true);
       assert.deepEqual(listed((await call('POST', '/query', { server_keys: {} })).json), []);
@@ -163,14 +163,14 @@ forSelectedDatabases(import.meta.url, (open) => {
       const query = (keyId: string, time?: number) =>
         call('POST', '/query', {
           server_keys: {
-            [owner.name]: { [keyId]: time === undefined ? {} : { minimum_valid_until_ts: time } },
+            [keyServer.name]: { [keyId]: time === undefined ? {} : { minimum_valid_until_ts: time } },
           },
         });
       const keysIn = (json: Record<string, unknown>) =>
         listed(json).map((one) => Object.keys(one['verify_keys'] as object));
       assert.deepEqual(keysIn((await query('ed25519:a')).json), [['ed25519:a']]);
       const before = requestCount;
-      current = newSigningKey('rotated');
+      currentKey = newSigningKey('rotated');
       assert.deepEqual(keysIn((await query('ed25519:rotated')).json), [['ed25519:rotated']]);
       assert.equal(requestCount, before + 1);
       const until = ownServer.clock.now() + 2 * hour;
@@ -181,7 +181,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(listed(later)[0]?.['valid_until_ts'], until + 1);
       assert.equal(requestCount, before + 2);
       ownServer.clock.advance(1);
-      const path = `/query/${owner.name}/ed25519:rotated?minimum_valid_until_ts=${until + 2}`;
+      const path = `/query/${keyServer.name}/ed25519:rotated?minimum_valid_until_ts=${until + 2}`;
       const response = await fetch(`${base}/_matrix/key/v2${path}`);
       const shown = (await response.json()) as Record<string, unknown>;
       assert.equal(listed(shown)[0]?.['valid_until_ts'], until + 2);
@@ -191,14 +191,14 @@ forSelectedDatabases(import.meta.url, (open) => {
         await query('ed25519:rotated', until + i);
       }
       assert.ok(requestCount <= before + 6);
-      current = aKey;
+      currentKey = aKey;
       ownServer.clock.advance(hour);
     });
 
     it('sends at most one request for many unknown key ids', async () => {
       const before = requestCount;
       for (let i = 0; i < 10; i++) {
-        await call('POST', '/query', { server_keys: { [owner.name]: { [`ed25519:made_up_${i}`]: {} } } });
+        await call('POST', '/query', { server_keys: { [keyServer.name]: { [`ed25519:made_up_${i}`]: {} } } });
       }
       assert.ok(requestCount <= before + 1);
     });
@@ -208,7 +208,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const body of [{}, { server_keys: [] }, { server_keys: { a: [] } }, { server_keys: many }]) {
         assert.equal((await call('POST', '/query', body)).status, 400);
       }
-      assert.equal((await call('GET', `/query/${owner.name}?minimum_valid_until_ts=soon`)).status, 400);
+      assert.equal((await call('GET', `/query/${keyServer.name}?minimum_valid_until_ts=soon`)).status, 400);
     });
 
     it('sends no further requests to servers for a client that has disconnected', async () => {
@@ -216,7 +216,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ownServer.clock.advance(hour);
       const notary = new Notary({ ...ownServer, notaryKeys: [notaryKey] });
       const refresh = (signal: AbortSignal) =>
-        notary.refresh([{ serverName: owner.name, keys: [] }], signal, () => true);
+        notary.refresh([{ serverName: keyServer.name, keys: [] }], signal, () => true);
       await refresh(AbortSignal.abort());
       assert.equal(requestCount, before);
       await refresh(new AbortController().signal);

@@ -184,7 +184,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(a.messages.length < 600);
     });
 
-    it('catches up after a restart', async () => {
+    it('sends missed events after a restart to the server that has missed them, and nothing to another server', async () => {
       const { test, recipients, say } = await start(['a.example', 'b.example']);
       const [a, b] = recipients;
       a.answer = () => 503;
@@ -207,7 +207,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(b.arrived.length, arrivedAtB);
     });
 
-    it('catches up after a crash', async () => {
+    it('sends after a crash all events that a server has not acknowledged', async () => {
       const { test, recipients, say } = await start(['a.example', 'b.example']);
       const [a, b] = recipients;
       await test.idle();

@@ -56,7 +56,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     }
 
     for (const version of ['1', '3', '6', '10', '11', '12']) {
-      it(`returns the state before an event and its auth chain, in room version ${version}`, async () => {
+      it(`returns the state before an event with the auth chain of that state, and the auth chain of an event, in room version ${version}`, async () => {
         const { room, send } = await joinedRoom(version);
         const sent = [
           room.say(ben),

@@ -60,7 +60,7 @@ describe('bodies of responses that cannot be sent', () => {
   after(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'file');
   const bodies: Readable[] = [];
-  const waiting: unknown[] = [];
+  const lateRequests: unknown[] = [];
   /** Whether this process has the file open. */
   const isOpen = () =>
     readdirSync('/proc/self/fd').some((fd) => {
@@ -70,10 +70,10 @@ describe('bodies of responses that cannot be sent', () => {
         return false;
       }
     });
-  let opened = 0;
+  let madeBodies = 0;
   const bodyOf = async (kind: string) => {
     const file = kind === 'file' ? await OpenFile.open(path) : undefined;
-    opened++;
+    madeBodies++;
     if (file !== undefined) return new FilePart(file, 0, 1);
     const body = new Readable({ read() {} });
     bodies.push(body);
@@ -82,7 +82,7 @@ describe('bodies of responses that cannot be sent', () => {
   const other = createKernelServer({
     routes: [
       route({ method: 'GET', path: '/_proto/client/v3/late/:kind', auth: 'none' }, async (request) => {
-        waiting.push(request);
+        lateRequests.push(request);
         await new Promise((resolve) => request.signal.addEventListener('abort', resolve));
         return new Reply(200, await bodyOf(request.params.kind), {});
       }),
@@ -100,13 +100,13 @@ describe('bodies of responses that cannot be sent', () => {
 
   for (const kind of ['file', 'stream']) {
     it(`closes the ${kind} that a handler returns after the client has disconnected`, async () => {
-      const seen = waiting.length;
-      const before = opened;
+      const seen = lateRequests.length;
+      const before = madeBodies;
       const request = httpRequest(`${address}/_matrix/client/v3/late/${kind}`).end();
       request.on('error', () => {});
-      await eventually('the request', () => waiting.length > seen);
+      await eventually('the request', () => lateRequests.length > seen);
       request.destroy();
-      await eventually('the body', () => opened > before);
+      await eventually('the body', () => madeBodies > before);
       await eventually('the end of the body', () => !isOpen() && bodies.every((body) => body.destroyed));
     });
 

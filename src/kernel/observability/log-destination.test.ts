@@ -7,13 +7,16 @@ import { describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { LogDestination } from './log-destination.ts';
 
-/** Runs a program that logs like the server, including uncaught exceptions. */
-function run(file: string, statements: string) {
+/**
+ * Runs a program that logs like the server, including uncaught exceptions.
+ * @param target the code of a log output's member `to`
+ */
+function run(target: string, statements: string) {
   const logs = new URL('./index.ts', import.meta.url).href;
   const program = `
     import { setTimeout as delay } from 'node:timers/promises';
     import { Logs } from ${JSON.stringify(logs)};
-    const outputs = [{ to: ${file}, level: 'info' }, { to: 'stdout', level: 'info' }];
+    const outputs = [{ to: ${target}, level: 'info' }, { to: 'stdout', level: 'info' }];
     const { root: log } = new Logs({ level: 'info', levels: new Map(), outputs, remarks: [] });
     process.on('uncaughtException', (error) => {
       log.fatal({ err: error }, 'uncaught exception');
