@@ -13,7 +13,7 @@ import { CommandFailure } from './failure.ts';
 /**
  * Opens the logs as configured.
  * @param loggedErrors receives the errors that are logged
- * @throws CommandFailure if the file `log_config` cannot be read or is not valid
+ * @throws CommandFailure if the file `log_config` cannot be read or is not valid, or a log file cannot be opened
  */
 export function openLogs(values: HearthConfiguration, loggedErrors?: LoggedErrors): Logs {
   return asCommandFailure(() => {
@@ -35,7 +35,8 @@ export function logsToConsole(values: HearthConfiguration): boolean {
 
 /**
  * Reads the file `log_config` again.
- * @throws CommandFailure if it cannot be read or is not valid; the logs then stay as they were
+ * @throws CommandFailure if it cannot be read or is not valid, or a log file cannot be opened; the logs then stay as they
+ * were
  */
 export function reloadLogs(logs: Logs, values: HearthConfiguration): void {
   asCommandFailure(() => {

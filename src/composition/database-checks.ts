@@ -25,8 +25,8 @@ export const databaseChecks = (kind: DatabaseKind): DatabaseCheck[] => [
 ];
 
 /**
- * Returns the checks for rows of deleted rooms, one for each table of a slice. An interrupted deletion of a room leaves
- * such rows until the deletion continues.
+ * Returns the checks for rows of deleted rooms, one for each table of a slice that refers to rooms by their numbers
+ * (`room nid`). An interrupted deletion of a room leaves such rows until the deletion continues.
  */
 const rowsOfRooms = ({ roomRows }: SliceManifest): DatabaseCheck[] =>
   (roomRows?.tables ?? [])

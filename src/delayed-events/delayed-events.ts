@@ -90,8 +90,8 @@ export class DelayedEvents implements DelayedSending {
   }
 
   /**
-   * Returns the delay id of an earlier request with the same room, event type and transaction id, even if the contents of
-   * the two requests differ.
+   * Returns the delay id of an earlier request of the same device with the same room, event type and transaction id, even
+   * if the contents of the two requests differ.
    */
   async earlierDelayId(
     sender: Sender,

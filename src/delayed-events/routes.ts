@@ -9,7 +9,7 @@ import type { Action, DelayedEvents } from './delayed-events.ts';
 const paths = <const V extends string, const P extends string>(version: V, path: P) =>
   [`/_proto/client/${version}${path}`, `/_proto/client/unstable/org.matrix.msc4140${path}`] as const;
 
-/** MSC4140, "Cancellable delayed events". @param limit `rc_delayed_event_mgmt` */
+/** Returns the routes of delayed events. Source: MSC4140, "Cancellable delayed events". @param limit `rc_delayed_event_mgmt` */
 export function delayedEventRoutes(events: DelayedEvents, limit: ActionLimit): Route[] {
   return [schedulingRoute(events), ...readingRoutes(events, limit), ...actionRoutes(events, limit)];
 }

@@ -11,7 +11,7 @@ export interface DelayedEventTables {
     state_key: string | null;
     /** As JSON. */
     content: string;
-    /** Milliseconds. */
+    /** Milliseconds from `since_ts` until the event is sent. */
     delay: number;
     /** When the event was scheduled or last restarted, in milliseconds since the epoch. */
     since_ts: number;

@@ -15,6 +15,7 @@ const everybodyMayPublish = { directory: { room_list_publication_rules: [allowAl
 
 type Listed = { room_id: string; name?: string; num_joined_members: number };
 
+/** A server, and requests for its public room list. */
 class Lists {
   readonly server: TestServer;
 

@@ -23,7 +23,7 @@ export interface ListRequest {
 
 /** Reads the lists of remote servers; implemented in composition. */
 export interface RemoteRoomLists {
-  /** @throws MatrixError when the remote server does not answer or refuses */
+  /** @throws MatrixError when the remote server is not asked, gives no valid response, or refuses */
   list(serverName: string, request: ListRequest): Promise<JsonObject>;
 }
 
@@ -72,6 +72,7 @@ export class PublicRooms {
   /**
    * Returns a page of this server's list.
    * @param federatableOnly for remote servers: only rooms that federate
+   * @throws MatrixError M_INVALID_PARAM
    */
   async listOwn(request: ListRequest, federatableOnly = false): Promise<JsonObject> {
     const limit = limitOf(request);

@@ -12,7 +12,10 @@ import { ownCommand } from '../../../kernel/process/index.ts';
 import { logsToConsole } from '../../logging.ts';
 import { error, type Finding, ok, warning } from '../finding.ts';
 
-/** Reports the problems of the configuration, and files with secrets that other users of this machine can read. */
+/**
+ * Reports the problems of the configuration and of the file `log_config`, and files with secrets that other users of this
+ * machine can read.
+ */
 export function checkConfigurationFiles(paths: readonly string[], loaded: LoadedConfiguration): Finding[] {
   const problems = [
     ...loaded.errors.map((problem) => error('configuration-error', formatProblem(problem), fixOf(problem))),

@@ -23,7 +23,7 @@ const memoryBesideCaches = 250 * MiB;
 /** Number of files and connections that a server with federation may need to have open at once. */
 const enoughFiles = 4_096;
 
-/** Checks disk space, memory, and the limit of open files of this machine. */
+/** Checks disk space, the right to write to directories, memory, and the limit of open files of this machine. */
 export async function checkHost(examination: Examination): Promise<readonly Finding[]> {
   return [...(await disks(examination)), ...memory(examination), ...openFiles(examination)];
 }
