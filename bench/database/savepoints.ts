@@ -24,7 +24,7 @@ const rooms = 32;
 
 const body = JSON.stringify({ type: 'm.room.message', content: { body: 'x'.repeat(600) } });
 
-/** Tables like those of events. A message has an index for each way to look it up; `event_times` is the one by time. */
+/** Tables like those of events, with an index for each way to look up a message; `event_times` is the index by time. */
 const schema = [
   'create table events (nid integer primary key, event_id text, room integer, depth integer, json text) strict',
   'create unique index events_by_id on events (event_id)',

@@ -12,8 +12,8 @@ const messages = 400;
 const clients = 32;
 
 /**
- * Measures messages from a client of one server until the other server has all of them, compared with
- * messages in rooms without other members. Both servers and the clients share this process.
+ * Measures the time from sending messages on one server until the other server has all of them, compared with sending
+ * the same number of messages in rooms without other members. Both servers and the clients share this process.
  */
 export async function receivedMessages(kind: DatabaseOptions['kind'], rooms: number): Promise<void> {
   const { several, servers } = await SeveralServers.open(kind, ['a.test', 'b.test']);

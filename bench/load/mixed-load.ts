@@ -26,7 +26,7 @@ const longText = 'a long message. '.repeat(1_500);
 const typing = JSON.stringify({ typing: true, timeout: 20_000 });
 
 /**
- * Simulates the requests to a busy server: users send them at the same time, each on its own connection.
+ * Simulates the requests to a busy server. The users send requests at the same time, each on a connection of its own.
  */
 export class MixedLoad {
   /** Number of finished operations. */

@@ -15,7 +15,7 @@ interface Message {
 }
 
 /**
- * Members of a room that wait for messages, each with a long poll; records when each message reaches them.
+ * Members of a room who wait for messages, each with a long poll. Records when each message reaches each member.
  */
 export class PollingMembers {
   readonly members: readonly Account[];

@@ -17,7 +17,7 @@ interface Fork {
   readonly states: readonly StateMap<string>[];
 }
 
-/** All members change their display names, differently on either side. */
+/** Makes a fork in which all members change their display names, to different names on the two sides. */
 function names(version: RoomVersion): Fork {
   const { room, state } = publicRoom(version, MEMBERS);
   return forked(room, state, (side, sideName) => {
@@ -25,7 +25,7 @@ function names(version: RoomVersion): Fork {
   });
 }
 
-/** The right side bans the members, who change their display names on the left side. */
+/** Makes a fork in which members are banned on the right side, and change their display names on the left side. */
 function bans(version: RoomVersion): Fork {
   const { room, state } = publicRoom(version, MEMBERS);
   return forked(room, state, (side, sideName) => {
@@ -39,7 +39,7 @@ function bans(version: RoomVersion): Fork {
   });
 }
 
-/** Both sides change the power levels many times. */
+/** Makes a fork in which both sides change the power levels many times. */
 function powerLevels(version: RoomVersion): Fork {
   const { room, state } = publicRoom(version, 10);
   const adminLevel = version.privilegedCreators ? {} : { [admin]: 100 };

@@ -7,7 +7,7 @@ import type { Target } from '../target.ts';
 const settleTime = 1500;
 const mebibyte = 2 ** 20;
 
-/** Time from the start of the process to its first response, on existing data, and the memory of the idle server afterwards. */
+/** Measures the time from the start of the process to its first response, with existing data, and the memory when idle. */
 export const coldStart: Scenario<Target> = {
   name: 'cold-start',
   targets: ['hearth', 'ceiling'],

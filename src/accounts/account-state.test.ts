@@ -44,7 +44,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const answer = await server.callWithPassword(alice, 'POST', '/account/deactivate', { erase: true });
       assert.deepEqual([answer.status, answer.body], [200, { id_server_unbind_result: 'success' }]);
       assert.deepEqual(await remaining(), [0, 0, 0, 0, 0]);
-      // Writes the activity of the requests since the last flush.
+      // The activity that was recorded before the deactivation must not be written afterwards.
       await server.slice.lastSeen.flush();
       assert.deepEqual(await remaining(), [0, 0, 0, 0, 0]);
       const activity = server.database.reader<DeviceTables>().selectFrom('user_activity').selectAll();

@@ -1,7 +1,7 @@
 import { readRegistrations } from '../appservice-registry/index.ts';
 import { boolean, list, option, type Rule, section, string } from '../kernel/config/index.ts';
 
-/** Checks the registration files; a problem names the place in its registration file. */
+/** Checks the registration files. Each reported problem names its place in a registration file. */
 const registrationFiles: Rule<{ readonly app_service_config_files: readonly string[] }> = (
   { app_service_config_files: files },
   view,

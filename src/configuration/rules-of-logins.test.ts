@@ -151,6 +151,7 @@ const cases: RuleCase[] = [
   },
 ];
 
+/** Returns members of a YAML mapping: the endpoints of an OpenID provider. @param without the endpoint to leave out */
 function endpoints(without?: string): string {
   const names = ['authorization_endpoint', 'token_endpoint', 'jwks_uri'].filter((name) => name !== without);
   return names.map((name) => `, ${name}: "https://a.org/${name}"`).join('');

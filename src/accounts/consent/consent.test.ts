@@ -130,7 +130,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           body: 'x',
         });
       assert.equal((await send(alice)).body['errcode'], 'M_CONSENT_NOT_GIVEN');
-      // Other requests that send events.
+      // Other requests that send events are refused as well.
       const room = `/rooms/${enc(roomId)}`;
       for (const [method, path, content] of [
         ['POST', `${room}/send/m.room.message`, { msgtype: 'm.text', body: 'x' }],

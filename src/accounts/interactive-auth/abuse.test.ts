@@ -27,7 +27,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     return Number(count);
   };
 
-  /** Inserts sessions of other addresses directly, because so many requests would take long. */
+  /** Inserts sessions of many addresses into the database, because beginning them by requests would take long. */
   const insertSessions = (count: number) => {
     const firstCreatedAt = server.clock.now() + 1;
     server.clock.advance(count);

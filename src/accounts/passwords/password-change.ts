@@ -94,7 +94,7 @@ export class PasswordChange {
     );
   }
 
-  /** Checks that an administrator can set passwords. @throws MatrixError M_FORBIDDEN when this server stores none */
+  /** Checks that an administrator can set passwords. @throws MatrixError M_FORBIDDEN when this server stores no passwords */
   checkForAdmin(): void {
     if (!this.#options.password_config.localdb_enabled) {
       throw forbidden('Passwords cannot be set on this server');

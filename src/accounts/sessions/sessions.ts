@@ -238,7 +238,7 @@ export class Sessions implements DeviceCleanup {
   /**
    * Opens a session without a device, so that an administrator can act as a user. The user's list of devices does not
    * show it.
-   * @param expiresAt milliseconds since the epoch; `undefined` when it does not expire
+   * @param expiresAt milliseconds since the epoch; `undefined` when the session does not end
    * @returns the access token
    */
   async openAs(userId: string, administrator: string, expiresAt: number | undefined): Promise<string> {
@@ -303,15 +303,18 @@ export class Sessions implements DeviceCleanup {
     );
   }
 
-  /** Returns the milliseconds since the user last authenticated with these tokens; since the epoch if that never happened. */
+  /**
+   * Returns the milliseconds since the user of these tokens last authenticated; since the epoch when that was before the
+   * tokens were issued.
+   */
   async sinceConfirmed(tokenId: number): Promise<number> {
     const confirmedAt = await readConfirmedAt(this.#deps.database.reader<AccountTables>(), tokenId);
     return this.#deps.clock.now() - (confirmedAt ?? 0);
   }
 
   /**
-   * Deletes tokens that expired before `before` (milliseconds since the epoch). Until their deletion, requests with
-   * them are answered with `soft_logout`.
+   * Deletes tokens that expired before `before` (milliseconds since the epoch). Until their deletion, the
+   * responses to requests with these tokens have `soft_logout`.
    */
   async removeExpired(before: number): Promise<void> {
     await this.#deps.database.transaction<AccountTables, void>((writer) =>

@@ -202,7 +202,7 @@ export class AuditLog {
     return row;
   }
 
-  /** Stores the pending entries, and those that are added meanwhile. */
+  /** Stores the pending entries, also entries that are added before all are stored. */
   async #write(): Promise<void> {
     while (this.#pending.size > 0) {
       const rows = [...this.#pending].slice(0, writtenAtOnce);

@@ -22,6 +22,7 @@ const users: Readonly<Record<string, { readonly name: string; readonly sizes: re
   e: { name: 'Joanna', sizes: [2, 2] },
 };
 
+/** Inserts the users and their uploads. */
 async function fill(database: Database): Promise<void> {
   await database.transaction<MediaTables & ProfileTables, void>(async (writer) => {
     for (const [letter, { name, sizes }] of Object.entries(users)) {
@@ -243,7 +244,7 @@ forSelectedDatabases(import.meta.url, (open) => {
             .where('user_id', '=', '@a:test')
             .execute();
       });
-      // The order was stored with the first page; the sums are current.
+      // The order is that of the first page, and the sums are those of now.
       const after = { after: first.next! };
       assert.deepEqual(await figures(after), { rows: 'a50 c29', next: undefined });
       assert.equal((await figures({ after: { value: 3, key: '@x:test' } })).rows, 'e4 c29');

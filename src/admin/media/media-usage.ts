@@ -80,7 +80,7 @@ export class MediaUsage {
     this.#ahead = new ReadAhead(deps);
   }
 
-  /** @param page `matches`: the result of `search`, or only its total, if the filter has a search term */
+  /** Reads a page. @param page `matches`: the result of `search`, or only its total, if the filter has a search term */
   async page(
     filter: UsageFilter,
     { by, descending }: { readonly by: UsageOrder; readonly descending: boolean },
@@ -110,7 +110,7 @@ export class MediaUsage {
     return readByKeys(found, limit, read);
   }
 
-  /** Reads the ids of all users without uploads; `undefined` if they are more than `maxIds`. */
+  /** Reads the ids of all users without uploads; `undefined` for more than `maxIds` users. */
   async #usersWithoutUploads(): Promise<readonly string[] | undefined> {
     const tables = this.#database.scanner<Tables>();
     // The order makes databases merge the two indexes, up to the limit.

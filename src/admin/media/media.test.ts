@@ -109,7 +109,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await inspect('/_synapse/admin/v1/media/download');
       await inspect('/_synapse/admin/v1/media/download', bypass);
       await inspect('/_matrix/client/v1/media/download', bypass);
-      // Times of downloads are written together: once the last one is stored, the earlier ones are, too.
+      // Times of downloads are written together: when the time of the last download is stored, the earlier times are, too.
       const used = await upload(user, 'used');
       assert.equal(await download(user, used), 200);
       const lastUses = async () =>

@@ -57,6 +57,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         eventIds.map(async (id) => (await admin.call('GET', `/v1/fetch_event/${enc(id)}`)).status === 200),
       );
 
+    /** Returns the texts of the messages in a room that the user can read. */
     async function messages(user: TestClient, roomId: string): Promise<string[]> {
       const bodies: string[] = [];
       for (let from: string | undefined; ; ) {

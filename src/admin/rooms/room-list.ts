@@ -181,7 +181,7 @@ export class RoomList {
     return countRows(this.#filtered(filter, 'room_stats'));
   }
 
-  /** Searches the rooms that the filter selects: collects their ids, or only counts them if they are many. */
+  /** Searches the rooms that the filter selects: collects their ids, or only counts the rooms when there are many. */
   async search(filter: RoomFilter): Promise<TermMatches> {
     await this.#caughtUp();
     const rooms = this.#filtered(filter, 'listed_rooms');
@@ -255,7 +255,7 @@ export class RoomList {
 
 /**
  * Returns a condition for the rooms with joined users, or for the rooms without. Joined users are looked up by a scalar
- * subquery for each room, as in `matches`. Rooms without joined users are few, so one subquery selects them all.
+ * subquery for each room, as in `matches`. Few rooms have no joined users, so one subquery selects all of these rooms.
  */
 function hasMembers(expected: boolean, table: OrderTable): RawBuilder<boolean> {
   const condition = (room: string) => sql.raw(`${room}.joined_members ${expected ? '> 0' : '= 0'}`);

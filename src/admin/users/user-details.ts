@@ -19,8 +19,7 @@ export interface UserDetailsDeps {
 }
 
 /**
- * Returns an account with its profile for a response. `creation_ts` is in seconds, the other times are in
- * milliseconds.
+ * Returns an account with its profile for a response. `creation_ts` is in seconds, all other times are in milliseconds.
  */
 export async function userDetails(
   user: User,

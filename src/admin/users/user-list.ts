@@ -52,7 +52,7 @@ export interface ListedUser {
   readonly displayname: string | null;
   /** JSON string. */
   readonly avatar_url: string | null;
-  /** 0 or less for users who never used a device. */
+  /** When the user last used a device; 0 or less for users who never did. */
   readonly last_seen_ts: number;
 }
 
@@ -65,7 +65,7 @@ export interface NameMatches {
   readonly userIds?: readonly string[];
 }
 
-/** Maximum number of users whose ids a search collects by default. A text is common when more names contain it. */
+/** Maximum number of users whose ids a search collects by default. A text is called common when more names contain it. */
 const defaultMaxIds = 2_000;
 
 /**

@@ -99,7 +99,7 @@ export class EphemeralData {
     this.#add(await this.#receiversIn(roomId), `typing ${roomId}`, data);
   }
 
-  /** Sends a receipt to the services of the room; a private one only to those with the user in a namespace. */
+  /** Sends a receipt to the services of the room; a private receipt only to services that have the user in a namespace. */
   async #receipt({ roomId, userId, type, threadId, eventId, ts }: Receipt): Promise<void> {
     const isPublic = type === 'm.read';
     const ofUser = this.#receiversOf(userId);
@@ -112,7 +112,7 @@ export class EphemeralData {
     this.#add(receivers, subject, { type: 'm.receipt', room_id: roomId, content });
   }
 
-  /** Sends the presence of a user to the services of the user's rooms, and to those with the user in a namespace. */
+  /** Sends the presence of a user to the services of the user's rooms, and to services that have the user in a namespace. */
   async #presence({ changes, rooms }: PresenceFact): Promise<void> {
     // The services that receive the presence of a user, by user: one common room suffices.
     const receivers = new Map<string, Set<Appservice>>();
@@ -139,7 +139,7 @@ export class EphemeralData {
     return (await rooms.servicesOf(roomId)).filter(receivesEphemeral);
   }
 
-  /** Returns the services with a user in their namespaces that receive ephemeral data. */
+  /** Returns the services that receive ephemeral data and have a user in their namespaces. */
   #receiversOf(userId: string): readonly Appservice[] {
     return this.#deps.users.servicesInterestedIn(userId).filter(receivesEphemeral);
   }

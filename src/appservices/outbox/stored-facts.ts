@@ -86,7 +86,7 @@ type TimelineEvent = Awaited<ReturnType<RoomReader['events']['between']>>[number
 
 /**
  * Returns the change of membership that an event makes. The membership before the event is not stored. `wasJoined` is
- * `undefined` when the event joins the user, and otherwise `true`.
+ * therefore `undefined` when the user joins, and assumed to be `true` for other changes.
  */
 function membershipsOf({ event: { type, stateKey, content } }: TimelineEvent) {
   if (type !== 'm.room.member' || stateKey === undefined) return [];

@@ -36,7 +36,7 @@ describe('ServiceQueue', () => {
     queue.wake();
     for (const expected of [1, 2, 3]) {
       await runTurns();
-      // The server calls this at each request of the service.
+      // The server calls `retryNow` at each request of the service.
       queue.retryNow();
       await runTurns();
       assert.equal(attempts.length, expected);

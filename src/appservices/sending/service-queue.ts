@@ -71,7 +71,7 @@ export class ServiceQueue {
     if (this.#isFailing) this.#backoffEnd.abort();
   }
 
-  /** Aborts the transaction in flight; it is sent again after the next start. */
+  /** Aborts the request with a transaction that is under way; the transaction is sent again after the next start. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#backoffEnd.abort();

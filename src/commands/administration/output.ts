@@ -103,7 +103,7 @@ function asText(name: string, value: unknown): string {
 /** The latest time that `Date` knows, in milliseconds since the epoch. Administrators may set later times. */
 const latestTime = 8.64e15;
 
-/** Returns a time in UTC, to the minute. @param value milliseconds since the epoch; anything else means no time */
+/** Returns a time in UTC, to the minute. @param value milliseconds since the epoch; `-` is returned for other values */
 export function formatTime(value: unknown): string {
   if (typeof value !== 'number' || value <= 0) return '-';
   const text = new Date(Math.min(value, latestTime)).toISOString();

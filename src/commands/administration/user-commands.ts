@@ -102,7 +102,7 @@ export async function createUser(name: string, flags: CreateUserFlags): Promise<
   const session = await openSession(flags);
   const userId = userIdOf(name, session);
   const localpart = userId.slice(1, userId.indexOf(':'));
-  // Creating and changing are one request: without this check an existing user would be changed.
+  // The same request creates and changes users: without this check, it would change an existing user.
   await session.call(
     'GET',
     `/_synapse/admin/v1/username_available?${new URLSearchParams({ username: localpart })}`,
@@ -175,7 +175,7 @@ export async function setSuspended(
   });
 }
 
-/** `hearth user admin`: makes a user a server administrator, or revokes this. */
+/** `hearth user admin`: makes a user a server administrator, or takes this role away. */
 export async function setAdmin(
   name: string,
   flags: AdministrationFlags & { readonly revoke?: boolean },
