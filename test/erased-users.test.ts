@@ -9,7 +9,7 @@ const editedText = 'the second secret';
 
 let connections = 0;
 
-forSelectedDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('events of a user who was deactivated with erase: true', () => {
     let server: TestServer;
     let owner: TestClient;
@@ -28,7 +28,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     let otherMessageId: string;
     let topicId: string;
     before(async () => {
-      server = await startTestServer({ database: open.kind });
+      server = await startTestServer({ database: kind });
       const names = ['owner', 'gone', 'witness', 'reader', 'returned', 'late'];
       const clients: TestClient[] = [];
       for (const name of names) clients.push(await TestClient.register(server, name));

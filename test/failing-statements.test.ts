@@ -15,7 +15,7 @@ import { enc, TestClient } from './support/users/test-client.ts';
 
 /** An operation of the admin API that needs several statements. */
 interface Operation<Subject> {
-  /** Makes what the operation changes. @param number of the subject, from 1 */
+  /** Makes what the operation changes. @param number of the statement that will fail; makes names unique */
   prepare(number: number): Promise<Subject>;
   /** Sends the request. @returns the status of the response */
   request(subject: Subject): Promise<number>;
@@ -58,7 +58,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       (await admin.call(method, path, body)).status;
 
     /**
-     * Performs an operation once for each of its statements, with this statement failing, and repeats it after a failure.
+     * Performs an operation once for every `step`th of its statements, with this statement failing, and repeats it after a failure.
      * Checks that the operation is complete at the end, and that the database has no inconsistency.
      */
     async function failEachStatement<Subject>(operation: Operation<Subject>): Promise<void> {

@@ -4,10 +4,10 @@ import { forSelectedDatabases } from './support/databases/databases.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
 import { enc, TestClient } from './support/users/test-client.ts';
 
-forSelectedDatabases(import.meta.url, (open) => {
+forSelectedDatabases(import.meta.url, ({ kind }) => {
   let server: TestServer;
   before(async () => {
-    server = await startTestServer({ database: open.kind });
+    server = await startTestServer({ database: kind });
   });
   after(() => server.stop());
 
@@ -102,7 +102,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         { type: 'm.receipt', readers: [cleo!.id] },
         { type: 'm.typing', readers: [cleo!.id] },
       ];
-      /** Users in each event. */
+      /** Returns the type of each ephemeral event, and the users in it. */
       const readersIn = (events: readonly { type: string; content: Record<string, unknown> }[] = []) =>
         events.map(({ type, content }) => {
           const read = content[messageId] as { 'm.read': object } | undefined;
@@ -181,7 +181,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await sliding(anna!), {});
     });
 
-    it('blocks invites by the allow, block and ignore lists of MSC4155 and by the unstable type of MSC4380', async () => {
+    it('applies the allow, block and ignore lists of MSC4155 and the unstable type of MSC4380 to invites', async () => {
       const [anna, ben, cleo] = await registerUsers('anna', 'ben', 'cleo');
       await setAccountData(anna!, 'org.matrix.msc4155.invite_permission_config', {
         allowed_users: [cleo!.id],

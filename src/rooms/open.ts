@@ -53,7 +53,7 @@ import { Sending } from './sending.ts';
 import { StateChecks } from './state-checks.ts';
 import { RoomUpgrade } from './upgrade/upgrade-room.ts';
 
-/** Opens the service that joins, knocks, leaves and invites through other servers. @param rooms services that it needs */
+/** Opens the service that joins, knocks, leaves and invites through other servers. It uses the given services of rooms. */
 export type OpenRemoteMemberships = (
   rooms: Pick<Rooms, 'engine' | 'incoming' | 'completion'>,
 ) => RemoteMemberships;
@@ -119,9 +119,9 @@ export interface RoomExtensions {
   readonly erased?: Erasures;
 }
 
-/** Requests of rooms to other servers. */
+/** What rooms request from other servers. */
 export interface RoomFederation {
-  /** By default this server receives nothing from other servers. */
+  /** By default this server requests no events from other servers. */
   readonly otherServers?: OtherServers | undefined;
   /** By default only local aliases are resolved. */
   readonly remoteAliases?: RemoteAliases | undefined;

@@ -25,7 +25,7 @@ export class PublishedRooms {
     return this.#rules.mayPublish(userId, roomId, await this.#aliases.of(roomId));
   }
 
-  /** Checks a change of the directory by the rules of modules. @throws MatrixError */
+  /** Checks a change of the directory by the rules of modules. @throws MatrixError when a module refuses it */
   async checkVisibility(roomId: string, isPublic: boolean): Promise<void> {
     await this.#rules.checkVisibility?.(roomId, isPublic);
   }
@@ -77,7 +77,10 @@ export class PublishedRooms {
     if (denial === undefined) await this.set(roomId, true);
   }
 
-  /** Returns a subquery for the ids of the rooms in a list. @param network absent: all lists */
+  /**
+   * Returns a subquery for the ids of the rooms in a list.
+   * @param network list of an application service; empty: the server's own list; absent: all lists
+   */
   roomIds(network: string | undefined) {
     const query = this.#database.reader<RoomTables>().selectFrom('published_rooms').select('room_id');
     return network === undefined ? query : query.where('network', '=', network);

@@ -67,7 +67,7 @@ export class RouteDriver {
   /** All routes, except those that end the session or the membership of the user. */
   get routes(): readonly Route[] {
     const routes = this.#fixture.server.homeserver.routes.filter(
-      ({ contract: { operationId } }) => !endsSession.has(operationId ?? ''),
+      ({ contract: { operationId } }) => !endsSessionOrMembership.has(operationId ?? ''),
     );
     return [...routes, ...this.#delegatedRoutes];
   }
@@ -77,7 +77,7 @@ export class RouteDriver {
   }
 
   /**
-   * Sends the request several times, until its cost is within the limits.
+   * Sends the request until its cost is within the limits, a bounded number of times.
    * @param what describes the request in `Outcome.excess`
    * @returns the first answer
    */
@@ -230,4 +230,9 @@ async function newMediaId(user: TestClient): Promise<string> {
 }
 
 /** Operations that end the session of the test's user, or the membership in the room. */
-const endsSession: ReadonlySet<string> = new Set(['logout', 'logout_all', 'leaveRoom', 'forgetRoom']);
+const endsSessionOrMembership: ReadonlySet<string> = new Set([
+  'logout',
+  'logout_all',
+  'leaveRoom',
+  'forgetRoom',
+]);

@@ -175,8 +175,8 @@ for (const database of selectedDatabases(import.meta.url)) {
 
     let users = 0;
     /**
-     * Makes a user with two devices and a dehydrated device. The test will delete the device `deleted`. Every table has a
-     * row of `deleted` or of the dehydrated device.
+     * Makes a user with two devices and a dehydrated device. The test will delete the device `deleted`. Each of
+     * `deviceTables` has a row of `deleted` or of the dehydrated device.
      */
     async function userWithDevices() {
       const name = `alice${++users}`;

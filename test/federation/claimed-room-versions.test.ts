@@ -47,18 +47,18 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       for (const path of ['make_join', 'make_leave', 'make_knock']) {
         evil.on(`GET ${v1}/${path}/`, () => [403, { errcode: 'M_FORBIDDEN', error: 'no' }]);
       }
-      roomId = await roomOf('public');
+      roomId = await createRoomAtB('public');
     });
 
-    const roomOf = (rule: string) =>
+    const createRoomAtB = (rule: string) =>
       ben.createRoom({
         preset: 'private_chat',
         room_version: trueVersion,
         name: 'True',
         initial_state: [{ type: 'm.room.join_rules', content: { join_rule: rule } }],
       });
-    const inviteFromB = (guest: TestClient) =>
-      ben.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: guest.id });
+    const inviteFromB = (user: TestClient) =>
+      ben.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: user.id });
 
     /** A room under the same id, as the hostile server claims it to be. */
     function falseRoom(version: string): SignedRoom {
@@ -74,49 +74,47 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       for (const { type, content, stateKey } of events) room.setState(type, content, stateKey);
       return room;
     }
-    const memberEvent = (room: SignedRoom, guest: TestClient, membership: string) =>
+    const memberEvent = (room: SignedRoom, user: TestClient, membership: string) =>
       room.build({
         type: 'm.room.member',
         sender: room.creator,
-        stateKey: guest.id,
+        stateKey: user.id,
         content: { membership },
       }).event;
-    function sendFalseInvite(version: string, guest: TestClient, room = falseRoom(version)) {
+    function sendFalseInvite(version: string, user: TestClient, room = falseRoom(version)) {
       const name = { type: 'm.room.name', state_key: '', sender: room.creator, content: { name: 'Trap' } };
-      const { eventId, pdu } = memberEvent(room, guest, 'invite');
+      const { eventId, pdu } = memberEvent(room, user, 'invite');
       const body = { room_version: version, event: pdu, invite_room_state: [name] };
       return evil.request('a.test', 'PUT', `${v2}/invite/${enc(roomId)}/${enc(eventId)}`, body);
     }
-    const acceptsFalseInvite = async (version: string, guest: TestClient) =>
-      assert.equal((await sendFalseInvite(version, guest)).status, 200);
-    const inviteRoomName = async (guest: TestClient) => {
-      const events = (await guest.sync()).rooms?.invite?.[roomId]?.invite_state.events;
+    const acceptsFalseInvite = async (version: string, user: TestClient) =>
+      assert.equal((await sendFalseInvite(version, user)).status, 200);
+    const inviteRoomName = async (user: TestClient) => {
+      const events = (await user.sync()).rooms?.invite?.[roomId]?.invite_state.events;
       return events?.find(({ type }) => type === 'm.room.name')?.content['name'];
     };
-    const membershipAtB = async (guest: TestClient) =>
-      (await ben.call('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(guest.id)}`)).body[
-        'membership'
-      ];
-    const joinAs = (guest: TestClient, via?: string) =>
-      guest.call('POST', `/join/${enc(roomId)}`, {}, via === undefined ? {} : { via });
-    const isJoined = async (guest: TestClient) =>
-      ((await guest.do('GET', '/joined_rooms'))['joined_rooms'] as string[]).includes(roomId);
+    const membershipAtB = async (user: TestClient) =>
+      (await ben.call('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(user.id)}`)).body['membership'];
+    const joinAs = (user: TestClient, via?: string) =>
+      user.call('POST', `/join/${enc(roomId)}`, {}, via === undefined ? {} : { via });
+    const isJoined = async (user: TestClient) =>
+      ((await user.do('GET', '/joined_rooms'))['joined_rooms'] as string[]).includes(roomId);
 
-    async function joinsAndReceives(guest: TestClient, via?: string) {
-      const { status, raw } = await joinAs(guest, via);
+    async function joinsAndReceives(user: TestClient, via?: string) {
+      const { status, raw } = await joinAs(user, via);
       assert.equal(status, 200, raw);
-      assert.equal(await isJoined(guest), true);
-      await until(async () => (await membershipAtB(guest)) === 'join');
-      const create = await guest.do('GET', `/rooms/${enc(roomId)}/state/m.room.create/`);
+      assert.equal(await isJoined(user), true);
+      await until(async () => (await membershipAtB(user)) === 'join');
+      const create = await user.do('GET', `/rooms/${enc(roomId)}/state/m.room.create/`);
       assert.equal(create['room_version'], trueVersion);
-      await guest.do('PUT', `/rooms/${enc(roomId)}/send/m.room.message/${guest.id}`, { body: 'hello' });
-      await ben.do('PUT', `/rooms/${enc(roomId)}/state/m.room.topic/`, { topic: `for ${guest.id}` });
+      await user.do('PUT', `/rooms/${enc(roomId)}/send/m.room.message/${user.id}`, { body: 'hello' });
+      await ben.do('PUT', `/rooms/${enc(roomId)}/state/m.room.topic/`, { topic: `for ${user.id}` });
       await until(async () => {
-        const { status: topicStatus, body } = await guest.call(
+        const { status: topicStatus, body } = await user.call(
           'GET',
           `/rooms/${enc(roomId)}/state/m.room.topic/`,
         );
-        return topicStatus === 200 && body['topic'] === `for ${guest.id}`;
+        return topicStatus === 200 && body['topic'] === `for ${user.id}`;
       });
     }
 
@@ -175,9 +173,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await inviteRoomName(alan), undefined);
       await a.restart();
       assert.equal(await inviteRoomName(alan), undefined);
-      for (const guest of [anna, alan]) {
-        assert.equal((await inviteFromB(guest)).status, 200);
-        assert.equal(await inviteRoomName(guest), 'True');
+      for (const user of [anna, alan]) {
+        assert.equal((await inviteFromB(user)).status, 200);
+        assert.equal(await inviteRoomName(user), 'True');
       }
       await joinsAndReceives(alan);
       await anna.leave(roomId);
@@ -262,9 +260,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const d = await several.scripted('d.test');
       const room = new SignedRoom('9', { serverName: 'd.test', key: d.key });
       roomId = room.roomId;
-      const guest = '@guest:d.test';
-      room.setState('m.room.member', { membership: 'join' }, guest, guest);
-      room.setState('m.room.topic', { topic: 'x' }, '', guest);
+      const user = '@user:d.test';
+      room.setState('m.room.member', { membership: 'join' }, user, user);
+      room.setState('m.room.topic', { topic: 'x' }, '', user);
       const { state: trueState } = room.stateAndAuthChain();
       // The hostile server's room has the id of the true room, and its auth chain contains events of the true
       // room.
@@ -276,9 +274,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(evil.receivedRequests.some(({ path }) => path.includes('/send_join/')));
       // This response lacks one event: events that refer to it are dropped, although evil.test has sent the
       // event before.
-      const stateWithoutGuest = trueState.filter(({ state_key: key }) => key !== guest);
+      const stateWithoutMember = trueState.filter(({ state_key: key }) => key !== user);
       d.on(`GET ${v1}/make_join/`, () => room.membershipTemplate(anna.id, 'join'));
-      d.on(`PUT ${v2}/send_join/`, () => ({ state: stateWithoutGuest, auth_chain: stateWithoutGuest }));
+      d.on(`PUT ${v2}/send_join/`, () => ({ state: stateWithoutMember, auth_chain: stateWithoutMember }));
       const { status, raw } = await joinAs(anna, 'd.test');
       assert.equal(status, 200, raw);
       assert.equal(await isJoined(anna), true);
@@ -287,7 +285,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('lets users knock although an invite claimed a false version', async () => {
-      roomId = await roomOf('knock');
+      roomId = await createRoomAtB('knock');
       await acceptsFalseInvite('1', alan);
       const knocked = await anna.call('POST', `/knock/${enc(roomId)}`, {}, { via: 'b.test' });
       assert.equal(knocked.status, 200, knocked.raw);
@@ -301,7 +299,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const room = falseRoom('11');
       evil.on(`GET ${v1}/make_knock/`, () => room.membershipTemplate(anna.id, 'knock'));
       evil.on(`PUT ${v1}/send_knock/`, () => ({ knock_room_state: [] }));
-      roomId = room.roomId = await roomOf('knock');
+      roomId = room.roomId = await createRoomAtB('knock');
       const knocked = await anna.call('POST', `/knock/${enc(roomId)}`, {}, { via: 'evil.test' });
       assert.equal(knocked.status, 200, knocked.raw);
       assert.ok((await anna.sync()).rooms?.knock?.[roomId]);

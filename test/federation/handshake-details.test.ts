@@ -114,12 +114,15 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const room = new SignedRoom('11', { serverName: 'd.test', key: d.key });
       room.setState('m.room.member', { membership: 'join' }, dora, dora);
       room.setState('m.room.topic', { topic: 'by Dora' }, '', dora);
-      const forged = ({ signatures, ...pdu }: JsonObject) =>
+      const withoutSignatureOfDora = ({ signatures, ...pdu }: JsonObject) =>
         pdu['state_key'] === dora ? { ...pdu, signatures: {} } : { ...pdu, signatures };
       d.on(`GET ${v1}/make_join/`, () => room.membershipTemplate(anna.id, 'join'));
       d.on(`PUT ${v2}/send_join/`, () => {
         const { state, auth_chain: chain } = room.stateAndAuthChain();
-        return { state: state.map(forged), auth_chain: chain.map(forged) } as JsonObject;
+        return {
+          state: state.map(withoutSignatureOfDora),
+          auth_chain: chain.map(withoutSignatureOfDora),
+        } as JsonObject;
       });
       const path = `/join/${enc(room.roomId)}`;
       const { status, raw } = await anna.call('POST', path, {}, { server_name: 'd.test' });

@@ -152,7 +152,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const answer = await d.request('a.test', 'PUT', path, body);
         assert.equal(answer.status, 200, JSON.stringify(answer.body));
       };
-      const answerMake = (membership: string, roomVersion: string | undefined) => {
+      const scriptHandshake = (membership: string, roomVersion: string | undefined) => {
         d.on(`GET ${v1}/make_${membership}/`, () => {
           const { room_version: _, ...template } = room.membershipTemplate(anna.id, membership);
           return { ...template, ...(roomVersion !== undefined && { room_version: roomVersion }) };
@@ -164,7 +164,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         d.receivedRequests
           .filter(({ path }) => path.includes(`/send_${membership}/`))
           .map(({ body }) => body);
-      /** Waits for a handshake that a job may send after the answer to the client. */
+      /** Waits for the send request of a handshake; a job may send it after the answer to the client. */
       const waitForSent = (membership: string) =>
         eventually(`a ${membership}`, () => {
           const bodies = sent(membership);
@@ -176,7 +176,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         it(`signs a leave of room version ${version}, whether the template states it or not`, async () => {
           for (const statedVersion of [version, undefined]) {
             if (statedVersion === undefined) d.receivedRequests.splice(0);
-            // In room versions since 12 the room id is the hash of the create event.
+            // Since room version 12 the room id is the hash of the create event, which the invite must contain.
             if (getRoomVersion(version)!.roomId !== 'origin') {
               room = new SignedRoom(version, { serverName: 'd.test', key: d.key });
               const draft = { type: 'm.room.member', sender: room.creator, stateKey: anna.id };
@@ -186,7 +186,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
               const body = { room_version: version, event: pdu, invite_room_state: state };
               assert.equal((await d.request('a.test', 'PUT', path, body)).status, 200);
             } else await sendInvite(version);
-            answerMake('leave', statedVersion);
+            scriptHandshake('leave', statedVersion);
             await anna.leave(room.roomId);
             assert.equal(await isInvited(), false);
             const [leave, ...others] = await waitForSent('leave');
@@ -199,7 +199,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
       it('signs a leave in the version of the template when an invite has claimed another one', async () => {
         await sendInvite('10', '1');
-        answerMake('leave', '10');
+        scriptHandshake('leave', '10');
         await anna.leave(room.roomId);
         assert.equal(await isInvited(), false);
         const [leave] = await waitForSent('leave');
@@ -207,18 +207,18 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.equal(receivePdu(leave!, room.version).hashMatches, true);
       });
 
-      it('signs nothing for an unknown room version, and ends the invite locally', async () => {
+      it('signs no leave when the template states an unknown room version, and ends the invite locally', async () => {
         await sendInvite('10');
-        answerMake('leave', '99');
+        scriptHandshake('leave', '99');
         await anna.leave(room.roomId);
         assert.deepEqual(sent('leave'), []);
         assert.equal(await isInvited(), false);
       });
 
-      it('refuses to knock when the template states a version without knocks', async () => {
+      it('refuses to knock when the template states a version without knocks, or no version', async () => {
         room = new SignedRoom('10', { serverName: 'd.test', key: d.key });
         for (const statedVersion of ['6', undefined]) {
-          answerMake('knock', statedVersion);
+          scriptHandshake('knock', statedVersion);
           const { status } = await anna.call('POST', `/knock/${enc(room.roomId)}`, {}, { via: 'd.test' });
           assert.equal(status, 502);
         }

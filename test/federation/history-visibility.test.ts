@@ -136,7 +136,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const eventId of nearestEventIds) assert.notEqual(eventId, messageIds[2]);
       const events = await served.rooms.engine.events.getManyById(nearestEventIds as string[]);
       const members = nearestEventIds.map((eventId) => events.get(eventId as string)?.event.stateKey);
-      assert.deepEqual(members, [fay, finn], 'the join and leave of its own users');
+      assert.deepEqual(members, [fay, finn], 'the leave of fay and the join of finn');
     });
 
     it('returns changes of the history visibility to servers that may see the events before or after', async () => {

@@ -62,7 +62,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       edu_type: 'm.direct_to_device',
       content: { sender, type: 'm.fake', message_id: id, messages: { [anna.id]: { '*': { id } } } },
     });
-    /** Returns the whole response of a sync since a token. */
+    /** Returns the response of a sync since a token, its text without `next_batch`, and the next token. */
     const syncSince = async (since: string) => {
       const answer = await anna.sync(since, { timeout: 0 });
       return { text: JSON.stringify({ ...answer, next_batch: '' }), since: answer.next_batch, answer };

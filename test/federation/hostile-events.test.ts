@@ -114,7 +114,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await assertNoEffect(topic('mine', { authEventIds: [] }));
     });
 
-    it('rejects PDUs that claim a sender of another server', async () => {
+    it('rejects PDUs of a sender of another server, and of a sender who is not in the room', async () => {
       const forged = hostile.message('I, Anna', { sender: anna.id });
       const outcomes = await hostile.send(forged.event.pdu);
       assert.equal(typeof outcomes[forged.event.eventId]?.error, 'string');
@@ -125,7 +125,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await assertNoEffect();
     });
 
-    it('rejects a second create event, and PDUs with references to another room', async () => {
+    it('rejects a second create event, PDUs without prev_events, and PDUs that refer or belong to another room', async () => {
       const create = { type: 'm.room.create', content: { room_version: '11' }, stateKey: '' };
       await assertNoEffect(
         hostile.build(create, { authEventIds: [], prevEventIds: [], depth: 1 }),
@@ -215,7 +215,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual((await texts()).sort(), ['at the same depth', 'deep', 'shallow', 'still here']);
     });
 
-    it('keeps the first event when another one reuses its id in room version 1', async () => {
+    it('in room version 1, keeps the first of several events with one id, and drops events that refer to themselves or each other', async () => {
       roomId = await anna.createRoom({ preset: 'public_chat', room_version: '1' });
       hostile = await ScriptedMember.join(evil, 'a.test', roomId, mallory);
       const first = hostile.message('first', { eventId: '$same:evil.test' });

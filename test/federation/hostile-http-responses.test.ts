@@ -13,7 +13,7 @@ import { enc, type TestClient } from '../support/users/test-client.ts';
 const makeHandshake = 'GET /_matrix/federation/v1/make_';
 const mebibyte = 1024 * 1024;
 
-/** Answers with these bytes and headers. */
+/** Returns a function that answers with these bytes, headers and status. */
 const respond =
   (body: string | Buffer, headers: Record<string, string | string[]> = {}, status = 200) =>
   (response: ServerResponse) => {
@@ -44,7 +44,8 @@ const endlessAnswers: [what: string, answer: (response: ServerResponse) => Promi
   ['with headers and no body', (response) => response.writeHead(200).flushHeaders()],
 ];
 
-const answers: [what: string, answer: (response: ServerResponse) => void][] = [
+/** Responses that fail a join at once. */
+const invalidAnswers: [what: string, answer: (response: ServerResponse) => void][] = [
   [
     'that breaks off in the middle',
     (response) => {
@@ -128,7 +129,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
     }
 
-    for (const [what, answer] of answers) {
+    for (const [what, answer] of invalidAnswers) {
       it(`fails the join with 502 for a response ${what}`, async () => {
         evil.on(makeHandshake, (_request, response) => {
           answer(response);

@@ -11,7 +11,7 @@ import type {
 import { SeveralServers, withoutRetries } from '../support/other-servers/several-servers.ts';
 import { enc, type TestClient } from '../support/users/test-client.ts';
 
-const guest = '@guest:far.test';
+const invitee = '@invitee:far.test';
 const v1 = '/_matrix/federation/v1';
 const v2 = '/_matrix/federation/v2';
 
@@ -41,9 +41,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         .pdu;
     const answerInvites = (answer: (event: JsonObject, request: ScriptedRequest) => ScriptedAnswer) =>
       far.on(`PUT ${v2}/invite/`, (request) => answer(request.body['event'] as JsonObject, request));
-    const invite = () => anna.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: guest });
-    async function guestMembership() {
-      const path = `/rooms/${enc(roomId)}/state/m.room.member/${enc(guest)}`;
+    const invite = () => anna.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: invitee });
+    async function membershipOfInvitee() {
+      const path = `/rooms/${enc(roomId)}/state/m.room.member/${enc(invitee)}`;
       const { status, body } = await anna.call('GET', path);
       return status === 200 ? body['membership'] : undefined;
     }
@@ -52,7 +52,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       answerInvites((event) => ({ event: { ...signedByFar(event), unsigned: { evil: true } } }));
       const { status, raw } = await invite();
       assert.equal(status, 200, raw);
-      assert.equal(await guestMembership(), 'invite');
+      assert.equal(await membershipOfInvitee(), 'invite');
       const { body } = far.receivedRequests.find(({ path }) => path.includes('/invite/'))!;
       assert.equal(body['room_version'], '11');
       const inviteState = body['invite_room_state'] as JsonObject[];
@@ -84,7 +84,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         answerInvites(answer);
         const { status, body, raw } = await invite();
         assert.deepEqual([status, body['errcode']], [502, 'M_UNKNOWN'], raw);
-        assert.equal(await guestMembership(), undefined);
+        assert.equal(await membershipOfInvitee(), undefined);
       });
     }
 
@@ -101,7 +101,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const { status, body } = await invite();
         assert.deepEqual([status, body['errcode'], body['error']], [refusal, errcode, 'no']);
       }
-      assert.equal(await guestMembership(), undefined);
+      assert.equal(await membershipOfInvitee(), undefined);
     });
 
     it('sends an invite in room version 1 to the v1 endpoint when the remote server has no v2 endpoint', async () => {
@@ -116,7 +116,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
       const { status, raw } = await invite();
       assert.equal(status, 200, raw);
-      assert.equal(await guestMembership(), 'invite');
+      assert.equal(await membershipOfInvitee(), 'invite');
     });
   });
 });

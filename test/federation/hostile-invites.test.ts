@@ -87,7 +87,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await isShown(), true);
     });
 
-    it('refuses invites that are forged, in an unknown room version, or not from a user of the sending server to a user of this server', async () => {
+    it('refuses events that are no invites, and invites that are forged, in an unknown room version, or not from a user of the sending server to a user of this server', async () => {
       const wrongEvents: [what: string, change: Parameters<typeof invitation>[0]][] = [
         ['another type', { type: 'm.room.power_levels', stateKey: '', content: {} }],
         ['another membership', { content: { membership: 'join' } }],

@@ -140,7 +140,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await assertJoinFails();
     });
 
-    it('fails the join for make_join responses that are endless, not JSON, redirected or cut off', async () => {
+    it('fails the join for make_join responses that are endless, of type text/html, redirected or cut off', async () => {
       hostile.evil.on(makeJoin, (_request, response) => {
         response.writeHead(200, { 'content-type': 'application/json' });
         const flood = () => {
@@ -169,7 +169,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(wasSent(), false);
     });
 
-    it('falls back to send_join v1 for an old server', async () => {
+    it('falls back to send_join v1 for a server without send_join v2', async () => {
       hostile.evil.on(sendJoin, () => [404, { errcode: 'M_UNRECOGNIZED', error: 'Unrecognized' }]);
       hostile.evil.on('PUT /_matrix/federation/v1/send_join/', (_request, response) => {
         const body = JSON.stringify([200, { ...hostile.room.stateAndAuthChain(), origin: 'evil.test' }]);

@@ -84,6 +84,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(status, 200, JSON.stringify(body));
       return body['pdus'] as Record<string, { error?: string }>;
     }
+    /** Returns the room under the same id as `third.test` claims it to be. */
     function roomOfThirdServer(): SignedRoom {
       const otherRoom = new SignedRoom('11', { serverName: 'third.test', key: third.key });
       otherRoom.roomId = room.roomId;

@@ -7,6 +7,7 @@ import { until } from '../support/other-servers/federation-sender.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { type ClientEventJson, enc, type TestClient } from '../support/users/test-client.ts';
 
+/** Returns the membership of `userId`, as `user` sees it. */
 async function membershipFor(user: TestClient, roomId: string, userId: string): Promise<unknown> {
   const path = `/rooms/${enc(roomId)}/state/m.room.member/${enc(userId)}`;
   return (await user.do('GET', path))['membership'];

@@ -79,7 +79,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await assertError(join(ben, '#nowhere:a.test'), 404, 'M_NOT_FOUND');
     });
 
-    it('fails a join with the error of the other server', async () => {
+    it('fails a join with the error of the other server, and with 404 when no server is known', async () => {
       const privateRoom = await anna.createRoom({ preset: 'private_chat' });
       await assertError(join(ben, privateRoom, ['a.test']), 403, 'M_FORBIDDEN');
       await assertError(join(ben, '!unknown:a.test', ['a.test']), 404, 'M_NOT_FOUND');

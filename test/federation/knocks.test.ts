@@ -16,7 +16,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    const room = (version: string, rule = 'knock') =>
+    const createRoom = (version: string, rule = 'knock') =>
       anna.createRoom({
         preset: 'private_chat',
         room_version: version,
@@ -30,7 +30,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     for (const version of ['7', '10', '11', '12']) {
       it(`lets a remote user knock, receive an invite and join, in room version ${version}`, async () => {
-        const roomId = await room(version);
+        const roomId = await createRoom(version);
         const { status, raw } = await knock(roomId);
         assert.equal(status, 200, raw);
         const member = await membershipEvent(roomId);
@@ -48,7 +48,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     }
 
     it('withdraws a knock by a leave after a restart', async () => {
-      const roomId = await room('10');
+      const roomId = await createRoom('10');
       await knock(roomId);
       await b.restart();
       await ben.leave(roomId);
@@ -59,7 +59,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('refuses a knock with 403 if the join rule or the room version forbids it, with 404 for an unknown room, and with 502 if the server is unreachable', async () => {
       // Room version 6 has no knocks.
       for (const version of ['10', '6']) {
-        const { status, body } = await knock(await room(version, 'invite'));
+        const { status, body } = await knock(await createRoom(version, 'invite'));
         assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
       }
       const unknown = await knock('!unknown:a.test');

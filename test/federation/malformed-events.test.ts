@@ -151,7 +151,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await isOddVisible(), false);
     });
 
-    it('rejects events that are too long, have too many references or are nested too deeply', async () => {
+    it('rejects events that are too long, have too many references, a state_key that is no string, or too deep nesting', async () => {
       const ids = (n: number) => Array.from({ length: n }, (_, i) => `$${String(i).padStart(43, 'x')}`);
       await sendBetweenValid(
         [

@@ -38,7 +38,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const moderate = (user: TestClient, action: string, roomId: string, target: TestClient) =>
       user.do('POST', `/rooms/${enc(roomId)}/${action}`, { user_id: target.id });
 
-    it('sends joins and leaves through one server to all others', async () => {
+    it('shows joins and leaves on all servers of the room', async () => {
       const roomId = await anna.createRoom();
       await joinVia(ben, roomId, a);
       await joinVia(cleo, roomId, a);

@@ -138,7 +138,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.equal(await refusal('GET', path('#room:far.test')), '502 M_UNKNOWN');
       });
 
-      it('responds 404 for a remote alias that does not exist', async () => {
+      it('answers 404 for an alias that does not exist, 403 for a server outside the whitelist and 400 for an invalid alias', async () => {
         assert.equal(await refusal('GET', path('#nothing:far.test')), '404 M_NOT_FOUND');
         assert.equal(await refusal('GET', path('#nothing:here.test')), '404 M_NOT_FOUND');
         assert.equal(await refusal('GET', path('#nothing:elsewhere.test')), '403 M_FORBIDDEN');
@@ -198,7 +198,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assert.equal(await refusal('GET', '/v3/publicRooms?server=far.test'), '502 M_UNKNOWN');
       });
 
-      it('fails a request for remote public rooms when the server refuses it or is unreachable', async () => {
+      it('fails a request for remote public rooms when the server refuses it, is outside the whitelist or is unreachable', async () => {
         remote.on(`GET ${v1}/publicRooms`, () => [403, { errcode: 'M_FORBIDDEN', error: 'No' }]);
         assert.equal(await refusal('GET', '/v3/publicRooms?server=far.test'), '403 M_FORBIDDEN');
         assert.equal(await refusal('GET', '/v3/publicRooms?server=elsewhere.test'), '403 M_FORBIDDEN');
@@ -221,7 +221,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         inaccessible_children: [],
       });
 
-      it("includes remote rooms in a local space's hierarchy, requested for each user", async () => {
+      it("includes remote rooms in a local space's hierarchy, and requests them again for each user", async () => {
         const root = await alice.createRoom({ preset: 'public_chat', creation_content: { type: 'm.space' } });
         const [space, broken] = ['!space:far.test', '!broken:far.test'];
         const via = ['here.test', 'down.test', 'not a server', 'elsewhere.test', 'far.test'];

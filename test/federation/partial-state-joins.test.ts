@@ -98,12 +98,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('lets an invited local user reject the invite once the members are known', async () => {
       const alan = await a.registerClient('alan');
-      for (const isMember of [true, false]) {
+      for (const isInState of [true, false]) {
         const joined = newRoom();
         const sender = joined.creator;
         const content = { membership: 'invite' };
         const draft = { type: 'm.room.member', sender, stateKey: alan.id, content };
-        const { event } = isMember ? joined.setState(draft.type, content, alan.id) : joined.build(draft);
+        const { event } = isInState ? joined.setState(draft.type, content, alan.id) : joined.build(draft);
         const path = `/_matrix/federation/v2/invite/${enc(joined.roomId)}/${enc(event.eventId)}`;
         const body = { room_version: '11', event: event.pdu, invite_room_state: [] };
         assert.equal((await resident.request('a.test', 'PUT', path, body)).status, 200);
@@ -119,7 +119,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           'GET',
           `/rooms/${enc(joined.roomId)}/state/m.room.member/${enc(alan.id)}`,
         );
-        assert.deepEqual([status, member['membership']], isMember ? [200, 'leave'] : [404, undefined]);
+        assert.deepEqual([status, member['membership']], isInState ? [200, 'leave'] : [404, undefined]);
       }
     });
 
@@ -144,7 +144,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await near.request('a.test', 'GET', path)).status, 200);
     });
 
-    it('does not let another local user join without a request to the resident server', async () => {
+    it('until the members are known, lets no other local user join without a request to the resident server', async () => {
       const { sendMembers } = await join();
       const albert = await a.registerClient(`albert${kind}`);
       resident.on(`GET ${v1}/make_join/`, () => [403, { errcode: 'M_FORBIDDEN', error: 'banned' }]);

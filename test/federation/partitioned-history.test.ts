@@ -86,7 +86,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(new Set(fromEnd), new Set(allEventIds));
     });
 
-    it('forward pages from a sync token contain all later events', async () => {
+    it('forward pages from a sync token, and backward pages to it, contain all later events', async () => {
       const query = { dir: 'f', limit: '100', from: since };
       const page = await anna.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, query);
       const ids = new Set(idsOf(page['chunk'] as ClientEventJson[]));

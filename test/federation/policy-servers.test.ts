@@ -129,7 +129,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await messageBodies(), ['free']);
     });
 
-    it('ignores an invalid m.room.policy, and a policy server that is not in the room', async () => {
+    it('ignores an invalid or redacted m.room.policy, and a policy server that is not in the room', async () => {
       const invalidContents: JsonObject[] = [
         { ...content(), via: 'nobody.test' },
         { ...content(), via: 'a.test' },

@@ -246,7 +246,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(await canRead(roomId, first));
     });
 
-    it('shows a remote redaction that names itself to clients, unredacted, in room version 1', async () => {
+    it('shows clients a remote redaction that redacts itself, with its content, in room version 1', async () => {
       const { roomId, remote, path } = await openRoom('1');
       const eventId = '$names-itself:evil.test';
       const draft = { type: 'm.room.redaction', content: { reason: 'none' } };

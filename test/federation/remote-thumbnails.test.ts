@@ -149,7 +149,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await sendRequest('far.test/large')).code, '502 M_TOO_LARGE');
     });
 
-    it('fails thumbnail requests for files that are not images, or have too many pixels', async () => {
+    it('fails thumbnail requests for files that are not images, are cut off or have too many pixels', async () => {
       for (const [id, file, code] of [
         ['text', Buffer.from('hello'), '400 M_UNKNOWN'],
         ['half', (await noiseImage(300, 300)).subarray(0, 10_000), '400 M_UNKNOWN'],
@@ -193,7 +193,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           await remote.request('here.test', 'GET', `/_matrix/federation/v1/media/thumbnail/${id}?${query}`),
         );
 
-      it('returns a thumbnail in a multipart response', async () => {
+      it('returns a thumbnail in a multipart response, animated on request', async () => {
         const [, id] = (await upload(alice, a, await testImage(400, 300))).split('/');
         const { headers, metadata } = await requestAsServer(id!, 'width=200&height=100');
         assert.deepEqual(headers, {

@@ -38,7 +38,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         .filter((body) => body !== undefined);
     };
 
-    it('ignores expired messages from other servers, and sends expired messages to other servers without content', async () => {
+    it('ignores expired messages from other servers, returns expired messages without content in backfill and get_missing_events, and not at all elsewhere', async () => {
       const opened = await SeveralServers.withScriptedServer(kind, 'b.test', {
         config: { rooms: { retention } },
       });

@@ -115,7 +115,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           if (roomOfEvent) assert.equal(outcome(answer), '403 M_FORBIDDEN');
         });
 
-        it('answers after all local users have left only if the requesting server was in the room', async () => {
+        it('answers after all local users have left only if the requesting server was still in the room then', async () => {
           const shared = await makeRoom();
           await served.member(shared.roomId, fay, 'join');
           await served.member(shared.roomId, alice, 'leave');

@@ -1,4 +1,4 @@
-/** Signing keys and notary answers of real homeservers over TLS on the loopback address. */
+/** A homeserver, its signing key, and the key that signs its answers as a notary. */
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -7,7 +7,7 @@ import type { ScriptedServer } from '../support/other-servers/scripted-server.ts
 import { SeveralServers, withoutRetries } from '../support/other-servers/several-servers.ts';
 import { enc, type TestClient } from '../support/users/test-client.ts';
 
-const guest = '@guest:far.test';
+const invitee = '@invitee:far.test';
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('PUT /exchange_third_party_invite/{roomId}', () => {
@@ -29,30 +29,30 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     after(() => several.stop());
 
     const identity = newSigningKey('identity');
-    const partial = (change: JsonObject = {}, sign = identity) => ({
+    const inviteDraft = (change: JsonObject = {}, key = identity) => ({
       type: 'm.room.member',
       room_id: roomId,
       sender: anna.id,
-      state_key: guest,
+      state_key: invitee,
       content: {
         membership: 'invite',
         third_party_invite: {
           display_name: 'g...',
-          signed: signJson({ mxid: guest, token: 'token', ...change }, 'identity.test', sign),
+          signed: signJson({ mxid: invitee, token: 'token', ...change }, 'identity.test', key),
         },
       },
     });
     const exchange = (body: JsonObject) =>
       far.request('a.test', 'PUT', `/_matrix/federation/v1/exchange_third_party_invite/${enc(roomId)}`, body);
-    const guestMembership = async () => {
-      const path = `/rooms/${enc(roomId)}/state/m.room.member/${enc(guest)}`;
+    const membershipOfInvitee = async () => {
+      const path = `/rooms/${enc(roomId)}/state/m.room.member/${enc(invitee)}`;
       const { status, body } = await anna.call('GET', path);
       return status === 200 ? body['membership'] : undefined;
     };
     beforeEach(async () => {
       roomId = await anna.createRoom({ preset: 'private_chat', room_version: '11', name: 'Inn' });
       const content = {
-        display_name: 'guest at example',
+        display_name: 'invitee at example',
         public_key: identity.publicKey.base64,
         public_keys: [{ public_key: identity.publicKey.base64 }],
       };
@@ -60,28 +60,28 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('turns a third-party invite into an invite of the user', async () => {
-      const { status, body } = await exchange(partial());
+      const { status, body } = await exchange(inviteDraft());
       assert.deepEqual([status, body], [200, {}]);
-      assert.equal(await guestMembership(), 'invite');
+      assert.equal(await membershipOfInvitee(), 'invite');
     });
 
     it('refuses exchanges that are not authorized by the third-party invite', async () => {
       const refusedExchanges: [what: string, body: JsonObject][] = [
-        ['another key', partial({}, newSigningKey('other'))],
-        ['another token', partial({ token: 'other' })],
-        ['signed for another user', partial({ mxid: '@other:far.test' })],
-        ['another room', { ...partial(), room_id: '!other:a.test' }],
-        ['a user of this server', { ...partial({ mxid: anna.id }), state_key: anna.id }],
-        ['a sender of the remote server', { ...partial(), sender: guest }],
-        ['another membership', { ...partial(), content: { membership: 'join' } }],
-        ['no signed object', { ...partial(), content: { membership: 'invite' } }],
-        ['another type', { ...partial(), type: 'm.room.topic' }],
+        ['another key', inviteDraft({}, newSigningKey('other'))],
+        ['another token', inviteDraft({ token: 'other' })],
+        ['signed for another user', inviteDraft({ mxid: '@other:far.test' })],
+        ['another room', { ...inviteDraft(), room_id: '!other:a.test' }],
+        ['a user of this server', { ...inviteDraft({ mxid: anna.id }), state_key: anna.id }],
+        ['a sender of the remote server', { ...inviteDraft(), sender: invitee }],
+        ['another membership', { ...inviteDraft(), content: { membership: 'join' } }],
+        ['no signed object', { ...inviteDraft(), content: { membership: 'invite' } }],
+        ['another type', { ...inviteDraft(), type: 'm.room.topic' }],
       ];
       for (const [what, body] of refusedExchanges) {
         const { status } = await exchange(body);
         assert.ok(status === 400 || status === 403, `${what}: ${status}`);
       }
-      assert.equal(await guestMembership(), undefined);
+      assert.equal(await membershipOfInvitee(), undefined);
     });
   });
 });

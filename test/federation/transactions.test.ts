@@ -104,7 +104,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await send({}, 'x'.repeat(300))).status, 400);
     });
 
-    it('returns an error for each PDU of an unknown room', async () => {
+    it('returns an error for each PDU that is malformed or of an unknown room', async () => {
       const room = { room_id: '!unknown:c.test', type: 'm.room.message', sender: '@carol:c.test' };
       const pdus = [{ ...room, event_id: '$one:c.test' }, {}, null, 5, { ...room, room_id: 7 }, 'event'];
       const { status, body } = await send({ pdus: pdus as JsonObject[] });
@@ -129,7 +129,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.equal(outcomes.length, 1, JSON.stringify(Object.keys(change)));
         const [[eventId, outcome] = []] = outcomes;
         assert.ok(isEventId(eventId));
-        // Redacted fields do not enter the event id.
+        // The event id does not depend on fields that a redaction removes.
         if ('content' in change || 'signatures' in change) assert.equal(eventId, event.eventId);
         assert.deepEqual(Object.keys(outcome ?? {}), ['error']);
       }

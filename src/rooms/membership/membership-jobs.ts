@@ -32,17 +32,17 @@ export class MembershipJobs {
     return this.#schedule(writer, profileJob, userId);
   }
 
-  /** Resolves when the user's rooms have the new profile, or after `maxWait`. */
+  /** Resolves when the first attempt to update the user's rooms has ended, or after `maxWait`. */
   profilePropagated(userId: string): Promise<void> {
     return this.#jobs.attempted(profileJob, userId, maxWait);
   }
 
-  /** Schedules the leaves in the transaction that deactivates the account. */
+  /** Makes the user leave all rooms: schedules the job in the transaction that deactivates the account. */
   deactivated(writer: AnyWriter, _publish: unknown, { userId }: { readonly userId: string }): Promise<void> {
     return this.#schedule(writer, leaveAllJob, userId);
   }
 
-  /** Resolves when the deactivated user has left all rooms, or after `maxWait`. */
+  /** Resolves when the first attempt to make the deactivated user leave all rooms has ended, or after `maxWait`. */
   settled(userId: string): Promise<void> {
     return this.#jobs.attempted(leaveAllJob, userId, maxWait);
   }

@@ -81,7 +81,11 @@ export class Memberships {
     return join(this.#deps, userId, roomId, request);
   }
 
-  /** Invites a user. @throws MatrixError M_FORBIDDEN also when the user is joined or banned */
+  /**
+   * Invites a user.
+   * @throws MatrixError M_FORBIDDEN, also when `userId` is joined or banned; M_NOT_FOUND, M_LIMIT_EXCEEDED, and the errors
+   * of `checkInvitee`
+   */
   async invite(
     sender: string,
     roomId: string,
@@ -180,19 +184,19 @@ export class Memberships {
     originServerTs: number | undefined,
   ): Promise<StoredEvent> {
     const room = (await this.#deps.engine.userRooms.of(userId)).get(roomId);
-    const isInvited = room?.membership === 'invite' || room?.membership === 'knock';
+    const isInvitedOrKnocking = room?.membership === 'invite' || room?.membership === 'knock';
     // An invite from before this server joined may be in the part of the state that is not known yet.
     if (room) await this.#completeState(roomId, userId);
     const head = await knownHead(this.#deps.engine, roomId);
     const membership = head.membership(userId);
-    if (membership === undefined && head.isPartial && isInvited) throw membersUnknown();
+    if (membership === undefined && head.isPartial && isInvitedOrKnocking) throw membersUnknown();
     if (membership === undefined) return this.#earlierLeave(userId, roomId);
     if (membership === 'ban') throw forbidden('You are banned from this room');
     if (membership === 'leave') return currentMember(this.#deps.engine, head, userId);
     return sendMember(this.#deps.engine, userId, roomId, userId, content, originServerTs);
   }
 
-  /** Returns the leave event that ended an invite which this server received while it was not in the room. */
+  /** Returns the leave event that ended an invite or a knock while this server was not in the room. @throws M_NOT_FOUND */
   async #earlierLeave(userId: string, roomId: string): Promise<StoredEvent> {
     const { engine } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);
@@ -217,8 +221,8 @@ export class Memberships {
   }
 
   /**
-   * Kicks a user or withdraws their invite.
-   * @throws MatrixError M_FORBIDDEN when the user is not in the room
+   * Kicks a user, withdraws their invite or denies their knock.
+   * @throws MatrixError M_FORBIDDEN, also when `userId` is neither joined, invited nor knocking; M_NOT_FOUND
    */
   async kick(
     sender: string,
@@ -257,7 +261,11 @@ export class Memberships {
     return this.#removeUser(sender, roomId, userId, this.#memberContent(extraContent, 'ban'), originServerTs);
   }
 
-  /** Unbans a user. @throws MatrixError M_BAD_STATE when the user is not banned, M_FORBIDDEN */
+  /**
+   * Unbans a user.
+   * @throws MatrixError M_BAD_STATE when the user is not banned, M_FORBIDDEN, M_NOT_FOUND, and M_UNKNOWN with 504 when a
+   * partial state lacks the membership
+   */
   async unban(
     sender: string,
     roomId: string,
@@ -295,7 +303,10 @@ export class Memberships {
     return sent;
   }
 
-  /** Forgets a room. @throws MatrixError M_UNKNOWN while the user is in it, M_NOT_FOUND */
+  /**
+   * Forgets a room.
+   * @throws MatrixError M_UNKNOWN while the user is joined, invited or knocking; M_NOT_FOUND for a user who was never in it
+   */
   async forget(userId: string, roomId: string): Promise<void> {
     const room = (await this.#deps.engine.userRooms.of(userId)).get(roomId);
     if (!room) throw notFound('You have never been in this room');

@@ -50,7 +50,7 @@ export function runMembershipJobs(deps: MembershipJobDeps): void {
   if (options.forget_rooms_on_leave) forgetOnRemoteRemoval(deps);
 }
 
-/** Schedules the removal of guests when the guest access of a room changes, also when its event is redacted. */
+/** Schedules the removal of guests when the guest access of a room changes, also by a redaction. */
 function removeGuestsWhenForbidden({ database, jobs, clock, engine }: MembershipJobDeps): void {
   engine.stream.subscribe(({ roomId, stored, stateChanges }) => {
     const isRedaction = stored.event.type === 'm.room.redaction';
@@ -114,7 +114,7 @@ async function updateProfile(
   }
 }
 
-/** Makes a user leave all rooms, reject all invites, and forget all rooms. */
+/** Makes a user leave all rooms, reject all invites, retract all knocks, and forget all rooms. */
 async function leaveAll(
   engine: RoomReader,
   memberships: Memberships,

@@ -39,7 +39,7 @@ export const creationOptions = {
     }),
     {
       description:
-        'Power levels of new rooms, by preset, in the format of `power_level_content_override` in a request to create a room; the override of a request is applied after these levels. A field like `events` replaces the whole field of this name in the preset: without an override, `m.room.name`, `m.room.canonical_alias` and `m.room.avatar` need level 50, and `m.room.power_levels`, `m.room.history_visibility`, `m.room.tombstone`, `m.room.server_acl` and `m.room.encryption` need 100 (`m.room.tombstone` since room version 12: 150).',
+        'Power levels of new rooms, by preset, in the format of `power_level_content_override` in a request to create a room; the override of a request is applied after these levels. A field like `events` replaces the whole field of this name in the preset, so repeat the levels to keep; in the presets, `m.room.name`, `m.room.canonical_alias` and `m.room.avatar` need level 50, and `m.room.power_levels`, `m.room.history_visibility`, `m.room.tombstone`, `m.room.server_acl` and `m.room.encryption` need 100 (`m.room.tombstone` since room version 12: 150).',
       default: {},
     },
   ),

@@ -31,7 +31,8 @@ export const membershipOptions = {
         default: false,
       }),
       complexity: option(number({ minimum: 0 }), {
-        description: 'The maximum complexity of rooms that users may join.',
+        description:
+          'The maximum complexity of rooms that users may join. A room has complexity 1 for every 500 state events.',
         default: 1,
         unit: 'complexity',
       }),

@@ -12,7 +12,7 @@ export interface CompletedStatesDeps {
 /** Interval of the job, in milliseconds. */
 const interval = 3_600_000;
 
-/** The cleanup of rooms whose partial state was completed up to this position of the stream of rooms is scheduled. */
+/** Earlier runs scheduled the cleanup of all rooms whose partial state was complete at this position. */
 type Progress = { readonly position: number };
 
 /**

@@ -15,7 +15,7 @@ export interface ForgottenRoomsDeps {
   readonly engine: RoomWriter;
   readonly purge: RoomPurge;
   readonly serverName: string;
-  /** `forgotten_room_retention_period` in milliseconds; null: rooms are never deleted. */
+  /** `forgotten_room_retention_period` in milliseconds; null: forgotten rooms are not deleted. */
   readonly period: number | null;
 }
 

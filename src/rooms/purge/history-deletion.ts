@@ -15,7 +15,7 @@ export interface HistoryDeletionDeps {
   /** The rows that slices store for events of rooms. */
   readonly rows: readonly RoomRows[];
   readonly metrics: PurgeMetrics;
-  /** Called at the end of each deletion, when all its messages are deleted. */
+  /** Called at the end of each deletion: all its messages are deleted, or its room is gone. */
   readonly onEnd: (room: PurgedRoom) => Promise<void>;
 }
 
@@ -29,14 +29,15 @@ const forkDepth = 1_000;
 export type DeletionProgress = {
   readonly roomId: string;
   readonly roomNid: number;
-  /** Events below this depth are deleted. */
+  /** Messages below this depth are deleted. */
   readonly depth: number;
   /**
-   * Only events that were sent before this time, in milliseconds since the epoch, are deleted. Absent: no time limit.
+   * Only messages that were sent before this time, in milliseconds since the epoch, are deleted. Absent: no time limit.
    */
   readonly sentBefore?: number;
   /** The deletion begins after this place. Absent: at the beginning of the room. */
   readonly start?: { readonly [Name in keyof HistoryPlace]: HistoryPlace[Name] };
+  /** Whether messages of local users are deleted, too. */
   readonly deleteLocalEvents: boolean;
   /**
    * The steps run in this order: `timeline` deletes messages of the timeline, `refused` deletes rejected and

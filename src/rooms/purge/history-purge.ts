@@ -15,12 +15,12 @@ import type { RoomHead, RoomWriter, StoredEvent } from '../../room-engine/index.
 import type { DeletionProgress, HistoryDeletion } from './history-deletion.ts';
 import * as store from './history-store.ts';
 
-/** Selects the events of a room to delete. */
+/** Selects the messages of a room to delete. State events are kept. */
 export interface HistoryPurgeRequest {
-  /** Events before the event with this id are deleted. */
+  /** Messages before the event with this id are deleted. */
   readonly eventId?: string | undefined;
   /**
-   * Without `eventId`: events before the newest event that was sent before this time, in milliseconds since the epoch,
+   * Without `eventId`: messages before the newest event that was sent before this time, in milliseconds since the epoch,
    * are deleted.
    */
   readonly ts?: number | undefined;

@@ -39,7 +39,10 @@ export async function placedBelow(
   }));
 }
 
-/** Reads the nids of rejected and soft-failed events with a depth below `depth`, in ascending order. */
+/**
+ * Reads the nids of rejected and soft-failed events with a depth below `depth`, in ascending order.
+ * @param after the last nid that was read; 0 at the beginning
+ */
 export async function refusedBelow(
   database: Database,
   roomNid: number,

@@ -126,7 +126,7 @@ export async function hasJoinedUsers(
   return row !== undefined;
 }
 
-/** Reads rooms that at least one user has forgotten, in the order of their nids. */
+/** Reads rooms that at least one user has forgotten, in the order of their nids. @param after the last nid that was read */
 export async function forgottenRooms(
   database: Database,
   after: number,

@@ -144,13 +144,13 @@ export class UserRedaction {
   async #count(redaction: Progress, signal: AbortSignal): Promise<number> {
     let total = 0;
     for (const roomId of redaction.roomIds) {
-      for (let room = redaction; ; ) {
+      for (let progress = redaction; ; ) {
         signal.throwIfAborted();
-        const events = await this.#events(room, roomId);
+        const events = await this.#events(progress, roomId);
         if (events.length === 0) break;
         total += events.length;
         const before = events.at(-1)!.stream ?? null;
-        room = { ...room, before, considered: room.considered + events.length };
+        progress = { ...progress, before, considered: progress.considered + events.length };
       }
     }
     return total;

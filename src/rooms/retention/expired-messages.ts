@@ -62,7 +62,7 @@ export class ExpiredMessages {
     });
     deps.jobs.register<DeletionProgress>(deletionJob, {
       run: async (attempt) => {
-        const payload = await this.#stillExpired(attempt.payload);
+        const payload = await this.#limitToExpired(attempt.payload);
         if (payload) await deps.deletion.run({ ...attempt, payload });
       },
       parallel: 1,
@@ -147,7 +147,7 @@ export class ExpiredMessages {
    * the deletion was scheduled.
    * @returns `undefined` when messages of the room do not expire, or the room is unknown
    */
-  async #stillExpired(deletion: DeletionProgress): Promise<DeletionProgress | undefined> {
+  async #limitToExpired(deletion: DeletionProgress): Promise<DeletionProgress | undefined> {
     const { engine } = this.#deps;
     const head = await engine.heads.get(deletion.roomId);
     if (!head) return undefined;

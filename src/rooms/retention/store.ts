@@ -65,8 +65,8 @@ export async function roomsWithPolicies(
 }
 
 /**
- * Returns the smallest and the largest depth of the messages of a room that were sent before a time; `undefined` where
- * there are none.
+ * Returns the smallest and the largest depth of the messages of a room that were sent before a time, except those in
+ * `kept`; `undefined` where there are none.
  * @param sentBefore milliseconds since the epoch
  */
 export async function depthsOfMessages(

@@ -212,7 +212,7 @@ function addressOf(body: Partial<AddressInvite>): AddressInvite {
     throw badJson('Either user_id, or medium and address, must be present');
   }
   if (id_server === undefined || id_access_token === undefined) {
-    throw badJson('id_server and id_access_token are missing');
+    throw badJson('id_server and id_access_token must be present');
   }
   return { id_server, id_access_token, medium, address };
 }

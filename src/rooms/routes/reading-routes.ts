@@ -50,7 +50,7 @@ function pageRoutes(
         query: Type.Object({
           from: Type.Optional(Type.String()),
           to: Type.Optional(Type.String()),
-          // The specification requires `dir`, but some programs leave it out.
+          // The specification requires `dir`, but some programs leave it out: then it is `f`.
           dir: Type.Optional(Type.Union([Type.Literal('f'), Type.Literal('b')])),
           limit: Type.Optional(Type.Integer({ minimum: 0 })),
           filter: Type.Optional(Type.String()),

@@ -21,7 +21,7 @@ export interface DelayedSending {
   /**
    * @param delay milliseconds
    * @returns the delay id
-   * @throws MatrixError when delayed events are disabled or the delay is too long
+   * @throws MatrixError when delayed events are disabled, the delay is too short or too long, or a limit is exceeded
    */
   schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string>;
 }

@@ -72,7 +72,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
     });
 
-    it('accepts messages that follow an event that arrived after an earlier join, before the members were known', async () => {
+    it('after a leave and a second join while the members are unknown, accepts a message that refers to an event from before the leave', async () => {
       const { resident, roomId, path, charlie, derek, join, members, messages } = await residents.open();
       const release = resident.holdState();
       await join();

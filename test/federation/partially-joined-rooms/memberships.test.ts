@@ -86,7 +86,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await member)['membership'], 'join');
     });
 
-    it('lets users be kicked and banned when no server provides the members', async () => {
+    it('lets users be kicked and banned when no server provides the members, and answers 504 to the unban of an unknown member', async () => {
       const { server, resident, path, charlie, derek, join } = await residents.open();
       const levels = { users: { [resident.room.creator]: 100, [anna.id]: 100 } };
       resident.setState('m.room.power_levels', levels);
