@@ -184,7 +184,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('sends notices as the configured user, though an account of that name exists', async () => {
-      const before = await TestClient.register(server, 'gazette');
+      const earlierAccount = await TestClient.register(server, 'gazette');
       const search = async (user: TestClient) =>
         (await user.do('POST', '/user_directory/search', { search_term: 'gazette' }))['results'] as unknown[];
       const user = await TestClient.register(server, 'gustav');
@@ -199,12 +199,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await notify(user);
       const roomId = await onlyRoom(user);
       const { joined } = await user.do('GET', `/rooms/${enc(roomId)}/joined_members`);
-      assert.deepEqual((joined as Record<string, unknown>)[before.id], {
+      assert.deepEqual((joined as Record<string, unknown>)[earlierAccount.id], {
         display_name: 'The gazette',
         avatar_url: null,
       });
       assert.deepEqual(await search(user), []);
-      assert.equal((await request(before)).status, 404);
+      assert.equal((await request(earlierAccount)).status, 404);
     });
 
     it('closes the notice room of a deactivated user', async () => {

@@ -98,7 +98,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(stateKeys.peek(stateMapKey('m.room.member', joiner)), undefined);
     });
 
-    it('forgets the state keys of remote events that are rejected by the authorization rules', async () => {
+    it('forgets the state key of a remote event that is refused, and keeps the state key of an accepted one', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const { placement, stateKeys } = fixture.engine;

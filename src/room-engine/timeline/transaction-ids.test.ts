@@ -7,11 +7,11 @@ forSelectedDatabases(import.meta.url, (open) => {
   describe('repeated transaction ids (TransactionIds)', () => {
     it('deduplicates events by device, path, room and transaction id, also concurrently and after a restart', async () => {
       const first = await RoomsUnderTest.open(open);
-      const [aliceRoom, bobRoom] = [await first.room(alice), await first.room(alice)];
+      const [firstRoomId, otherRoomId] = [await first.room(alice), await first.room(alice)];
       const device = { userId: alice, deviceId: 'ONE' };
       const send = (
         fixture: RoomsUnderTest,
-        roomId = aliceRoom,
+        roomId = firstRoomId,
         type = 'm',
         sender = device,
         txnId = 'txn',
@@ -19,15 +19,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       const [eventId, repeatedId] = await Promise.all([send(first), send(first)]);
       assert.equal(repeatedId, eventId);
       const otherIds = [
-        await send(first, bobRoom),
-        await send(first, aliceRoom, 'n'),
-        await send(first, aliceRoom, 'm', { userId: alice, deviceId: 'TWO' }),
-        await send(first, aliceRoom, 'm', device, 'other txn'),
+        await send(first, otherRoomId),
+        await send(first, firstRoomId, 'n'),
+        await send(first, firstRoomId, 'm', { userId: alice, deviceId: 'TWO' }),
+        await send(first, firstRoomId, 'm', device, 'other txn'),
       ];
       assert.equal(new Set([eventId, ...otherIds]).size, 5);
       const second = await first.restart(open);
       assert.equal(await send(second), eventId);
-      assert.equal(await send(second, bobRoom), otherIds[0]);
+      assert.equal(await send(second, otherRoomId), otherIds[0]);
     });
   });
 });

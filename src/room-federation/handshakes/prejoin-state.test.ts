@@ -13,7 +13,7 @@ import { readPrejoinState } from './prejoin-state.ts';
 
 const clock = manualClock();
 const theirs = { serverName: 'b.test', key: newSigningKey('b') };
-const incoming = new Verifier({
+const verifier = new Verifier({
   clock,
   missing: new MissingKeys(clock, plainCaches(clock)),
   keys: {
@@ -31,7 +31,7 @@ describe('readPrejoinState reads the state that describes a room', () => {
   for (const version of ['1', '6', '11', '12']) {
     it(`reads PDUs in room version ${version}`, async () => {
       const room = roomOf(version);
-      const { state, problem } = await readPrejoinState(incoming, room, pdusOf(room));
+      const { state, problem } = await readPrejoinState(verifier, room, pdusOf(room));
       assert.equal(problem, undefined);
       assert.equal(state.length, room.state.size);
       for (const entry of state) {
@@ -42,12 +42,12 @@ describe('readPrejoinState reads the state that describes a room', () => {
   }
 
   it('reads stripped state in room versions before 12 only, and reports it as a problem in all room versions', async () => {
-    const { state, problem } = await readPrejoinState(incoming, roomOf('11'), [
+    const { state, problem } = await readPrejoinState(verifier, roomOf('11'), [
       { ...stripped, event_id: '$x', unsigned: {}, signatures: {} },
     ]);
     assert.deepEqual(state, [stripped]);
     assert.match(problem ?? '', /not an event of the room/);
-    const newer = await readPrejoinState(incoming, roomOf('12'), [stripped]);
+    const newer = await readPrejoinState(verifier, roomOf('12'), [stripped]);
     assert.deepEqual(newer.state, []);
     assert.match(newer.problem ?? '', /not an event of the room/);
   });
@@ -55,10 +55,10 @@ describe('readPrejoinState reads the state that describes a room', () => {
   it('leaves out events of other rooms and events without signatures in room version 12', async () => {
     const room = roomOf('12');
     const otherRoom = new SignedRoom('12', theirs, clock.now() + 1_000);
-    const result = await readPrejoinState(incoming, room, pdusOf(otherRoom));
+    const result = await readPrejoinState(verifier, room, pdusOf(otherRoom));
     assert.deepEqual(result.state, []);
     const unsigned = pdusOf(room).map((pdu) => ({ ...pdu, signatures: {} }));
-    assert.deepEqual((await readPrejoinState(incoming, room, unsigned)).state, []);
+    assert.deepEqual((await readPrejoinState(verifier, room, unsigned)).state, []);
   });
 
   it('reports a create event with another room version', async () => {
@@ -72,21 +72,21 @@ describe('readPrejoinState reads the state that describes a room', () => {
       const create = room.setState('m.room.create', { room_version: stated });
       const pdus = version === '12' ? [create.event.pdu] : pdusOf(room);
       const described = { roomId: create.event.roomId, version: room.version };
-      const { problem } = await readPrejoinState(incoming, described, pdus);
+      const { problem } = await readPrejoinState(verifier, described, pdus);
       assert.match(problem ?? '', /another version/);
     }
   });
 
   it('limits the number of entries and bytes, keeps one entry per key, and leaves out entries whose sender is not a user id', async () => {
     const many = Array.from({ length: 500 }, (_, index) => ({ ...stripped, state_key: String(index) }));
-    assert.equal((await readPrejoinState(incoming, roomOf('11'), many)).state.length, 100);
+    assert.equal((await readPrejoinState(verifier, roomOf('11'), many)).state.length, 100);
     const long = { ...stripped, content: { name: 'x'.repeat(50_000) } };
     const longEntries = [1, 2, 3, 4].map((index) => ({ ...long, state_key: String(index) }));
-    const limited = (await readPrejoinState(incoming, roomOf('11'), longEntries)).state;
+    const limited = (await readPrejoinState(verifier, roomOf('11'), longEntries)).state;
     assert.ok(JSON.stringify(limited).length <= 128 * 1024);
-    const twice = await readPrejoinState(incoming, roomOf('11'), [stripped, { ...stripped, content: {} }]);
+    const twice = await readPrejoinState(verifier, roomOf('11'), [stripped, { ...stripped, content: {} }]);
     assert.deepEqual(twice.state, [{ ...stripped, content: {} }]);
-    const invalidSender = await readPrejoinState(incoming, roomOf('11'), [
+    const invalidSender = await readPrejoinState(verifier, roomOf('11'), [
       { ...stripped, sender: 'not a user id' },
     ]);
     assert.deepEqual(invalidSender.state, []);
@@ -106,7 +106,7 @@ describe('readPrejoinState reads the state that describes a room', () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(entry, { maxLength: 8 }), async (entries) => {
-        const { state } = await readPrejoinState(incoming, room, entries);
+        const { state } = await readPrejoinState(verifier, room, entries);
         for (const { type, state_key: key, sender, content } of state) {
           assert.deepEqual([typeof type, typeof key, typeof content], ['string', 'string', 'object']);
           assert.match(sender, /^@[^\0]*:./);

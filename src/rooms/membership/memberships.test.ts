@@ -41,7 +41,12 @@ const leaveOutcomes = '?yyyny';
 /** Outcomes of a moderator's actions for a user in each of `states`. */
 const moderatorOutcomes = { invite: 'yynyny', kick: 'nyynny', ban: 'yyyyyy', unban: 'nnnnyn' };
 
-/** Creates a room of alice where bob has the membership `state`. @returns its id */
+/**
+ * Creates a room of alice where bob has the membership `state`.
+ * @param rule join rule of the room
+ * @param allowed id of the room whose members the join rule allows to join
+ * @returns the id of the room
+ */
 async function roomWith(
   fixture: RoomsUnderTest,
   state: State,

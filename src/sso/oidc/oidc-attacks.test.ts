@@ -81,7 +81,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('refuses id tokens with another key, algorithm, audience, issuer or nonce, and id tokens that expired more than two minutes ago', async () => {
       idp.user = { sub: 'r4', preferred_username: 'tom' };
       const { SignJWT } = await import('jose');
-      const forge = async (change: (claims: Record<string, unknown>) => Promise<string>) => {
+      const statusWithToken = async (makeToken: (claims: Record<string, unknown>) => Promise<string>) => {
         idp.replace = () => undefined;
         const browser = hearth.browser();
         const url = await responseUrl(browser);
@@ -96,7 +96,7 @@ forSelectedDatabases(import.meta.url, (open) => {
           iat: now,
           exp: now + 60,
         };
-        const token = await change(claims);
+        const token = await makeToken(claims);
         idp.replace = (path, real) => (path === '/token' ? { ...real, id_token: token } : undefined);
         return (await browser.get(url)).status;
       };
@@ -104,17 +104,32 @@ forSelectedDatabases(import.meta.url, (open) => {
         `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.`;
       const withSecret = (claims: Record<string, unknown>) =>
         new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(Buffer.from('a secret'));
-      assert.equal(await forge((claims) => idp.sign({ ...claims, preferred_username: 'genuine' })), 303);
-      assert.equal(await forge((claims) => other.sign(claims)), 400, 'key');
-      assert.equal(await forge(async (claims) => unsigned(claims)), 400, 'none');
-      assert.equal(await forge(withSecret), 400, 'HS256');
-      assert.equal(await forge((claims) => idp.sign({ ...claims, aud: 'elsewhere' })), 400, 'audience');
-      assert.equal(await forge((claims) => idp.sign({ ...claims, iss: other.issuer })), 400, 'issuer');
-      assert.equal(await forge((claims) => idp.sign({ ...claims, nonce: 'another' })), 400, 'nonce');
+      assert.equal(
+        await statusWithToken((claims) => idp.sign({ ...claims, preferred_username: 'genuine' })),
+        303,
+      );
+      assert.equal(await statusWithToken((claims) => other.sign(claims)), 400, 'key');
+      assert.equal(await statusWithToken(async (claims) => unsigned(claims)), 400, 'none');
+      assert.equal(await statusWithToken(withSecret), 400, 'HS256');
+      assert.equal(
+        await statusWithToken((claims) => idp.sign({ ...claims, aud: 'elsewhere' })),
+        400,
+        'audience',
+      );
+      assert.equal(
+        await statusWithToken((claims) => idp.sign({ ...claims, iss: other.issuer })),
+        400,
+        'issuer',
+      );
+      assert.equal(
+        await statusWithToken((claims) => idp.sign({ ...claims, nonce: 'another' })),
+        400,
+        'nonce',
+      );
       const expiredFor = (seconds: number) => (claims: Record<string, unknown>) =>
         idp.sign({ ...claims, preferred_username: 'genuine', exp: Number(claims['iat']) - seconds });
-      assert.equal(await forge(expiredFor(60)), 303, 'clocks may differ');
-      assert.equal(await forge(expiredFor(180)), 400, 'expired');
+      assert.equal(await statusWithToken(expiredFor(60)), 303, 'clocks may differ');
+      assert.equal(await statusWithToken(expiredFor(180)), 400, 'expired');
     });
 
     it('refuses redirect URLs that would run scripts, and asks the user before it sends a login token to an unknown client', async () => {

@@ -74,11 +74,11 @@ forSelectedDatabases(import.meta.url, (open) => {
         (ids.body['threepids'] as { address: string }[]).map(({ address }) => address),
         ['alice@mail.example'],
       );
-      const token = await api('POST', '/_matrix/client/v3/login', {
+      const secondUse = await api('POST', '/_matrix/client/v3/login', {
         type: 'm.login.token',
         token: tokenIn(page),
       });
-      assert.equal(token.status, 403, 'a login token is valid once');
+      assert.equal(secondUse.status, 403, 'a login token is valid once');
       idp.user = { sub: 'u1', preferred_username: 'renamed', name: 'Alice' };
       assert.equal((await hearth.session(await hearth.login('oidc-main')))['user_id'], session['user_id']);
     });

@@ -117,12 +117,12 @@ forSelectedDatabases(import.meta.url, (open) => {
           test.peers.scripts.set(server, { stateIds: deny, state: deny });
         }
         const completion = await test.begin();
-        const failed = (times: number) => eventually('the attempt', () => test.pauses.length === times);
+        const untilFailed = (times: number) => eventually('the attempt', () => test.pauses.length === times);
         // Fails six times, up to a pause of more than five minutes.
-        await failed(1);
+        await untilFailed(1);
         for (let times = 1; times < 6; times++) {
           test.fixture.clock.advance(test.pauses.at(-1)!);
-          await failed(times + 1);
+          await untilFailed(times + 1);
         }
         assert.ok(test.pauses.at(-1)! > 5 * minute);
         /** Runs `action`, and expects that it ends the pause, so that another attempt follows some seconds later. */

@@ -175,7 +175,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(test.servers.accepted.length, 1);
     });
 
-    it('gives up a leave after 26 hours, even if it is retried because the server is reachable again', async () => {
+    it('gives up a leave after more than 25 hours, even if it is retried because the server is reachable again', async () => {
       const test = await setUp();
       test.servers.down.add('far.test');
       await test.leave(['far.test']);
