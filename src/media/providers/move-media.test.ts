@@ -97,4 +97,25 @@ describe('moveMedia', () => {
     const remainingFiles = ['marked', 'new'].map((name) => join(source, 'local/aa/bb', name));
     assert.deepEqual(filesBelow(join(source, 'local')).sort(), remainingFiles);
   });
+
+  it('rejects when a provider returns other bytes than it was sent, and keeps the file', async () => {
+    const source = join(folder, 'damaged');
+    mkdirSync(join(source, 'local/aa/bb'), { recursive: true });
+    const file = join(source, 'local/aa/bb/one');
+    writeFileSync(file, 'content');
+    const provider = {
+      store: async () => undefined,
+      open: async () => Readable.from([Buffer.from('damaged')]),
+      delete: async () => undefined,
+    };
+    const settings = { storesLocal: true, storesRemote: false, isSynchronous: false };
+    const moving = moveMedia({
+      directory: source,
+      providers: [{ name: 'own', provider, ...settings }],
+      keeps: false,
+      report: () => undefined,
+    });
+    await assert.rejects(moving, /"own" did not store local\/aa\/bb\/one unchanged/);
+    assert.equal(readFileSync(file, 'utf8'), 'content');
+  });
 });

@@ -237,8 +237,9 @@ forEachDatabase((open) => {
     await assert.rejects(move({ source: { kind: 'sqlite', path: '/nowhere/x.db' } }), /there is no database/);
     await assert.rejects(
       move({ migrations: [...migrations, { ...testMigration, name: 'test/0002' }] }),
-      /another release/,
+      /schema of an older release: start the server/,
     );
+    await assert.rejects(move({ migrations: migrations.slice(0, -1) }), /schema of a newer release/);
     await withDatabase(to, (side) => migrate(side, databaseMigrations));
     await assert.rejects(move(), /the target is in use as a database of Hearth/);
     await assert.rejects(move({ overwrites: true }), /the target is in use as a database of Hearth/);

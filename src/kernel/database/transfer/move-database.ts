@@ -230,12 +230,13 @@ export async function requireMigrated(
   name: string,
 ): Promise<void> {
   const applied = new Set(await appliedMigrations(database, kind));
-  if (applied.size === migrations.length && migrations.every((migration) => applied.has(migration.name)))
-    return;
+  const known = migrations.filter((migration) => applied.has(migration.name));
+  if (known.length === applied.size && known.length === migrations.length) return;
+  if (applied.size === 0) throw new StartFailure(`${name} is not a database of Hearth`);
   throw new StartFailure(
-    applied.size === 0
-      ? `${name} is not a database of Hearth`
-      : `${name} has the schema of another release: start the server of this release on it once, then repeat the command`,
+    known.length < applied.size
+      ? `${name} has the schema of a newer release: use the command of that release`
+      : `${name} has the schema of an older release: start the server of this release on it once, then repeat the command`,
   );
 }
 
