@@ -27,7 +27,7 @@ export class OAuthError extends Error {
 }
 
 /**
- * Headers that forbid caches to store responses with tokens, and errors of the endpoints that return tokens.
+ * Headers that forbid caches to store a response, for endpoints that return tokens or codes and for their errors.
  * Source: RFC 6749, section 5.1.
  */
 export const notCached = { 'Cache-Control': 'no-store', Pragma: 'no-cache' };

@@ -10,7 +10,7 @@ export class ReplacementWithoutConfirmation implements ExternalConfirmation {
   readonly #resets: CrossSigningResets;
   readonly #next: ExternalConfirmation | undefined;
 
-  /** @param next confirms all other actions; absent when these use interactive authentication */
+  /** @param next confirms all other actions, and replacements that no administrator has allowed; absent when these use interactive authentication */
   constructor(resets: CrossSigningResets, next?: ExternalConfirmation) {
     this.#resets = resets;
     this.#next = next;

@@ -15,6 +15,7 @@ export interface AnnouncementsDeps {
   readonly routing?: PresenceRouting | undefined;
 }
 
+/** A change of one user's presence that waits for the next announcement. */
 interface Pending {
   readonly status: PresenceStatus;
   /** The rooms whose members are notified; `undefined`: all rooms of the user. */

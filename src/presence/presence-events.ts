@@ -30,8 +30,8 @@ export interface PresenceRequest {
 const maxUsers = 5_000;
 
 /**
- * Maximum number of changes of presence in memory, and the same number of joins. A client with an older token receives the presence of
- * all users in its rooms, except users who were never present.
+ * Maximum number of changes of presence that are kept in memory; also of joins. A client whose token is older than the
+ * kept changes receives the presence of all users in its rooms, except users who were never present.
  */
 const maxRecentChanges = 50_000;
 

@@ -3,6 +3,7 @@ import type { PresenceStatus } from './presence-status.ts';
 
 /** The presence of some users has changed. */
 export interface PresenceFact {
+  /** User id to the new presence. */
   readonly changes: ReadonlyMap<string, PresenceStatus>;
   /** Room id to the users whose new presence is sent to the members of that room. */
   readonly rooms: ReadonlyMap<string, readonly string[]>;

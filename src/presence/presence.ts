@@ -127,7 +127,7 @@ export class Presence {
 
   /**
    * Begins a sync of a device, with the presence that the device reports. A report over the rate limit is ignored. Does
-   * nothing in a reader process.
+   * nothing for the presence `offline`, unless the option `presence.enabled` is `true`, and in a reader process.
    * @returns a function to call when the sync ends
    */
   beginSync(
@@ -151,7 +151,7 @@ export class Presence {
     };
   }
 
-  /** Sets the presence of a local user; has no effect with the option `untracked`. @throws MatrixError M_LIMIT_EXCEEDED */
+  /** Sets the presence of a local user; has no effect when `presence.enabled` is `untracked`. @throws MatrixError M_LIMIT_EXCEEDED */
   set(
     { userId, deviceId = '', isUnlimited = false }: PresentDevice,
     presence: PresenceState,
@@ -245,7 +245,7 @@ export class Presence {
     return followed ? followed.notOffline.get(userId) : this.#users.get(userId)?.source.at(clock.now());
   }
 
-  /** All users who are not offline, and some who became offline recently. */
+  /** A map whose keys are all users who are not offline, and some who became offline recently. */
   get usersNotOffline(): ReadonlyMap<string, unknown> {
     return this.#deps.followed?.notOffline ?? this.#users;
   }

@@ -8,7 +8,7 @@ type ListedProfile = ProfileTables['listed_profiles'];
 const maxAvatarLength = 200;
 
 /**
- * Returns the row of a user: the admin API sorts and searches users by these rows.
+ * Returns the row of a user in `listed_profiles`: the admin API sorts and searches users by these rows.
  * @param fields each field as JSON; an absent field is stored as an empty text
  */
 export const listedProfile = (

@@ -221,7 +221,7 @@ export class Profiles implements AccountLifecycle {
     return this.#deps.serverUserProfile?.(userId) !== undefined || this.#deps.accounts.userExists(userId);
   }
 
-  /** Queries the application services for a user who does not exist. */
+  /** Whether a user exists; asks the application services to create a user who does not. */
   async #existsOrProvided(userId: string): Promise<boolean> {
     if (await this.#exists(userId)) return true;
     return (await this.#deps.provideUser?.(userId)) === true && this.#exists(userId);

@@ -33,7 +33,7 @@ const invalid = (message: string) => new OAuthError('invalid_client_metadata', m
 
 /**
  * Checks the metadata that a client registers. Leaves out the parts that this server does not use:
- * translations, unknown fields and unknown grant types.
+ * translations, unknown fields, and grant and response types that it does not support.
  * @throws OAuthError invalid_client_metadata, invalid_redirect_uri
  */
 export function checkClientMetadata(body: JsonObject): ClientMetadata {
@@ -111,7 +111,11 @@ function uriIn(body: JsonObject, field: string): string | undefined {
   const value = body[field];
   if (value === undefined || value === null) return undefined;
   const uri = typeof value === 'string' && value.length <= maxUri ? parseUri(value) : undefined;
-  if (uri === undefined || !isPlainHttps(uri)) throw invalid(`${field} must be an https:// URL`);
+  if (uri === undefined || !isPlainHttps(uri)) {
+    throw invalid(
+      `${field} must be an https:// URL of at most ${maxUri} characters, without user, password and fragment`,
+    );
+  }
   return value as string;
 }
 

@@ -70,7 +70,7 @@ export function isRegisteredRedirectUri(registered: readonly string[], requested
 export function formTargetOf(redirectUri: string): string {
   const url = new URL(redirectUri);
   const { protocol, host, hostname } = url;
-  // The policy has no notation for IPv6 addresses.
+  // A Content-Security-Policy has no notation for IPv6 addresses.
   if (hostname.startsWith('[') || !hasPlainHost(url) || (protocol !== 'https:' && protocol !== 'http:'))
     return protocol;
   return `${protocol}//${host}`;

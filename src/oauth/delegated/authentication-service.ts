@@ -38,7 +38,7 @@ const timeout = 10_000;
 const maxBody = 1_048_576;
 
 /** Maximum number of cached invalid tokens. */
-const maxRefused = 800;
+const maxInvalidTokens = 800;
 
 /** Maximum number of concurrent introspections. */
 const maxConcurrent = 64;
@@ -62,7 +62,7 @@ export class AuthenticationService implements TokenIntrospection {
   readonly #deps: AuthenticationServiceDeps;
   readonly #options: AuthenticationServiceOptions;
   /** Digests of invalid tokens, with the time until which they are not introspected again. */
-  readonly #refused: Cache<string, number>;
+  readonly #invalidTokens: Cache<string, number>;
   readonly #metadataReads = new LoadOnce<'metadata', JsonObject>();
   readonly #invalidTokenLimiter: RateLimiter;
   /** The backoffs are separate, because a service may answer one kind of request and not the other. */
@@ -76,8 +76,8 @@ export class AuthenticationService implements TokenIntrospection {
     this.#invalidTokenLimiter = new RateLimiter(invalidTokenRate, deps.clock);
     const { clock } = deps;
     this.#backoff = { introspection: new ServiceBackoff(clock), metadata: new ServiceBackoff(clock) };
-    this.#refused = deps.caches.create('refused_tokens', {
-      size: maxRefused,
+    this.#invalidTokens = deps.caches.create('refused_tokens', {
+      size: maxInvalidTokens,
       maxBytes: MiB / 8,
       sizeOf: () => 150,
     });
@@ -93,14 +93,14 @@ export class AuthenticationService implements TokenIntrospection {
   async introspect(token: string, ip: string): Promise<IntrospectedToken | undefined> {
     const key = hashOf(token);
     const now = this.#deps.clock.now();
-    if ((this.#refused.get(key) ?? 0) > now) return undefined;
+    if ((this.#invalidTokens.get(key) ?? 0) > now) return undefined;
     this.#invalidTokenLimiter.check(ip);
     if (this.#introspections >= maxConcurrent) throw limitExceeded(1_000);
     this.#introspections += 1;
     try {
       const introspection = await this.#requestIntrospection(token, ip);
       if (introspection === undefined) {
-        this.#refused.set(key, this.#deps.clock.now() + tokenAge);
+        this.#invalidTokens.set(key, this.#deps.clock.now() + tokenAge);
         this.#invalidTokenLimiter.tryTake(ip);
       }
       return introspection;
@@ -190,7 +190,7 @@ export class AuthenticationService implements TokenIntrospection {
     return `${this.#options.endpoint.replace(/\/+$/, '')}/${path}`;
   }
 
-  /** Logs and counts a failure, without the token. */
+  /** Logs a failure, without naming the token, and counts it. */
   #failed(kind: 'introspection' | 'metadata', reason: string): MatrixError {
     this.#deps.log.error({ kind, reason }, 'A request to the authentication service failed');
     this.#backoff[kind].failed();

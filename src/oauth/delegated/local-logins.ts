@@ -51,7 +51,7 @@ function registrationForServices({ contract, handler }: Route): Route {
       const body = bodyOfService(request.body);
       if (!body) throw unrecognized('Users register at the authentication service');
       if (body['inhibit_login'] !== true) {
-        throw appserviceLoginUnsupported('inhibit_login must be true beside an authentication service');
+        throw appserviceLoginUnsupported('inhibit_login must be true, because the authentication service issues the tokens');
       }
       return handler(request);
     },
@@ -75,7 +75,7 @@ function refusedLogin({ contract }: Route): Route {
   };
 }
 
-/** Returns the route of `GET /login`, which is unrecognized. Without it, its path would have no GET method (405). */
+/** Returns the route of `GET /login`, which answers 404 M_UNRECOGNIZED. If the route were absent, the answer would be 405. */
 function withoutLoginFlows({ contract }: Route): Route {
   return {
     contract,

@@ -25,7 +25,7 @@ export interface GrantedSession {
   readonly userId: string;
   readonly deviceId: string;
   readonly scope: string;
-  /** The session at an identity provider. The provider may request a logout of this session. */
+  /** The session at the identity provider that authenticated the user, which the provider may end; absent for a password. */
   readonly providerSession: ProviderSession | undefined;
 }
 

@@ -2,7 +2,7 @@ import { isSigningKeyName } from '../identifiers/other-ids.ts';
 import { decodeBase64 } from './base64.ts';
 import { SigningKey } from './ed25519.ts';
 
-/** A signing key file that is malformed or empty. The message names a malformed line and never quotes it. */
+/** A signing key file that is malformed or empty. The message gives the number of a malformed line, never its text. */
 export class SigningKeyFileError extends Error {
   override readonly name = 'SigningKeyFileError';
 }
@@ -10,11 +10,12 @@ export class SigningKeyFileError extends Error {
 /**
  * Reads a signing key file: one key per line, as `ed25519 <name> <unpadded base64 of the seed>`. The server
  * signs with the first key.
+ * @param content the text of the file
  * @throws SigningKeyFileError
  */
-export function readSigningKeys(file: string): readonly SigningKey[] {
+export function readSigningKeys(content: string): readonly SigningKey[] {
   const keys: SigningKey[] = [];
-  for (const [index, line] of file.split('\n').entries()) {
+  for (const [index, line] of content.split('\n').entries()) {
     if (line.trim() !== '') keys.push(readLine(line, index + 1));
   }
   if (keys.length === 0) throw new SigningKeyFileError('The signing key file holds no key');

@@ -83,7 +83,7 @@ export function compileWordLiteral(literal: string): GlobMatcher {
 export const containsAsWords = (text: string, literal: string): boolean => compileWordLiteral(literal)(text);
 
 /**
- * Whether a text contains a literal between word boundaries.
+ * Whether a text contains a short literal between word boundaries; `containsAsWords` is for literals of any length.
  * @param mayContinue is called at each occurrence of the literal; when it returns false the search ends without a match
  */
 export function containsWord(text: string, literal: string, mayContinue = always as () => boolean): boolean {

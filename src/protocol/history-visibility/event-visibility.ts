@@ -46,7 +46,7 @@ function visibilitiesAround(event: VisibilitySubject, before: HistoryVisibility)
  * 5. Otherwise not visible.
  *
  * Callers apply further rules: a user who was never in the room sees world-readable events only, and a client that has
- * received an invite must also receive its end.
+ * received an invite must also receive the event that ends the invite.
  * Source: client-server API, "Room History Visibility", server behaviour.
  */
 export function isVisibleToUser(event: VisibilitySubject, facts: UserVisibilityFacts): boolean {

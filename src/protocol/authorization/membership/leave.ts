@@ -28,5 +28,5 @@ export function authorizeLeave({ event, target, room }: MembershipChange): Verdi
   }
   // 5.5.4, 5.5.5
   const mayKick = levels.reaches(sender, 'kick') && levels.ofUser(target) < levels.ofUser(sender);
-  return allowIf(mayKick, 'The sender may not kick this user');
+  return allowIf(mayKick, 'The sender may not kick or unban this user');
 }
