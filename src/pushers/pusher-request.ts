@@ -26,7 +26,7 @@ const gatewayPath = '/_matrix/push/v1/notify';
  * @param allowsPlainHttp whether a gateway at this host may be reached without TLS
  * @throws MatrixError M_MISSING_PARAM for missing fields and, as in the reference server, for URLs whose path is not
  * `gatewayPath`; M_INVALID_PARAM for unknown kinds, for pushers of the kind `email` whose app_id is not `m.email`, and
- * for URLs that are invalid, or not https although `allowsPlainHttp` does not allow that
+ * for URLs that are invalid, or that use http where `allowsPlainHttp` forbids it
  */
 export function parseSettings(
   request: PusherRequest,

@@ -79,7 +79,7 @@ export class Pushers {
    * canonical form, so that no user has several pushers for one address.
    * @param append whether pushers of other users with the same kind, `app_id` and `pushkey` stay
    * @throws MatrixError M_THREEPID_NOT_FOUND for a mail address that the user's account does not have, M_LIMIT_EXCEEDED
-   * for a user with 100 pushers
+   * for another pusher of a user with 100
    */
   async set(owner: PusherOwner, settings: PusherSettings, append: boolean): Promise<void> {
     const pushkey = settings.kind === 'email' ? await this.#addressOf(owner, settings) : settings.pushkey;

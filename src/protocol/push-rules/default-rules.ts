@@ -27,8 +27,11 @@ export interface DefaultRule {
 }
 
 export interface MemberPart {
+  /** The last condition of the rule, as clients see it. */
   readonly condition?: (userId: string) => PushCondition;
+  /** The pattern of a `content` rule, as clients see it. */
   readonly pattern?: (userId: string) => string;
+  /** Evaluates the condition or pattern. */
   readonly matches: PushMatcher;
 }
 

@@ -76,7 +76,7 @@ export function compileServerAcl(content: JsonValue): ServerAcl {
  * 3. A match in `deny`: denied.
  * 4. A match in `allow`: allowed.
  * 5. Otherwise denied.
- * Ignores the port of the name. With an ACL, a name that is longer than a server name may be is denied first.
+ * Ignores the port of the name. With an ACL, a name of more than 255 characters is denied before step 2.
  * Source: client-server API, "m.room.server_acl"; server-server API, "Server Access Control Lists (ACLs)".
  */
 export function isServerAllowed(acl: ServerAcl | undefined, serverName: string): boolean {

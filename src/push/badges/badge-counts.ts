@@ -52,7 +52,7 @@ const maxUsers = 20_000;
 export class BadgeCounts {
   readonly #deps: BadgeCountsDeps;
   readonly #badges: Cache<string, Badge>;
-  /** Runs one count for each user at a time, by user id. */
+  /** Lets the counts of one user run one after the other; the key is the user id. */
   readonly #mutex = new KeyedMutex();
 
   constructor(deps: BadgeCountsDeps) {

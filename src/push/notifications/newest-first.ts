@@ -36,7 +36,7 @@ const maxPage = 20;
 export class NewestFirst {
   readonly #engine: RoomReader;
   readonly #isShown: (invite: StoredEvent) => Promise<boolean>;
-  /** The rooms whose events are being loaded. */
+  /** The rooms whose first events were loaded, or are loaded next. */
   readonly #opened = new Set<Source>();
   /** The other rooms, in the order of their newest events: the room with the newest event is the last. */
   readonly #unopened: Source[];
@@ -83,7 +83,7 @@ export class NewestFirst {
     return new NewestFirst(engine, sources, before, isShown);
   }
 
-  /** The position of the last returned event. */
+  /** The position of the last returned event; at first the position where the iteration began. */
   get position(): number {
     return this.#position;
   }

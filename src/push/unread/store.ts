@@ -42,7 +42,7 @@ export async function readTallies(
   return tallies;
 }
 
-/** Saves tallies, unless there is a newer one. */
+/** Saves each tally that has evaluated later events than the stored tally of its user and room. */
 export async function saveTallies(database: Database, tallies: readonly OwnedTally[]): Promise<void> {
   if (tallies.length === 0) return;
   await database.batch([

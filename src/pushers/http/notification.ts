@@ -100,7 +100,7 @@ export class Notifications {
 
 /**
  * A count of zero is sent as well, although the specification says to leave it out: gateways take a missing count for
- * an unchanged one, so that the badge of an app would never disappear. The reference server does the same.
+ * an unchanged one, and the badge of an app would stay. The reference server does the same.
  */
 const countsOf = (unread: number | undefined) => (unread === undefined ? {} : { counts: { unread } });
 

@@ -12,7 +12,7 @@ export interface Picture extends Readonly<Record<string, string | null>> {
   readonly image: string | null;
   /** The letter that is shown instead of a missing image. */
   readonly initial: string;
-  /** The background color of this letter; it depends on the id. */
+  /** The background color of this letter; it depends on the id of the room or user. */
   readonly color: string;
 }
 
@@ -35,6 +35,7 @@ const colors = ['#b45309', '#0f766e', '#4338ca', '#be123c', '#15803d', '#7e22ce'
 export class Pictures {
   readonly images: MailImage[] = [];
   readonly #avatars: Avatars | undefined;
+  /** Avatar URL to the Content-ID of its image; null for pictures that the mail does not contain. */
   readonly #imageIds = new Map<string, string | null>();
 
   constructor(avatars: Avatars | undefined) {

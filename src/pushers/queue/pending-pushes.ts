@@ -123,8 +123,7 @@ export async function deletePendingOfRoom(
 }
 
 /**
- * Deletes the pending events of a pusher that became pending before a time, and keeps only the newest `max` of its
- * other events.
+ * Deletes the pending events of a pusher that became pending before a time, and all but the newest `max` events.
  * @param before milliseconds since the epoch
  * @returns the number of deleted events
  */
