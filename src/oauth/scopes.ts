@@ -22,7 +22,7 @@ export interface GrantedScope {
 /**
  * Reads the scope that a client requests. Unknown scopes are not granted.
  * Source: client-server API, "Allocated scope tokens".
- * @throws OAuthError invalid_scope without access to the API, or without exactly one device
+ * @throws OAuthError invalid_scope without access to the API, or without exactly one valid device id
  */
 export function grantScope(requested: string): GrantedScope {
   const tokens = [...new Set(requested.split(' ').filter((token) => token !== ''))];
@@ -34,7 +34,7 @@ export function grantScope(requested: string): GrantedScope {
   if (devices.length !== 1 || !devicePattern.test(deviceId)) {
     throw new OAuthError(
       'invalid_scope',
-      'The scope must contain exactly one urn:matrix:client:device:<device_id>',
+      'The scope must contain exactly one urn:matrix:client:device:<device_id>, with a valid device id',
     );
   }
   const granted = tokens.filter(

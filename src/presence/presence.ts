@@ -80,7 +80,7 @@ export class Presence {
     this.#writer = new PresenceWriter(deps);
     const { followed } = deps;
     if (followed) this.presenceStream.subscribe((fact) => followed.follow(fact));
-    else deps.engine.stream.subscribe((fact) => this.#roomFact(fact));
+    else deps.engine.stream.subscribe((fact) => this.#followRoom(fact));
   }
 
   /** The stream of the changes of presence that other users are notified of. */
@@ -127,7 +127,7 @@ export class Presence {
 
   /**
    * Begins a sync of a device, with the presence that the device reports. A report over the rate limit is ignored. Does
-   * nothing for the presence `offline`, unless the option `presence.enabled` is `true`, and in a reader process.
+   * nothing when the presence is `offline`, when `presence.enabled` is not `true`, and in a reader process.
    * @returns a function to call when the sync ends
    */
   beginSync(
@@ -257,7 +257,8 @@ export class Presence {
     return interests === 'all' || interests?.has(userId) === true;
   }
 
-  #roomFact({ stored, onTimeline, membershipChanges, roomId }: RoomFact): void {
+  /** Records the activity of the sender, and announces the presence of users who join to the members of the room. */
+  #followRoom({ stored, onTimeline, membershipChanges, roomId }: RoomFact): void {
     if (onTimeline) this.recordActivity(stored.event.sender);
     for (const { userId, from, to } of membershipChanges) {
       const user = to === 'join' && from !== 'join' ? this.#users.get(userId) : undefined;

@@ -59,7 +59,7 @@ export interface PusherTables {
     /** When the newest event of the room in that mail became pending, in milliseconds since the epoch. */
     newest_at: number;
   };
-  /** One row: `pending_pushes` has all events up to this position on the stream. */
+  /** One row: all events up to this position on the stream were added to `pending_pushes`. */
   pusher_progress: {
     id: number;
     position: number;

@@ -3,7 +3,7 @@ import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
 
 /**
  * Returns the event and the events that it relates to, directly or through others, nearest first, as far as
- * they are known and in the same room. Source: client-server API, "Threaded read receipts": at most three
+ * they are known and in the same room. Ends at an event with an `m.thread` relation. Source: client-server API, "Threaded read receipts": at most three
  * relations are followed.
  */
 async function relationChain(engine: RoomReader, stored: StoredEvent): Promise<StoredEvent[]> {

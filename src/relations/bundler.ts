@@ -63,7 +63,7 @@ export class Bundler {
   async bundled(events: readonly VisibleEvent[], viewer: Viewer): Promise<ReadonlyMap<number, JsonObject>> {
     const bundles = new Map<number, JsonObject>();
     const parents = await this.parents(events);
-    // An empty user id stands for the reader of a text that all users share; aggregations differ between users.
+    // With an empty user id, one text is rendered for all users; aggregations differ between users.
     if (parents.size === 0 || viewer.userId === '') return bundles;
     const { clientEvents } = this.#deps;
     const aggregations = await this.#readAggregations(

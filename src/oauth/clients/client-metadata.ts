@@ -60,7 +60,7 @@ export function checkClientMetadata(body: JsonObject): ClientMetadata {
   }
   const grants = body['grant_types'] === undefined ? ['authorization_code'] : textsIn(body, 'grant_types');
   if (grants.includes('authorization_code') && redirectUris.length === 0) {
-    throw new OAuthError('invalid_redirect_uri', 'redirect_uris is missing');
+    throw new OAuthError('invalid_redirect_uri', 'redirect_uris is missing or empty');
   }
   const responseTypes = body['response_types'] === undefined ? ['code'] : textsIn(body, 'response_types');
   if (grants.includes('authorization_code') && !responseTypes.includes('code')) {
@@ -119,6 +119,10 @@ function uriIn(body: JsonObject, field: string): string | undefined {
   return value as string;
 }
 
+/**
+ * Returns a list of strings without repetitions; empty when the field is absent or null.
+ * @throws OAuthError invalid_client_metadata
+ */
 function textsIn(body: JsonObject, field: string): string[] {
   const value: JsonValue = body[field] ?? [];
   if (

@@ -114,8 +114,8 @@ export class Clients {
    */
   async markUsedIn(writer: AnyWriter, { clientId, createdAt, lastUsedAt }: Client): Promise<void> {
     const now = this.#deps.clock.now();
-    const isFirst = lastUsedAt === createdAt && now > createdAt;
-    if (isFirst || lastUsedAt < now - usePrecision)
+    const isFirstUse = lastUsedAt === createdAt && now > createdAt;
+    if (isFirstUse || lastUsedAt < now - usePrecision)
       await writeUse(writerFor<OAuthTables>(writer), clientId, now);
   }
 
@@ -161,6 +161,7 @@ async function deleteSurplus(writer: Writer<OAuthTables>, limit: number): Promis
     .executeTakeFirstOrThrow();
   if (Number(count) <= limit) return;
   const surplus = Number(count) - limit + Math.floor(limit / 100);
+  // A client whose `last_used_at` equals `created_at` has never had a session.
   const oldest = await writer
     .selectFrom('oauth_clients')
     .select('client_id')

@@ -36,8 +36,10 @@ export function isAllowedRedirectUri(
   if (isPlainHttps(uri)) return isSameOrSubdomain(uri.hostname, clientHost);
   if (applicationType === 'web') return false;
   if (uri.protocol === 'http:') {
+    // A loopback URI is registered without a port, which the client program chooses, and without a user.
     return loopbackHosts.includes(uri.hostname) && !/^http:\/\/[^/]*(:\d|@)/.test(withoutIpv6Loopback(text));
   }
+  // A private-use scheme is followed by one slash at most (RFC 8252, section 7.1).
   return isOwnScheme(uri.protocol.slice(0, -1), clientHost) && !/^[^:]*:\/\//.test(text);
 }
 

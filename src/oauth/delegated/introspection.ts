@@ -24,7 +24,7 @@ export function readIntrospection(
   const { username, device_id: device, expires_in: expiresIn } = answer;
   const expiresAt = typeof expiresIn === 'number' ? now + expiresIn * 1_000 : Number.POSITIVE_INFINITY;
   if (expiresAt <= now) return undefined;
-  if (typeof username !== 'string' || !localpart.test(username)) throw faulty('names no user');
+  if (typeof username !== 'string' || !localpart.test(username)) throw faulty('names no valid user');
   const devices = typeof device === 'string' ? [device] : deviceIdsIn(scope);
   const [deviceId] = devices;
   if (devices.length > 1) throw faulty('names several devices');

@@ -51,7 +51,9 @@ function registrationForServices({ contract, handler }: Route): Route {
       const body = bodyOfService(request.body);
       if (!body) throw unrecognized('Users register at the authentication service');
       if (body['inhibit_login'] !== true) {
-        throw appserviceLoginUnsupported('inhibit_login must be true, because the authentication service issues the tokens');
+        throw appserviceLoginUnsupported(
+          'inhibit_login must be true, because the authentication service issues the tokens',
+        );
       }
       return handler(request);
     },

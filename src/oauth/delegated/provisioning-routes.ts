@@ -164,7 +164,7 @@ function provisionRoute(deps: ProvisioningDeps): Route {
   );
 }
 
-/** @throws MatrixError M_INVALID_PARAM when a value is both set and unset */
+/** @throws MatrixError M_INVALID_PARAM when the fields for setting and for unsetting a value are both present */
 function checkExclusive(body: Static<typeof provisionBody>): void {
   for (const [set, unset] of [
     ['set_displayname', 'unset_displayname'],
@@ -198,6 +198,7 @@ async function setEmails(
   await addresses.replace(userId, [...checked, ...kept] as typeof checked);
 }
 
+/** Sets a profile field; an empty value removes the field. */
 function setField(deps: ProvisioningDeps, userId: string, field: string, value: string): Promise<void> {
   return deps.profiles.set(serviceRequester(userId), userId, field, value);
 }

@@ -102,7 +102,7 @@ export function linkRoutes(deps: DeviceGrantDeps): Route[] {
   ];
 }
 
-const unknownCode = 'This code is unknown or has expired. Let the device show you a new one';
+const unknownCode = 'This code is unknown, used or expired. Let the device show you a new one';
 
 async function showLogin(deps: DeviceGrantDeps, session: BrowserSession, code: string): Promise<Reply> {
   if (code === '') return showForm(deps, session);

@@ -78,14 +78,14 @@ function msc4108Routes({ msc4108, endpoints, limiter }: RendezvousDeps): Route[]
 
 /** The routes of MSC4388: JSON with a sequence token. */
 function msc4388Routes({ msc4388, limiter, clock }: RendezvousDeps): Route[] {
-  const create = '/_proto/client/unstable/io.element.msc4388/rendezvous';
-  const path = `${create}/:id` as const;
+  const basePath = '/_proto/client/unstable/io.element.msc4388/rendezvous';
+  const path = `${basePath}/:id` as const;
   const data = Type.String({ maxLength: maxDataBytes });
   const bodyLimit = 2 * maxDataBytes;
   return [
-    route({ method: 'GET', auth: 'none', path: create }, () => ({ create_available: true })),
+    route({ method: 'GET', auth: 'none', path: basePath }, () => ({ create_available: true })),
     route(
-      { method: 'POST', auth: 'none', path: create, bodyLimit, body: Type.Object({ data }) },
+      { method: 'POST', auth: 'none', path: basePath, bodyLimit, body: Type.Object({ data }) },
       ({ body, ip }) => {
         checkBytes(body.data);
         limiter.take(ip);

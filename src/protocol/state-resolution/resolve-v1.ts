@@ -69,8 +69,8 @@ function compareByDepth(a: RoomEvent, b: RoomEvent): number {
 /** Chooses one of the events in conflict for a key, given the state that is resolved so far. */
 type ChooseEvent = (events: readonly RoomEvent[], isAllowed: AllowedIn, key: string) => RoomEvent;
 
-/** Whether the event is allowed in the resolved state, with `replaced` as the entry for `key`. */
-type AllowedIn = (event: RoomEvent, key: string, replaced: RoomEvent | undefined) => boolean;
+/** Whether the event is allowed in the resolved state, with `current`, unless `undefined`, as the entry for `key`. */
+type AllowedIn = (event: RoomEvent, key: string, current: RoomEvent | undefined) => boolean;
 
 /** Resolves all conflicts of that type, or all that remain. */
 function* resolveConflictsOfType(
@@ -80,10 +80,10 @@ function* resolveConflictsOfType(
   conflicts: ConflictsByKey,
   source: StateResolutionSource,
 ): Generator<void> {
-  const isAllowed: AllowedIn = (event, key, replaced) =>
+  const isAllowed: AllowedIn = (event, key, current) =>
     authorize(event, (requestedType, stateKey) => {
       const requestedKey = stateMapKey(requestedType, stateKey);
-      if (requestedKey === key && replaced !== undefined) return replaced;
+      if (requestedKey === key && current !== undefined) return current;
       const id = state.get(requestedKey);
       return id === undefined ? undefined : source.event(id);
     }).allowed;

@@ -30,6 +30,7 @@ export interface NotificationsPage {
   readonly next_token?: string;
 }
 
+/** An event that notifies the user, with the actions of the rule that matches. */
 interface Notification {
   readonly stored: StoredEvent;
   readonly actions: JsonValue;

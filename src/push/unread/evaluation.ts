@@ -15,8 +15,8 @@ const noThreads: ReadonlySet<string | undefined> = new Set();
 const noPositions: ReadonlySet<number> = new Set();
 
 /**
- * Evaluates, for one user, the events of a room since the last evaluation, newest first. Leaves out the older events
- * after `maxMarks` events, at the user's own join, and once the rules of the user have taken `maxSearchSteps`.
+ * Evaluates, for one user, the events of a room since the last evaluation, newest first. Stops after `maxMarks` events,
+ * at the user's own join, or once the rules of the user have taken `maxSearchSteps`; older events are left out.
  * Source: client-server API, "Receiving notifications" and "Marking notifications as read".
  */
 export class Evaluation implements NewMarks {

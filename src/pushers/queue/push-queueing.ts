@@ -31,8 +31,8 @@ export interface PushQueueingDeps {
     | ((writer: Writer<PusherTables>, pushes: readonly PendingPush[]) => Promise<void>)
     | undefined;
   /**
-   * Runs after the transaction for a pusher that sends to a gateway. Runs even after a failed transaction, because its
-   * commit may have succeeded.
+   * Runs for each pusher that sends to a gateway, after the transaction that adds its pending events; also when the
+   * transaction failed, because the commit may have succeeded.
    */
   readonly onPushAdded: (pusher: Pusher) => void;
 }
@@ -63,7 +63,7 @@ export class PushQueueing {
   readonly #deps: PushQueueingDeps;
   readonly #events: NewEvents;
   readonly #follower: Follower;
-  /** Events up to this position were added; `undefined` until the stored position is read, also again after a failed transaction. */
+  /** Events up to this position are pending; `undefined` until the stored position is read, at first and after a failed transaction. */
   #queued: number | undefined;
 
   constructor(deps: PushQueueingDeps) {
@@ -170,7 +170,7 @@ export class PushQueueing {
           .execute();
         const oldestPushes = new Map<string, PendingPush>();
         for (const push of pushesOfExisting) {
-          // The oldest event of a room schedules its mail.
+          // The oldest event of a room schedules the mail about the room.
           const key = `${push.pusherId} ${push.roomId}`;
           if (pushersById.get(push.pusherId)?.kind === 'email' && !oldestPushes.has(key))
             oldestPushes.set(key, push);
