@@ -51,7 +51,8 @@ export async function hashFile(file: string): Promise<Omit<BackupFile, 'path'>> 
 export async function checkFiles(directory: string, files: readonly BackupFile[]): Promise<void> {
   for (const { path, size, sha256 } of files) {
     const found = await hashFile(join(directory, path)).catch((error: Error) => error);
-    if (found instanceof Error) throw new CommandFailure(`the backup is incomplete: ${found.message}`);
+    if (found instanceof Error)
+      throw new CommandFailure(`a file of the backup is missing or cannot be read: ${found.message}`);
     if (found.size !== size || found.sha256 !== sha256) {
       throw new CommandFailure(
         `the backup is damaged: ${join(directory, path)} has changed since the backup was made`,

@@ -69,7 +69,7 @@ async function run(
   child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
     text += chunk;
   });
-  const code = await new Promise<number | null>((resolve, reject) => {
+  const failure = await new Promise<string | undefined>((resolve, reject) => {
     child.once('error', (error: NodeJS.ErrnoException) =>
       reject(
         new CommandFailure(
@@ -79,9 +79,11 @@ async function run(
         ),
       ),
     );
-    child.once('close', resolve);
+    child.once('close', (code, signal) =>
+      resolve(signal ? `was ended by ${signal}` : code === 0 ? undefined : `failed with exit code ${code}`),
+    );
   });
-  if (code !== 0) throw new CommandFailure(`${tool} failed with exit code ${code}: see above`);
+  if (failure !== undefined) throw new CommandFailure(`${tool} ${failure}: see above`);
   return text;
 }
 

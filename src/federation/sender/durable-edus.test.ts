@@ -25,7 +25,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
     const idsIn = ({ arrived }: Recipient) =>
       arrived.flatMap(({ edus }) => edus.map(({ content }) => Number(content['message_id'])));
-    const rows = async (test: SenderUnderTest) => {
+    const countStored = async (test: SenderUnderTest) => {
       const reader = test.rooms.database.reader<SenderTables>();
       return (await reader.selectFrom('federation_outbox').selectAll().execute()).length;
     };
@@ -35,7 +35,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const [a] = recipients;
       const numbers = Array.from({ length: 250 }, (_, index) => index);
       await add(test, ...numbers);
-      await until(async () => (await rows(test)) === 0);
+      await until(async () => (await countStored(test)) === 0);
       assert.deepEqual(idsIn(a), numbers);
       assert.ok(a.arrived.every(({ edus }) => edus.length <= 100));
     });
@@ -66,7 +66,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.waitsToRetry(1);
       a.answer = () => 200;
       test.clock.advance(minute);
-      await until(async () => (await rows(test)) === 0);
+      await until(async () => (await countStored(test)) === 0);
       assert.deepEqual(
         a.arrived.slice(before).flatMap(({ edus }) => edus.map(({ content }) => content['message_id'])),
         ['1', '2'],
@@ -83,7 +83,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       a.answer = () => 200;
       await add(test, 2);
       test.clock.advance(minute);
-      await until(async () => (await rows(test)) === 0);
+      await until(async () => (await countStored(test)) === 0);
       const withEdus = a.arrived.filter(({ edus }) => edus.length > 0);
       assert.deepEqual(
         withEdus.map(({ edus }) => edus.map(({ content }) => content['message_id'])),
@@ -95,7 +95,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('stores no EDUs for servers that federation_domain_whitelist excludes', async () => {
       const { test } = await start([], { federation_domain_whitelist: ['b.example'] });
       await add(test, 1);
-      assert.equal(await rows(test), 0);
+      assert.equal(await countStored(test), 0);
     });
   });
 });

@@ -12,6 +12,8 @@ import { readBackup, readIndex, type StoredFile } from './stored-backup.ts';
  * Fetches a backup from a store into a directory. The directory then has the same files as after
  * `hearth backup DIRECTORY`. Files that an interrupted call has fetched are kept.
  * @param name of the backup; by default the newest
+ * @throws CommandFailure when the store does not have the backup or the backup is damaged, or when the directory has
+ * another backup
  */
 export async function fetchBackup(
   provider: StorageProvider,

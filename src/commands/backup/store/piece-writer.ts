@@ -9,8 +9,8 @@ import type { BackupFile } from '../manifest.ts';
 import { piecePath, type StoredFile } from './stored-backup.ts';
 
 /**
- * Bytes of a piece; the last piece of a file may be smaller. Unchanged pages of a SQLite file stay at their offsets, so only pieces with changed pages are
- * stored again. Smaller pieces would need more requests.
+ * Bytes of a piece; the last piece of a file may be smaller. Unchanged pages of a SQLite file stay at their offsets, so
+ * only pieces with changed pages are stored again. Smaller pieces would need more requests.
  */
 const pieceBytes = 512 * 1024;
 

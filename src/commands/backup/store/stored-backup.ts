@@ -46,7 +46,10 @@ const backupPath = (name: string): string => `backups/${name}.json`;
 /** Returns the path of a piece in the store. */
 export const piecePath = (sha256: string): string => `pieces/${sha256.slice(0, 2)}/${sha256.slice(2)}`;
 
-/** Reads the list of backups; it is empty for a new store. */
+/**
+ * Reads the list of backups; it is empty for a new store.
+ * @throws CommandFailure when the list is damaged, or this version of Hearth does not know its format
+ */
 export async function readIndex(provider: StorageProvider): Promise<StoreIndex> {
   const index = await readJson(provider, indexPath);
   if (index === undefined) return { storeFormat: 1, backups: [] };
