@@ -64,7 +64,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const send = async (body: string, more: object = {}) =>
       String((await admin.do('POST', path, { content: content(body), ...more }))['notice_id']);
     const status = (noticeId: string) => admin.do('GET', `${path}/${noticeId}`);
-    const finished = (noticeId: string) =>
+    const untilFinished = (noticeId: string) =>
       eventually('the end of the notice', async () => {
         const found = await status(noticeId);
         return !['scheduled', 'active'].includes(String(found['status'])) && found;
@@ -98,7 +98,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await admin.do('POST', `/v1/deactivate/${leaver.id}`, {});
       const noticeId = await send('Maintenance at noon');
       await server.restart();
-      assert.deepEqual(await finished(noticeId), sentToAll);
+      assert.deepEqual(await untilFinished(noticeId), sentToAll);
       for (const user of users) assert.deepEqual(await noticesOf(user), ['Maintenance at noon'], user.id);
       for (const userId of [guest.body['user_id'], ghost.body['user_id'], leaver.id]) {
         const rooms = await admin.do('GET', `/v1/users/${userId}/memberships`);
@@ -108,7 +108,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('sends the next notice to the same rooms, and shows its job with its progress', async () => {
       const noticeId = await send('It is done');
-      assert.deepEqual(await finished(noticeId), sentToAll);
+      assert.deepEqual(await untilFinished(noticeId), sentToAll);
       for (const user of users) assert.equal((await noticesOf(user)).at(-1), 'It is done');
       const { scheduled_tasks: tasks } = await admin.do('GET', '/v1/scheduled_tasks', undefined, {
         action_name: 'server-notices/send-to-all',
@@ -183,11 +183,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     it('returns the id of the first notice for a repeated transaction id, and sends no second notice', async () => {
       const once = { state_key: null, txn_id: 'maintenance' };
       const [first, second] = await Promise.all([send('Only once', once), send('Only once', once)]);
-      await finished(first);
+      await untilFinished(first);
       await server.restart();
       const ids = [first, second, await send('Only once', once)];
       assert.deepEqual(ids, Array(3).fill(first));
-      assert.deepEqual(await finished(first), sentToAll);
+      assert.deepEqual(await untilFinished(first), sentToAll);
       const received = await noticesOf(users[3]!);
       assert.equal(received.filter((body) => body === 'Only once').length, 1);
       assert.notEqual(await send('Only once more', { txn_id: 'another' }), first);
@@ -195,7 +195,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('answers 400 M_UNKNOWN to requests to cancel a notice that is complete', async () => {
       const noticeId = await send('Complete');
-      await finished(noticeId);
+      await untilFinished(noticeId);
       assert.deepEqual(await admin.statusAndErrcode('DELETE', `${path}/${noticeId}`), [400, 'M_UNKNOWN']);
       assert.equal((await status(noticeId))['status'], 'complete');
     });

@@ -50,13 +50,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       await admin.request('PUT', '/_synapse/admin/v2/users/@wilma:test', { password });
       const device_id = 'SHARED';
       await hearth.session(await hearth.login('oidc-main'), { device_id });
-      const { access_token: other } = await hearth.session(await hearth.login('oidc-main'));
+      const { access_token: otherToken } = await hearth.session(await hearth.login('oidc-main'));
       const login = { type: 'm.login.password', user: 'wilma', password, device_id };
       const { access_token } = (await api('POST', '/_matrix/client/v3/login', login)).body;
       const logout_token = await idp.logoutToken('hearth', { sub: 'b2' });
       const path = `${publicUrl}/_synapse/client/oidc/backchannel_logout`;
       assert.equal((await hearth.browser().post(path, { logout_token })).status, 200);
-      assert.deepEqual([await whoami(access_token), await whoami(other)], [200, 401]);
+      assert.deepEqual([await whoami(access_token), await whoami(otherToken)], [200, 401]);
     });
   });
 });

@@ -101,10 +101,10 @@ describe('requests to a provider of OpenID Connect', () => {
         return { keys };
       },
     } as unknown as ProviderRequests;
-    const verifier = new ProviderKeys(requests, clock);
+    const providerKeys = new ProviderKeys(requests, clock);
     const token = (kid = 'a') =>
       new SignJWT({}).setProtectedHeader({ alg: 'RS256', kid }).sign(pair.privateKey);
-    const verify = async (kid?: string) => verifier.verify(await token(kid), 'https://keys', {});
+    const verify = async (kid?: string) => providerKeys.verify(await token(kid), 'https://keys', {});
     await Promise.all([verify(), verify()]);
     assert.equal(fetched, 1, 'concurrent logins share the request');
     keys = [];
