@@ -40,7 +40,6 @@ forSelectedDatabases(import.meta.url, (open) => {
       const covered = [
         ...purge.tables.map(({ table }) => table),
         ...undeclaredTables,
-        'event_times',
         'event_relations',
         // A deleted room stays blocked.
         'blocked_rooms',

@@ -69,7 +69,7 @@ export async function quarantineMedia(uris: readonly string[], flags: MediaSelec
         : undefined;
   if (path !== undefined) {
     const answer = await session.call('POST', path);
-    return writeDone(output, `Quarantined ${String(answer['num_quarantined'])} files.`, answer);
+    return writeDone(output, `Quarantined ${files(Number(answer['num_quarantined']))}.`, answer);
   }
   const paths = uris.map((uri) => mediaPath('quarantine/', uri));
   for (const each of paths) await session.call('POST', each);
