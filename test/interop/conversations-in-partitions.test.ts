@@ -4,7 +4,7 @@ import { InteropNetwork } from './interop-network.ts';
 import { InteropSuite } from './interop-suite.ts';
 import { enc, type InteropUser, type Json } from './interop-user.ts';
 
-/** Messages that each user sends during the partition: more than a sync returns. */
+/** Number of messages that each user sends during the partition: more than a sync returns. */
 const count = 15;
 
 /** A limited timeline, so that clients have to page back. */

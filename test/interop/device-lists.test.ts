@@ -21,7 +21,7 @@ const hasLeft = (owner: InteropUser) => (sync: Sync) => sync.device_lists?.left?
 
 InteropSuite.onSharedServers('device-lists', (suite) => {
   /**
-   * Registers a user without keys on the other server, and returns a room that the viewer shares with this user.
+   * Registers a user without keys on the server that is not the viewer's, and returns a room that the viewer shares with this user.
    */
   async function registerOwner(
     viewer: InteropUser,
@@ -58,7 +58,7 @@ InteropSuite.onSharedServers('device-lists', (suite) => {
         return Object.keys(await devicesOf(owner, viewer)).length === 0;
       });
       await viewer.syncUntil('the removal', changed(owner));
-      // A user who has logged out cannot read the room state.
+      // A user who has logged out cannot read the room state, so it is not compared.
     },
     { endsWithoutSharedRoom: true },
   );

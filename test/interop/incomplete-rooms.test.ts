@@ -79,7 +79,7 @@ InteropSuite.onSharedServers('incomplete', (suite) => {
   );
 });
 
-/** Types of the ephemeral events that mention the user. */
+/** Returns the types of the ephemeral events that mention the user. */
 function typesIn(room: SyncedRoom | undefined, userId: string): string[] {
   const events = room?.ephemeral?.events ?? [];
   return events.filter((event) => JSON.stringify(event).includes(userId)).map(({ type }) => type as string);

@@ -14,7 +14,10 @@ export interface Side {
   readonly second: InteropUser;
 }
 
-/** The users in a scenario: the first user of each server, and both users of each server. */
+/**
+ * The users in a scenario. The hosts are on the server of the room, the guests on the other server; none of them has a
+ * guest account. `host` and `guest` are the first users.
+ */
 export interface Roles {
   readonly host: InteropUser;
   readonly guest: InteropUser;
@@ -173,11 +176,11 @@ export class InteropSuite<Server extends Homeserver = Homeserver> {
       referenceRooms = await roomsOf(referenceUsers);
       return false;
     }).catch(async (cause: unknown) => {
-      const comparedBefore = hearthRooms;
+      const firstHearthRooms = hearthRooms;
       hearthRooms = await roomsOf(hearthUsers);
       const lines = [
         'no room is shared with the reference server; users of Hearth are in:',
-        ...comparedBefore.lists,
+        ...firstHearthRooms.lists,
         'users of Hearth some time later:',
         ...hearthRooms.lists,
         'users of the reference server:',
@@ -201,7 +204,7 @@ function firstTwo([first, second]: readonly InteropUser[]): Side {
 interface Rooms {
   /** The rooms that at least one of the users is in, each with one of these users. */
   readonly members: ReadonlyMap<string, InteropUser>;
-  /** The response of each user's request, for error messages. */
+  /** The response to each user's `GET /joined_rooms`, for error messages. */
   readonly lists: readonly string[];
 }
 

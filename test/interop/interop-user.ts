@@ -78,7 +78,7 @@ export class InteropUser {
     return new InteropUser(server, login);
   }
 
-  /** @param path below `/_matrix/client/v3`, or a full path when it begins with `/_` */
+  /** Sends a request as this user. @param path below `/_matrix/client/v3`, or a full path when it begins with `/_` */
   fetch(method: string, path: string, init: RequestInit = {}): Promise<Response> {
     const url = `${this.server.url}${path.startsWith('/_') ? '' : '/_matrix/client/v3'}${path}`;
     const headers = { authorization: `Bearer ${this.token}`, ...init.headers };

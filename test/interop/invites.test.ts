@@ -39,14 +39,17 @@ InteropSuite.onSharedServers('invites', ({ bothWays }) => {
     { endsWithoutSharedRoom: true },
   );
 
-  bothWays('lets an invited user invite another local user', async ({ host, guest, guests }) => {
-    const room = await host.createRoom({ preset: 'private_chat', invite: [guest.id] });
-    await guest.acceptInvite(room);
-    // The reference server can refuse the invite until it has the full room state, because it does not know before
-    // that it is in the room.
-    await guest.waitForMembership('join', host, room);
-    await guest.invite(guests.second, room);
-    await guests.second.acceptInvite(room);
-    await host.waitForMembership('join', guests.second, room);
-  });
+  bothWays(
+    'lets a user who accepted an invite invite another user of their own server',
+    async ({ host, guest, guests }) => {
+      const room = await host.createRoom({ preset: 'private_chat', invite: [guest.id] });
+      await guest.acceptInvite(room);
+      // The reference server can refuse the invite until it has the full room state, because it does not know before
+      // that it is in the room.
+      await guest.waitForMembership('join', host, room);
+      await guest.invite(guests.second, room);
+      await guests.second.acceptInvite(room);
+      await host.waitForMembership('join', guests.second, room);
+    },
+  );
 });

@@ -40,27 +40,30 @@ InteropSuite.onSharedServers('messages', ({ bothWays }) => {
     },
   );
 
-  bothWays('redacts messages on both servers', async ({ host, guest }) => {
-    const room = await host.createRoomWith([guest]);
-    const redactedByGuest = await guest.say(room, 'a mistake');
-    await host.waitForEvent(room, redactedByGuest);
-    await guest.redact(room, redactedByGuest);
-    const redactedByHost = await guest.say(room, 'redacted by the host');
-    await host.waitForEvent(room, redactedByHost);
-    await host.redact(room, redactedByHost);
-    for (const user of [host, guest]) {
-      for (const id of [redactedByGuest, redactedByHost]) {
-        await eventually(`${id} to be empty for ${user.id}`, async () => {
-          const { content } = await user.do('GET', `/rooms/${enc(room)}/event/${enc(id)}`);
-          return Object.keys(content as Json).length === 0;
-        });
+  bothWays(
+    'redacts messages on both servers, and refuses the redaction by a user without the power level',
+    async ({ host, guest }) => {
+      const room = await host.createRoomWith([guest]);
+      const redactedByGuest = await guest.say(room, 'a mistake');
+      await host.waitForEvent(room, redactedByGuest);
+      await guest.redact(room, redactedByGuest);
+      const redactedByHost = await guest.say(room, 'redacted by the host');
+      await host.waitForEvent(room, redactedByHost);
+      await host.redact(room, redactedByHost);
+      for (const user of [host, guest]) {
+        for (const id of [redactedByGuest, redactedByHost]) {
+          await eventually(`${id} to be empty for ${user.id}`, async () => {
+            const { content } = await user.do('GET', `/rooms/${enc(room)}/event/${enc(id)}`);
+            return Object.keys(content as Json).length === 0;
+          });
+        }
       }
-    }
-    const forbidden = await host.say(room, "the host's own");
-    await guest.waitForEvent(room, forbidden);
-    const path = `/rooms/${enc(room)}/redact/${enc(forbidden)}/no`;
-    assert.equal((await guest.call('PUT', path)).status, 403);
-  });
+      const forbidden = await host.say(room, "the host's own");
+      await guest.waitForEvent(room, forbidden);
+      const path = `/rooms/${enc(room)}/redact/${enc(forbidden)}/no`;
+      assert.equal((await guest.call('PUT', path)).status, 403);
+    },
+  );
 
   bothWays('redacts state events on both servers', async ({ host, guest }) => {
     const room = await host.createRoomWith([guest]);

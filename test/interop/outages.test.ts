@@ -7,7 +7,7 @@ import { enc, type InteropUser, type Json } from './interop-user.ts';
 /** Number of messages sent in each room while a server is down; more than one request returns. */
 const count = 20;
 
-/** All users may change the topic. */
+/** Lets all users change the topic and other state. */
 const freeTopic = { power_level_content_override: { state_default: 0 } };
 
 InteropSuite.onOwnServers('outages', (suite) => {
@@ -48,7 +48,7 @@ InteropSuite.onOwnServers('outages', (suite) => {
       }),
     ],
     [
-      'the other server',
+      'the reference server',
       ['killed'],
       () => ({
         downUser: suite.onReference.first,

@@ -70,7 +70,7 @@ export class ReferenceServer {
     return server;
   }
 
-  /** Starts it and waits until it answers. */
+  /** Starts the server and waits until it answers. */
   async start(): Promise<void> {
     const log = openSync(this.logFile, 'a');
     // The reference server is killed when this process ends, for whatever reason.

@@ -166,13 +166,13 @@ for (const database of selectedDatabases(import.meta.url)) {
         checkRegistration: ({ userId, addresses }) =>
           userId === '@spam:test' && addresses.length === 0 ? 'shadow-ban' : 'allow',
       };
-      for (const [name, isBanned] of [
+      for (const [name, isShadowBanned] of [
         ['spam', true],
         ['kim', false],
       ] as const) {
         const { id } = await registerClient(name);
         const user = await admin.do('GET', `/v2/users/${id}`);
-        assert.equal(user['shadow_banned'], isBanned);
+        assert.equal(user['shadow_banned'], isShadowBanned);
       }
     });
 

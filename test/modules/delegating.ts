@@ -10,7 +10,7 @@ import type {
   SpamChecker,
 } from 'hearth/module';
 
-/** Callbacks of all families. */
+/** Callbacks of all families. `mayInviteAddress` has the signature of `EventRules`. */
 export type Callbacks = Omit<SpamChecker, 'mayInviteAddress'> &
   EventRules &
   AccountRules &

@@ -45,9 +45,9 @@ export type ModuleServerOptions = Pick<TestServerOptions, 'database' | 'config' 
 
 /** A server whose only module calls the callbacks that a test sets, and the users `@alice:test` and `@bob:test`. */
 export class ModuleServer {
-  /** The callbacks of the running test. */
+  /** The callbacks of the running test that check for spam. */
   checker: SpamChecker = {};
-  /** The callbacks of the running test. */
+  /** The callbacks of the running test that apply rules to events. */
   rules: EventRules = {};
   readonly clock = skippableClock();
   /** The entries of the log of the server. */

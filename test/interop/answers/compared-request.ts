@@ -13,7 +13,10 @@ export type RequestBody = object | string | number | null;
 export interface RequestOptions {
   /** Distinguishes the request from others with the same user, method and path. */
   readonly note?: string;
-  /** Values to save: names, each with the path of its value in the JSON of the response. */
+  /**
+   * Values to save: names, each with the path of its value in the JSON of the response. For an `mxc:` URI,
+   * `server/mediaId` is also saved, under the name with the suffix `-id`.
+   */
   readonly save?: Readonly<Record<string, string>>;
   /** Set when lists in the response have no order. */
   readonly anyOrder?: true;

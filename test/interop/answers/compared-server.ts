@@ -11,8 +11,10 @@ export interface Answer {
   readonly body: unknown;
 }
 
+/** Names of the users of every subject. */
 export const users = ['anna', 'ben', 'cleo'] as const;
 
+/** Timeout of a request in milliseconds. */
 const requestTimeout = 30_000;
 const jsonType = 'application/json';
 
@@ -131,7 +133,7 @@ export function readBody(type: string, bytes: Buffer): unknown {
   return JSON.parse(bytes.toString());
 }
 
-/** @param path fields and indices, separated by dots */
+/** Returns the value at a path of the body. @param path fields and indices, separated by dots */
 function valueAt(body: unknown, path: string): unknown {
   return path.split('.').reduce((value, key) => (value as Record<string, unknown> | undefined)?.[key], body);
 }

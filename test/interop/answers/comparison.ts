@@ -15,7 +15,7 @@ export interface FoundDifference extends Difference {
 /** Milliseconds between two tries of a request whose answer may still change. */
 const pause = 200;
 
-/** Maximum number of tries. */
+/** Maximum number of tries of such a request. */
 const maxTries = 50;
 
 /** Sends the requests of a subject to both servers and compares the answers. */
@@ -45,7 +45,7 @@ export async function compareSubject(
         allDifferences.push(...titled);
         break;
       }
-      // Drops the tokens that this try has saved, so that the next try sends the same request.
+      // Drops the values that this try has saved, so that the next try sends the same request.
       for (const [index, server] of servers.entries()) server.restore(saved[index]!);
       await sleep(pause);
     }

@@ -2,7 +2,7 @@
 export interface Difference {
   /**
    * Names of fields from the root, separated by dots; an item of a list by what identifies it (an event by type and state
-   * key, a device by its id), or else by its index.
+   * key, a device by its id), or else by its index. `(order)` at the end: only the order of the list differs.
    */
   readonly at: string;
   /** JSON, or `absent`. */

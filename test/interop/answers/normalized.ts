@@ -59,13 +59,17 @@ export function normalized(
   const names = [...saved]
     .filter(([, value]) => value.length > 3)
     .sort(([, one], [, other]) => other.length - one.length);
-  const text = (value: string): string => {
+  const withPlaceholders = (value: string): string => {
     let replaced = value.replaceAll(url, '{url}');
     for (const [name, savedValue] of names) replaced = replaced.replaceAll(savedValue, `{${name}}`);
     for (const [pattern, placeholder] of patterns) replaced = replaced.replace(pattern, placeholder);
     return replaced;
   };
-  /** @param field the name of the field that has this value; empty for an item of a list and for the body */
+  /**
+   * Returns a value with placeholders.
+   * @param field the name of the field that has this value; empty for an item of a list and for the body
+   * @param parent the name of the field that contains this field
+   */
   const walk = (value: unknown, field: string, parent: string): unknown => {
     if (Array.isArray(value)) {
       if (opaqueFields.has(field)) return '<list>';
@@ -75,7 +79,7 @@ export function normalized(
     }
     if (typeof value === 'object' && value !== null) {
       const entries = Object.entries(value).map(([key, inner], index): [string, unknown] => [
-        opaqueKeys.has(parent) || opaqueKeys.has(field) ? `<key ${index}>` : text(key),
+        opaqueKeys.has(parent) || opaqueKeys.has(field) ? `<key ${index}>` : withPlaceholders(key),
         field === 'signatures' || parent === 'signatures'
           ? walk(inner, key, 'signatures')
           : walk(inner, key, field),
@@ -84,17 +88,20 @@ export function normalized(
     }
     const isToken = tokens.has(field);
     if (typeof value === 'string' && !isToken && names.some(([, savedValue]) => savedValue === value))
-      return text(value);
+      return withPlaceholders(value);
     const isOpaque =
       isToken || opaqueFields.has(field) || parent === 'signatures' || parent.startsWith('ed25519:');
     if (isOpaque) return value === null ? null : `<${typeof value}>`;
-    return typeof value === 'string' ? text(value) : value;
+    return typeof value === 'string' ? withPlaceholders(value) : value;
   };
   return {
     status,
     ...(comparedHeaders.length > 0 && {
       headers: Object.fromEntries(
-        comparedHeaders.map((name) => [name, headers[name] === undefined ? 'absent' : text(headers[name])]),
+        comparedHeaders.map((name) => [
+          name,
+          headers[name] === undefined ? 'absent' : withPlaceholders(headers[name]),
+        ]),
       ),
     }),
     body: walk(body, '', ''),

@@ -257,7 +257,7 @@ export const errors: readonly ExpectedDifference[] = [
     ],
     at: status,
     hearth: '400',
-    what: 'Bodies, paths and parameters that do not match the schema of a request are 400, before any other check',
+    what: 'Bodies, paths and parameters that do not match the schema of a request are 400, before the operation makes its own checks',
     reason:
       'Such a request is wrong in any case. The reference server accepts some of them, or finds the mistake after other checks',
   },

@@ -19,6 +19,7 @@ export interface ExpectedDifference {
 /** Pattern of all requests. */
 export const everywhere = ['*'];
 
-/** Patterns of places that many differences have. */
+/** Pattern of the error code of an answer. */
 export const errcode = ['body.errcode'];
+/** Pattern of the status of an answer. */
 export const status = ['status'];

@@ -89,7 +89,7 @@ export const adminUsers: Subject = {
     ['admin', `GET ${v1}/username_available`],
     ['admin', `GET ${v1}/users/{anna}/admin`],
     ['admin', `PUT ${v1}/users/{anna}/admin`, { admin: true }],
-    ['admin', `PUT ${v1}/users/{anna}/admin`, { admin: false }, { note: 'again' }],
+    ['admin', `PUT ${v1}/users/{anna}/admin`, { admin: false }, { note: 'end' }],
     ['admin', `PUT ${v1}/users/{anna}/admin`, {}, { note: 'empty' }],
     ['admin', `PUT ${v1}/users/{admin}/admin`, { admin: false }],
     ['admin', `GET ${v1}/users/${unknown}/admin`],
