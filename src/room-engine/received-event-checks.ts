@@ -6,7 +6,10 @@ import type { JsonValue, RoomEvent } from '../protocol/index.ts';
  * wait.
  */
 export interface ReceivedEventChecks {
-  /** Returns whether a received event of valid format is dropped, before its signatures are checked. */
+  /**
+   * Returns whether a received event is dropped. Called after the check of its format and before that of its
+   * signatures.
+   */
   readonly isDropped?: ((event: RoomEvent) => Promise<boolean>) | undefined;
   /** Returns why an event is soft-failed; `undefined` when it is not. */
   readonly softFailure?: ((event: RoomEvent) => Promise<string | undefined>) | undefined;

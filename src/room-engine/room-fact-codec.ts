@@ -26,6 +26,7 @@ interface EncodedEvent {
   readonly version: string;
   /** The PDU as text, because remote servers' JSON may hold numbers that parsing would change. */
   readonly pdu: string;
+  /** Bits of `EventFlag`. */
   readonly flags: number;
   readonly outOfBand?: true;
   readonly stream?: number;

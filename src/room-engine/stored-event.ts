@@ -14,7 +14,7 @@ export interface StoredEvent {
   readonly stream: number | undefined;
   /** State group after the event; `undefined` while it is not known. */
   readonly stateGroup: number | undefined;
-  /** State group before the event. */
+  /** State group before the event; `undefined` while it is not known. */
   readonly stateBefore: number | undefined;
   /** nid of the state event that this event replaced. */
   readonly replaces: number | undefined;
@@ -41,7 +41,7 @@ export interface StoredEvent {
    * another room version.
    */
   readonly outOfBand: boolean;
-  /** nid of the redaction of this event that took effect; set when the redaction arrives. */
+  /** nid of the redaction of this event that took effect; set as soon as it takes effect. */
   redactedBy: number | undefined;
 }
 

@@ -227,7 +227,8 @@ export class Incoming {
   }
 
   /**
-   * Finds an event on remote servers that is closer to a timestamp than the stored events. Waits at most ten seconds.
+   * Finds an event on remote servers that is closer to a timestamp than the stored events; `undefined` when no server
+   * returns such an event within ten seconds.
    */
   eventByTime(head: RoomHead, wanted: TimestampQuery): Promise<StoredEvent | undefined> {
     return this.#timestamps.find(head, wanted);

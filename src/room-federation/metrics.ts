@@ -15,7 +15,7 @@ const buckets = [0.005, 0.02, 0.1, 0.5, 1, 5, 20, 60, 120];
 export interface IncomingMetrics {
   /** Counts an event as accepted, soft-failed or rejected. */
   placed(stored: StoredEvent): void;
-  /** Counts events of transactions that failed the checks on receipt. */
+  /** Counts events of transactions that were not accepted. */
   refused(count: number): void;
   /** Counts an event that was dropped after its last failed attempt. */
   dropped(): void;

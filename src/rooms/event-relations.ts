@@ -12,7 +12,7 @@ export interface Viewer {
 
 /**
  * Selects events by the events that relate to them: at least one related event must have one of these senders, and one
- * of these relation types.
+ * of these relation types; `undefined` allows any.
  */
 export interface RelatedBy {
   readonly senders: readonly string[] | undefined;
@@ -42,7 +42,7 @@ export interface EventRelations {
   ): Promise<readonly VisibleEvent[]>;
 }
 
-/** Stores no relations: every event is allowed, and no event has related events. */
+/** Stores no relations: every event is allowed, no event has relations, and `filterByRelations` returns all events. */
 export const noRelations: EventRelations = {
   check: async () => undefined,
   bundled: async () => new Map(),

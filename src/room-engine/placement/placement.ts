@@ -131,7 +131,8 @@ export interface Placement {
 
   /**
    * Builds an event template for a user of a remote server.
-   * @throws MatrixError M_NOT_FOUND, M_BAD_JSON, M_TOO_LARGE, M_FORBIDDEN when the current state does not allow the event
+   * @throws MatrixError M_NOT_FOUND for a room that this server has not entered; M_FORBIDDEN when the current state
+   * does not allow the event; M_BAD_JSON; M_TOO_LARGE
    */
   eventTemplate(roomId: string, draft: EventToSend): Promise<{ readonly event: JsonObject }>;
 

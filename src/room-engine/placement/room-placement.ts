@@ -65,7 +65,7 @@ export class RoomPlacement implements Placement {
     return this.#placeInQueue(roomId, () => this.#placing.place(roomId, signed, options));
   };
 
-  /** Sends the events of local users that cannot be appended synchronously to the head. */
+  /** Sends the events of local users that `EventAppender` cannot add synchronously. */
   readonly slowSends: SlowSends = {
     sendOverManyExtremities: (roomId, draft, options) =>
       this.#send(roomId, options, () =>

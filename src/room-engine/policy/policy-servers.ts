@@ -70,7 +70,7 @@ export class PolicyServers {
   readonly #policyServers = new WeakMap<RoomHead, NamedPolicyServer>();
   /** Events with a verified signature, and the policy server that signed. */
   readonly #signed = new WeakMap<RoomEvent, PolicyServer>();
-  /** The end of the backoff of a policy server; monotonic milliseconds. */
+  /** The end of each backoff in monotonic milliseconds, by the name of the policy server. */
   readonly #backoffs = new Map<string, number>();
 
   constructor(deps: PolicyServersDeps) {
@@ -92,7 +92,10 @@ export class PolicyServers {
     this.#policyServers.set(head, { stored, policy: parsePolicyServer(stored.event.content) });
   }
 
-  /** Returns the policy server that the current state of a room names. Call `load` before. */
+  /**
+   * Returns the policy server that the current state of a room names; `undefined` also when the naming event is invalid
+   * or redacted, when that server is not in the room or is this server, and when federation is off. Call `load` before.
+   */
   serverOf(head: RoomHead): PolicyServer | undefined {
     const entry = head.entry(policyEventType, '');
     if (!entry) return undefined;
@@ -126,7 +129,10 @@ export class PolicyServers {
     return policy ? this.#requestSignature(policy, verified, signTimeout.localEvent) : verified;
   }
 
-  /** Like `sign`, for a received event: returns it without the signature if the policy server returns none. */
+  /**
+   * Like `sign`, for a received event: returns it without the signature if the policy server returns none or is in
+   * backoff.
+   */
   async trySign(head: RoomHead, verified: VerifiedEvent): Promise<VerifiedEvent> {
     const policy = await this.#missingSigner(head, verified.event);
     if (!policy || this.#isBackingOff(policy.serverName)) return verified;

@@ -26,7 +26,7 @@ export const retentionType = 'm.room.retention';
 const never = Number.NEGATIVE_INFINITY;
 
 /**
- * Decides which messages have expired by the retention policies of their rooms. Readers do not receive expired
+ * Decides which messages have expired by the retention policies of their rooms. Clients do not receive expired
  * messages, even while these are still stored. State events never expire.
  */
 export class MessageRetention {

@@ -39,7 +39,7 @@ export class AuthEdges {
     if (auth && this.#unsaved.delete(nid)) this.#cached.set(nid, auth);
   }
 
-  /** Returns the cached auth events of an event; else `undefined`. */
+  /** Returns the auth events of an event that are in memory, cached or not on disk yet; else `undefined`. */
   peek(nid: number): readonly number[] | undefined {
     return this.#cached.get(nid) ?? this.#unsaved.get(nid);
   }

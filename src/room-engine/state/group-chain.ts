@@ -15,8 +15,11 @@ export type GroupDelta = ReadonlyMap<number, number>;
 /** A state group as it is stored. */
 export interface GroupRows {
   readonly id: number;
+  /** The number of the group in its chain. */
   readonly ordinal: number;
+  /** The group that this group links to; `undefined` for the root of the chain. */
   readonly prevId: number | undefined;
+  /** The changes since `prevId`; the whole state for the root. */
   readonly delta: GroupDelta;
 }
 

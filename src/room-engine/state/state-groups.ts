@@ -204,7 +204,7 @@ export class StateGroups {
   }
 
   /**
-   * Reads single entries of several groups, with one query for all entries that are not cached.
+   * Reads single entries of several groups; entries that are not in memory share queries.
    * @returns group to state key nid to event nid; absent where the state has no such entry.
    */
   async entries(
@@ -230,7 +230,7 @@ export class StateGroups {
   /**
    * Looks up missing entries in groups in memory and then in the database.
    * @param entriesByGroup receives the entries
-   * @param missing the state key nids to look up, by group; emptied as they are found
+   * @param missing the state key nids to look up, by group; those found in memory are removed
    */
   async #addEntries(
     entriesByGroup: ReadonlyMap<number, Map<number, number>>,
@@ -276,6 +276,10 @@ export class StateGroups {
     }
   }
 
+  /**
+   * Reads entries of groups that are on disk.
+   * @returns `group:key` to event nid; absent where there is no such entry
+   */
   async #fetchEntries(groups: readonly number[], keys: readonly number[]): Promise<Map<string, number>> {
     const starts = sql.join(
       groups.map((group) => sql`(cast(${group} as bigint), cast(${group} as bigint), 0)`),

@@ -24,6 +24,7 @@ import type { WritableHead } from './writable-head.ts';
 import type { WritableHeads } from './writable-heads.ts';
 
 export interface AppendOptions {
+  /** The transaction of the client that sends the event, see `TransactionIds`. */
   readonly transaction?: SentTransaction | undefined;
 }
 
@@ -207,7 +208,7 @@ export class EventAppender {
       const unchanged = isForked ? undefined : unchangedEntry(head, draft, context);
       if (unchanged) return { stored: unchanged, durable: writer.durable(unchanged) };
       if (isUnchecked) {
-        // The rules are checked before the modules, because a module may send requests to another server.
+        // The event is authorized before the checks of modules, because a module may send requests to another server.
         if (!isForked) requireAuthorized(composeEvent(this.#deps, draft, head, context), head, context);
         draft = await checks.pass(draft, { roomId });
         if (draft !== requestedDraft) checkStorable(draft);
@@ -300,7 +301,10 @@ export class EventAppender {
   }
 }
 
-/** Returns an event of a local user as it is stored. @param head contains the state group after the event */
+/**
+ * Returns an event of a local user as it is stored.
+ * @param head its `chain` already ends in the state group after the event; its entries are those before the event
+ */
 function storedLocalEvent(
   head: WritableHead,
   event: RoomEvent,
@@ -346,7 +350,7 @@ function hasForkedState({ extremities }: WritableHead): boolean {
   return extremities.some(({ stateGroup }) => stateGroup !== extremities[0]?.stateGroup);
 }
 
-/** Returns the current state event when the draft has the same sender and content. */
+/** Returns the current state event when the draft has the same sender and content, and the event is not redacted. */
 function unchangedEntry(
   head: WritableHead,
   draft: EventToSend,

@@ -29,6 +29,7 @@ export interface ComposedEvent {
 
 /** The room, `prev_events` and `auth_events` of an event. */
 export interface EventLinks {
+  /** `undefined` for a create event whose hash is the room id. */
   readonly roomId: string | undefined;
   readonly prev: readonly Extremity[];
   readonly authEventIds: readonly string[];
@@ -41,7 +42,8 @@ export const maxPrevEvents = 10;
 const maxDepth = Number.MAX_SAFE_INTEGER;
 
 /**
- * Composes the event of a draft; the forward extremities of the room become its `prev_events`.
+ * Composes the event of a draft. The forward extremities of the room become its `prev_events`; of more than
+ * `maxPrevEvents`, those with the greatest depths.
  * @throws MatrixError M_TOO_LARGE, M_BAD_JSON
  */
 export function composeEvent(
@@ -78,7 +80,10 @@ export function composeCreation(
   return { unsigned: composeWithLinks(deps, draft, version, links, undefined), prev: [], auth: [] };
 }
 
-/** Composes an event with these `prev_events` and `auth_events`. */
+/**
+ * Composes an event with these `prev_events` and `auth_events`.
+ * @param context returns these events; used only in room versions 1 and 2, which need their hashes
+ */
 export function composeWithLinks(
   deps: ComposerDeps,
   draft: EventToSend,

@@ -115,7 +115,7 @@ export class EventCache {
     if (!stored.outOfBand) this.#nids.delete(stored.event.eventId);
   }
 
-  /** Returns a cached event. */
+  /** Returns an event that is in memory; else `undefined`. */
   peek(nid: number): StoredEvent | undefined {
     return (
       (this.#revisions.size > 0 ? this.#revised(nid) : undefined) ??
@@ -124,7 +124,7 @@ export class EventCache {
     );
   }
 
-  /** Returns a cached event by its event id. */
+  /** Returns an event that is in memory, by its event id; else `undefined`. */
   peekById(eventId: string): StoredEvent | undefined {
     const nid = this.#nids.get(eventId) ?? this.#unsavedIds.get(eventId);
     return nid === undefined ? undefined : this.peek(nid);

@@ -37,10 +37,10 @@ export interface EventRow {
   version: string;
 }
 
-/** Parses an event from its stored PDU. @param versionId the version of its room */
+/** Parses an event from its stored PDU. @param versionId the room version of the event */
 export function parseEvent(json: string, versionId: string, eventId: string): RoomEvent {
   const version = getRoomVersion(versionId);
-  if (!version) throw new Error(`the database contains a room of the unknown version ${versionId}`);
+  if (!version) throw new Error(`the event ${eventId} has the unknown room version ${versionId}`);
   const numbers = version.strictCanonicalJson ? 'values' : 'as written';
   return roomEventOf(parseJsonObject(json, { numbers }) as Pdu, version, eventId);
 }

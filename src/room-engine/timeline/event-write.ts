@@ -52,7 +52,7 @@ export interface RemoteWrite {
   readonly pendingTarget?: string | undefined;
   /** `origin_server_ts` of the redaction that arrived before the event and redacts it. */
   readonly redactedTs?: number | undefined;
-  /** The stripped state of users with out-of-band memberships, as JSON; `undefined` deletes it. */
+  /** The stripped state of users with out-of-band memberships, as JSON by user id; `undefined` deletes it. */
   readonly stripped?: ReadonlyMap<string, string | undefined>;
   /** The value of `rooms.former_extremities`. */
   readonly formerExtremities?: readonly number[] | undefined;

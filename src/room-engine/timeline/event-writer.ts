@@ -59,8 +59,8 @@ const maxConcurrentBatches = 2;
 const writesAtOnce = 200;
 
 /**
- * Number of staged events that are sent to the signer before the turn of the event loop ends. After a burst
- * of requests the turn is long, and signer and disk would be idle until its end.
+ * When this number of events is staged, they are sent to the signer before the turn of the event loop ends. After a
+ * burst of requests the turn is long, and signer and disk would be idle until its end.
  */
 const minEventsToSign = 16;
 
@@ -92,6 +92,7 @@ export class EventWriter {
   #signed: Signed[] = [];
   /** The rooms of each batch that is being committed, with a promise that resolves when the batch has settled. */
   readonly #committing = new Map<ReadonlySet<WritableHead>, Promise<void>>();
+  /** Resolve the waiting calls of `settled`. */
   #idle: (() => void)[] = [];
   /** For each broken head: why the first event that failed could not be stored. */
   readonly #failures = new WeakMap<WritableHead, unknown>();

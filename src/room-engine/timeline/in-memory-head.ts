@@ -140,7 +140,7 @@ export abstract class InMemoryHead implements RoomHead {
     return this.#recentBytes;
   }
 
-  /** Replaces an event in `recent` by its revised copy. */
+  /** Replaces an event in `recent` by its revised copy; removes it when the copy has no position on the timeline. */
   revise(stored: StoredEvent): void {
     const index = this.#recent.findIndex(({ nid }) => nid === stored.nid);
     if (index < 0) return;

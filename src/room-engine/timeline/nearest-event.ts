@@ -30,7 +30,7 @@ export class NearestEvents {
    * Returns the visible event closest to a time: at or after this time (`forward`), at or before this time (`backward`);
    * `undefined` when the nearest `maxScanned` events have no such event.
    * @param ts milliseconds since the epoch
-   * @param filterVisible returns the events that the reader may see, in the same order
+   * @param filterVisible returns the events that the user or server may see, in the same order
    */
   async find(
     roomNid: number,

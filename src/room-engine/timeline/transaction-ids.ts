@@ -13,7 +13,7 @@ const maxIdsPerDevice = 1_000;
 /** Estimated bytes of a transaction id that is cached in both directions. */
 const bytesPerId = 200;
 
-/** The events that a device has sent. A key is the `pathPrefix` of the request, followed by the transaction id. */
+/** The events that a device has sent. A key is the `pathHash` of the request, followed by the transaction id. */
 interface DeviceTransactions {
   /** nids of events, or sends that have not ended, by key. */
   readonly byKey: Map<string, number | Promise<StoredEvent>>;
@@ -55,7 +55,7 @@ export class TransactionIds {
     send: (transaction: SentTransaction) => Promise<StoredEvent>,
   ): Promise<StoredEvent | number> {
     const device = this.#devices.get(scope) ?? (await this.#load(scope));
-    const key = pathPrefix(path) + txnId;
+    const key = pathHash(path) + txnId;
     const earlier = device.byKey.get(key);
     if (earlier !== undefined) return earlier;
     const sending = send({ scope, txnId: key });
@@ -81,7 +81,7 @@ export class TransactionIds {
 
   /** Returns the device's transaction id of an event that it sent; call `prepare` before. */
   peek(scope: number, eventNid: number): string | undefined {
-    return this.#devices.get(scope)?.byEvent.get(eventNid)?.slice(pathPrefixLength);
+    return this.#devices.get(scope)?.byEvent.get(eventNid)?.slice(pathHashLength);
   }
 
   /** Returns whether transactions of the device are cached; call `prepare` before. */
@@ -128,12 +128,12 @@ export class TransactionIds {
   }
 }
 
-/** Number of characters of a path prefix. */
-const pathPrefixLength = 4;
+/** Number of characters of a path hash. */
+const pathHashLength = 4;
 
 /** Returns a short hash of a request path. It precedes the transaction id in the database. */
-function pathPrefix(path: string): string {
-  return hash('sha256', path, 'base64url').slice(0, pathPrefixLength);
+function pathHash(path: string): string {
+  return hash('sha256', path, 'base64url').slice(0, pathHashLength);
 }
 
 /**

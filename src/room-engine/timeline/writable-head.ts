@@ -45,13 +45,14 @@ export class WritableHead extends InMemoryHead {
 
   /**
    * Marks an event of the room as redacted. Also marks its copy in `recent`, because that may be a different object.
+   * @param by nid of the redaction; `undefined` undoes the mark
    */
   redact(target: StoredEvent, by: number | undefined): void {
     target.redactedBy = by;
     this.markRedacted(target.nid, by);
   }
 
-  /** Replaces an entry of the current state. */
+  /** Sets an entry of the current state, or removes it where `stored` is `undefined`. */
   setEntry(type: string, stateKey: string, stored: StoredEvent | undefined, position: number): StateChange {
     const entry = stored && stateEntry(stored, position);
     const previous = this.currentState.set(stateMapKey(type, stateKey), entry);

@@ -20,6 +20,7 @@ export class WritableHeads implements HeadReader {
   readonly #stored: StoredHeads;
   readonly #groups: StateGroups;
   readonly #cache: Cache<string, WritableHead>;
+  /** The heads that are in the cache or that other code still references, by room id. */
   readonly #headRefs = new Map<string, WeakRef<WritableHead>>();
   readonly #onCollected = new FinalizationRegistry<string>((roomId) => {
     if (!this.#headRefs.get(roomId)?.deref()) this.#headRefs.delete(roomId);
@@ -74,7 +75,7 @@ export class WritableHeads implements HeadReader {
     this.#cache.set(head.roomId, head);
   }
 
-  /** Drops a head whose last events could not be stored; the next reader loads it again. */
+  /** Drops a head whose last events could not be stored; the next `get` loads it again. */
   abandon(head: WritableHead): void {
     head.broken = true;
     if (this.#cache.peek(head.roomId) === head) this.#cache.delete(head.roomId);

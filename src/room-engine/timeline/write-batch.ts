@@ -62,6 +62,7 @@ export class WriteBatch {
   readonly #index: IndexBatch;
   readonly #separatesGroups: boolean;
   readonly #rows = new Map<RowKind, SqlValue[][]>();
+  /** The newest row of kind `roomUpdate` of each room, by room nid. */
   readonly #rooms = new Map<number, SqlValue[]>();
   /** The newest of the rows that replace each other, by table and key. */
   readonly #replaceableRows = new Map<string, { kind: RowKind; row: SqlValue[] }>();
@@ -228,7 +229,7 @@ export class WriteBatch {
       const row = [userId, roomNid, to, eventNid, fact.position];
       this.#memberships.set(key, { kind: 'membership', row });
     } else if (previous?.kind === 'membership') {
-      // The user's membership has changed in this batch, and now the profile: only the nid of the event changes.
+      // The user joined in this batch and then changed the profile: only the nid of the event differs in the row.
       const [user = userId, room = roomNid, membership = to, , stream = fact.position] = previous.row;
       previous.row = [user, room, membership, eventNid, stream];
     } else {

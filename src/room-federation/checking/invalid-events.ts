@@ -13,6 +13,7 @@ const keyRetryDelay = 5_000;
 interface InvalidEvent {
   /** Milliseconds since the epoch. */
   readonly checkedAt: number;
+  /** Whether the only problem is a key that may still be fetched. */
   readonly awaitsKey: boolean;
 }
 
@@ -33,7 +34,7 @@ export class InvalidEvents {
   }
 
   /** Whether the event is not to be requested from the server now. */
-  has(server: string, eventId: string): boolean {
+  mustNotRequest(server: string, eventId: string): boolean {
     const event = this.#events.get(keyOf(server, eventId));
     if (!event) return false;
     return !event.awaitsKey || this.#clock.now() < event.checkedAt + keyRetryDelay;

@@ -42,7 +42,9 @@ export class KnownEvents {
   }
 }
 
-/** Whether the state after a stored event is known: placed events and rejected events of the history have one. */
+/**
+ * Whether the state after a stored event is known, as it is for placed events and for rejected events of the history.
+ */
 export const hasState = ({ stateGroup }: StoredEvent) => stateGroup !== undefined;
 
 /** Returns a stored event as a verified event: it was verified before it was stored. */

@@ -40,7 +40,11 @@ export class ResponseVerifier {
     return this.#check(server, new Map(wanted.map((result) => [result.event.eventId, result])));
   }
 
-  /** Verifies the state events that are not stored yet. Most events of an auth chain usually are stored. */
+  /**
+   * Verifies the state events of a response that are of the room and not stored yet. Most events of an auth chain
+   * usually are stored.
+   * @returns the valid events by event id
+   */
   async verifyNewState(
     { roomId, version }: Pick<ServerQuery, 'roomId' | 'version'>,
     server: string,

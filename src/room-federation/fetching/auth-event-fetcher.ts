@@ -10,7 +10,7 @@ import type { EventFetcher } from './event-fetcher.ts';
 /** Maximum number of events in a response to `GET /event_auth`. Longer responses are ignored. */
 const maxChainLength = 10_000;
 
-/** Maximum number of missing auth events of an event that are fetched one by one before the whole chain is requested. */
+/** If an event lacks more auth events than this, the whole chain is requested before any are fetched one by one. */
 const maxSinglesFirst = 20;
 
 /** Maximum number of events that one call of `#fetchSingly` fetches, the missing auth events of fetched events included. */
@@ -96,7 +96,7 @@ export class AuthEventFetcher {
     });
   }
 
-  /** Fetches auth events one by one, level by level. */
+  /** Fetches auth events one by one, level by level, and stores them. */
   async #fetchSingly(query: ServerQuery, eventIds: readonly string[]): Promise<void> {
     const events = new Map<string, VerifiedEvent>();
     let wanted = [...eventIds];

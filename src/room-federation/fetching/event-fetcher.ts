@@ -11,7 +11,7 @@ const maxParallel = 8;
 /** Number of events that are verified together. */
 const batchSize = 200;
 
-/** After this number of failed requests, a server receives no more requests. */
+/** After this number of failed requests of one batch, the server receives no more requests of this call of `fetch`. */
 const maxFailures = 20;
 
 /** Fetches single events with `GET /event/{eventId}`, where only a few events are needed. */
@@ -39,7 +39,7 @@ export class EventFetcher {
     for (const server of await query.servers()) {
       if (missing.size === 0 || query.signal.aborted) break;
       const ids = [...missing].filter(
-        (id) => !this.#invalidEvents.has(server, id) && query.claimRequest(server, `event ${id}`),
+        (id) => !this.#invalidEvents.mustNotRequest(server, id) && query.claimRequest(server, `event ${id}`),
       );
       for (let start = 0; start < ids.length; start += batchSize) {
         const part = ids.slice(start, start + batchSize);

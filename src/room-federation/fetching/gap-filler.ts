@@ -125,7 +125,7 @@ export class GapFiller {
 }
 
 /**
- * Adds the events that are connected to the missing events; a server may send unrelated events.
+ * Adds the received missing events and the received events before them; a server may send unrelated events.
  * @returns the number of added events
  */
 function addReachable(

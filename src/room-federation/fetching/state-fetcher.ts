@@ -92,8 +92,8 @@ export class StateFetcher {
   }
 
   /**
-   * Fetches the state before an event, and the event itself. If `maxMissing` is above 0, it succeeds even if no server
-   * provides the event.
+   * Fetches the state before an event, and the event itself. If `maxMissing` is above 0, succeeds even if no server
+   * provides the event, unless a key for it may still be fetched.
    * @throws FetchFailed
    */
   async #stateAfter(query: ServerQuery, eventId: string, options: StateOptions): Promise<StateAfterEvent> {

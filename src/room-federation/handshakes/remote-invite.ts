@@ -45,8 +45,8 @@ export class RemoteInvite {
    * Sends the invite to the server of the invited user, and places it in the room with the signature of that server.
    * @param draft the invite
    * @throws MatrixError M_FORBIDDEN when the room does not allow the invite or does not federate, or the remote server
-   * rejects the invite; M_UNKNOWN with 502 when that server is unreachable; and the errors of the checks of modules and
-   * of the room's policy server
+   * rejects the invite; M_UNKNOWN with 502 when that server is unreachable or its response is invalid; and the errors
+   * of the checks of modules and of the room's policy server
    */
   async invite(head: RoomHead, draft: EventToSend & { readonly stateKey: string }): Promise<StoredEvent> {
     const { placement, engine, peers, prejoinStateKeys } = this.#deps;
@@ -72,7 +72,11 @@ export class RemoteInvite {
         { ignoreBackoff: true, timeout: requestTimeout },
       );
       const signed = withSignaturesFrom(server, sent, returned);
-      if (!signed) throw new HandshakeFailure(server, 'it did not return the invite with its signature');
+      if (!signed)
+        throw new HandshakeFailure(
+          server,
+          'the invite was not returned unchanged with the signature of the server',
+        );
       const event = await this.#verified(server, signed, version);
       return await placement.place(roomId, event, { refuse: true });
     } catch (error) {
@@ -102,7 +106,7 @@ export class RemoteInvite {
       .map((keyId) => ({ serverName: server, keyId, validUntil: event.originServerTs }));
     const keyOf = await keys.findAll(wantedKeys);
     if (!isSignedByServer(event, received.signingInput, server, keyOf, clock.now())) {
-      throw new HandshakeFailure(server, 'its signature is invalid');
+      throw new HandshakeFailure(server, 'the signature on the invite is invalid');
     }
     return { event, json };
   }

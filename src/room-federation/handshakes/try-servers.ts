@@ -18,7 +18,7 @@ const maxSearchTime = 120_000;
 /**
  * Sends a request to one server after another until one succeeds. Servers in backoff follow when all other servers have
  * failed.
- * @throws MatrixError the most informative error of all servers
+ * @throws MatrixError the most informative error of all servers, or M_NOT_FOUND without servers
  */
 export async function tryServers<T>(
   servers: readonly string[],
@@ -84,8 +84,9 @@ export function handshakeErrorForClient(error: unknown): MatrixError {
 }
 
 /**
- * Returns the priority of an error: highest for a refusal of the user, then a refusal of the event that this
- * server built, then an unknown room, and lowest for a failure of the server.
+ * Returns the priority of an error, from the highest: a refusal of the user; a server that cannot authorise the join of
+ * a restricted room; a refusal of the event that this server built; an unknown room; M_UNKNOWN; a failure of the
+ * server.
  */
 function priorityOf({ status, errcode }: MatrixError): number {
   if (status >= 500) return 0;

@@ -59,8 +59,8 @@ export class Backfiller {
   }
 
   /**
-   * Backfills missing events of the timeline and some events before them. Simultaneous calls for one room
-   * share one request. Waits at most ten seconds; events that arrive later are stored.
+   * Backfills missing events of the timeline and some events before them. While a request about the room is in
+   * progress, further calls only wait for its result. Waits at most ten seconds; events that arrive later are stored.
    * @returns whether older events were placed
    */
   async backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean> {

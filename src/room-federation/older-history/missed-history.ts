@@ -239,8 +239,8 @@ export class MissedHistory {
   }
 
   /**
-   * Returns the due events that were sent while this server was in the room. The other due events are backfilled only
-   * when a client reads them.
+   * Returns the due events to which an event refers that was sent while this server was in the room, and the servers of
+   * the senders of these referring events. The other due events are backfilled only when a client reads them.
    */
   async #wanted(
     head: RoomHead,

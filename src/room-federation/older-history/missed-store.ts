@@ -6,6 +6,7 @@ export interface MissedEvent {
   readonly eventId: string;
   /** The nid of an event that names this event in `prev_events`. */
   readonly referencedBy: number | undefined;
+  /** Number of failed attempts. */
   readonly attempts: number;
   /** Time of the next request, in milliseconds since the epoch. */
   readonly retryTs: number;

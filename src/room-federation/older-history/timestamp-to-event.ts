@@ -40,8 +40,8 @@ export class TimestampToEvent {
   }
 
   /**
-   * Finds an event on remote servers that is closer to the timestamp than the stored events, and places it. Waits
-   * at most ten seconds.
+   * Finds an event on remote servers that is closer to the timestamp than the stored events, and places it; `undefined`
+   * when no server returns such an event within ten seconds.
    * Source: server-server API, `GET /timestamp_to_event/{roomId}`.
    */
   async find(head: RoomHead, wanted: TimestampQuery): Promise<StoredEvent | undefined> {

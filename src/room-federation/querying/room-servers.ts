@@ -27,9 +27,9 @@ export class RoomServers {
   }
 
   /**
-   * Returns the servers for requests about the room, best first: `first`, then the servers with the most members in the
-   * room, which usually have the history. Leaves out servers that are unreachable, in backoff for this room, or denied
-   * by the room's server ACL.
+   * Returns up to five servers for requests about the room, best first: `first`, then the servers with most members in
+   * the room, which usually have the history. Leaves out servers that are unreachable, in backoff for this room, or
+   * denied by the room's server ACL.
    */
   async serversToQuery(head: RoomHead, first: readonly string[] = []): Promise<string[]> {
     const { serverName, serverAcls, health, backoff } = this.#deps;

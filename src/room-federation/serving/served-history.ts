@@ -43,7 +43,7 @@ export class ServedHistory {
     return events.length > 0 && new ServerView(this.#engine, head, serverName).wasJoined(events);
   }
 
-  /** Returns an event of any room. @throws MatrixError M_NOT_FOUND */
+  /** Returns an event of any room. @throws MatrixError M_NOT_FOUND also for a rejected event */
   async find(eventId: string): Promise<StoredEvent> {
     const stored = await this.#engine.events.getById(eventId);
     if (!stored || stored.rejected) throw notFound('Event not found');

@@ -195,7 +195,7 @@ export class PduReceiver {
       if (!isRefusal(checked) && !staging.has(eventId)) toStage.push(checked);
     }
     if (!staging.hasCapacity(roomId, toStage.length)) {
-      const busy = { error: 'Too many events of this room are queued: send this event again later' };
+      const busy = { error: 'Too many events are queued: send this event again later' };
       for (const { event } of toStage) outcomes.set(event.eventId, busy);
       return;
     }

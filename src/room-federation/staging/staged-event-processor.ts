@@ -80,7 +80,10 @@ export class StagedEventProcessor {
     const { roomId, origin, eventId } = staged;
     const [head, event] = await this.#read(staged);
     if (!head || !event) {
-      log.info({ eventId, roomId }, 'A staged event was dropped: this server has left the room');
+      log.info(
+        { eventId, roomId },
+        'A staged event was dropped: this server is not in the room, or the event is not staged any more',
+      );
       return { kind: 'done' };
     }
     return mutex.run(roomId, async () => {
@@ -114,7 +117,10 @@ export class StagedEventProcessor {
     if (stillMissing.size === 0 && missing.length > 0) staged.retryTs = 0;
   }
 
-  /** Reads the room and the event; one of them is absent when this server is not in the room any more. */
+  /**
+   * Reads the room and the event; the event is absent when this server is not in the room, or it is not staged any
+   * more.
+   */
   async #read(staged: StagedEvent): Promise<[RoomHead | undefined, VerifiedEvent | undefined]> {
     const { heads, serverName, staging } = this.#deps;
     const head = await heads.get(staged.roomId);

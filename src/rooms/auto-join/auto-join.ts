@@ -25,7 +25,7 @@ export interface AutoJoinDeps {
 }
 
 /**
- * Joins new users to the rooms of `auto_join_rooms`. Runs as a job, so that a restart does not lose it.
+ * Joins new users to the rooms of `auto_join_rooms`. Runs as a job, so that the joins survive a restart.
  * Source: the option `auto_join_rooms`.
  */
 export class AutoJoin {

@@ -97,8 +97,9 @@ export class RoomCreation {
    * room is created.
    * @param requester absent when the server acts by itself
    * @returns the room id
-   * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_ROOM_IN_USE, M_INVALID_ROOM_STATE, M_INVALID_PARAM,
-   * M_LIMIT_EXCEEDED, and the errors of an invite for users who cannot be invited
+   * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_INVALID_ROOM_STATE, M_INVALID_PARAM, M_LIMIT_EXCEEDED, the errors
+   * of `RoomAliases.checkNew` for the alias, of `EventAppender.create` for the first events, and of
+   * `Memberships.checkInvitee` for the invited users
    */
   async create(
     creator: string,

@@ -271,10 +271,10 @@ export class RoomDeletion {
   }
 
   async #removeUsers(deletion: Progress, { signal, progress }: Attempt): Promise<Progress> {
-    const removed = new Set([...deletion.kicked, ...deletion.failed]);
+    const processed = new Set([...deletion.kicked, ...deletion.failed]);
     const kicked = [...deletion.kicked];
     const failed = [...deletion.failed];
-    const users = (deletion.users ?? []).filter((userId) => !removed.has(userId));
+    const users = (deletion.users ?? []).filter((userId) => !processed.has(userId));
     let unsaved = 0;
     for (const userId of users) {
       signal.throwIfAborted();
@@ -360,7 +360,7 @@ function statusOf(found: Job): RoomDeletionStatus {
   };
 }
 
-/** Counts the local users who have been removed and the events that have been deleted. */
+/** Counts the local users whose removal has succeeded or failed, and the events that have been deleted. */
 function progressOf({ users, kicked, failed, events }: Progress): JobProgress {
   const done = kicked.length + failed.length + (events?.deleted ?? 0);
   return { done, total: users === null ? null : Math.max(done, users.length + (events?.total ?? 0)) };

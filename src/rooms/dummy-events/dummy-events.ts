@@ -38,7 +38,7 @@ const pause = 3_600_000;
 /** Maximum number of rooms whose pauses are remembered. */
 const maxPausedRooms = 10_000;
 
-/** Maximum number of dummy events that one job sends to a room. */
+/** Maximum number of dummy events that one job, or one call of `merge`, sends to a room. */
 const maxEvents = 10;
 
 /**

@@ -7,6 +7,10 @@ export interface RemoteHistory {
   canBackfill(head: RoomHead): boolean;
   /** Backfills these missing events and events before them. @returns whether events were added */
   backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean>;
+  /**
+   * Finds an event on other servers that is closer to a timestamp than the stored events; `undefined` without such an
+   * event.
+   */
   eventByTime(head: RoomHead, query: TimestampQuery): Promise<StoredEvent | undefined>;
 }
 

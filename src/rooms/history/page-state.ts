@@ -40,7 +40,7 @@ export class PageState {
   }
 
   /**
-   * Returns the state after an event.
+   * Returns the state after an event, restricted to the state events that the filter passes.
    * @param senders the members to include if the filter lazy-loads members
    */
   async after(

@@ -85,7 +85,8 @@ export class RoomView {
 
   /**
    * Opens the view for a user who requests to read the room.
-   * @throws MatrixError M_FORBIDDEN for users who never joined or have forgotten the room, unless it is world-readable
+   * @throws MatrixError M_FORBIDDEN for an unknown room, and for users who never joined or have forgotten the room,
+   * unless it is world-readable
    */
   static async forReading(engine: RoomReader, head: RoomHead | undefined, userId: string): Promise<RoomView> {
     if (head) {
@@ -96,7 +97,11 @@ export class RoomView {
     throw forbidden('You are not in this room');
   }
 
-  /** Opens the view of a viewer. @throws MatrixError M_NOT_FOUND or M_FORBIDDEN, as `forReading` */
+  /**
+   * Opens the view of a viewer.
+   * @throws MatrixError M_NOT_FOUND when an administrator who sees all events reads an unknown room; otherwise as
+   * `forReading`
+   */
   static async forViewer(engine: RoomReader, roomId: string, viewer: ReadingViewer): Promise<RoomView> {
     const head = await engine.heads.get(roomId);
     if (!viewer.seesAllEvents) return RoomView.forReading(engine, head, viewer.userId);

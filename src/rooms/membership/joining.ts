@@ -24,12 +24,16 @@ export async function join(
 ): Promise<StoredEvent> {
   const { engine, serverName, remote } = deps;
   if (!remote || (await isResidentForUser(engine, userId, roomId, serverName)))
-    return joinLocally(deps, userId, roomId, request);
+    return joinEnteredRoom(deps, userId, roomId, request);
   const joined = await joinRemotely(deps, remote, userId, roomId, request);
-  return joined ?? joinLocally(deps, userId, roomId, request);
+  return joined ?? joinEnteredRoom(deps, userId, roomId, request);
 }
 
-async function joinLocally(
+/**
+ * Joins a room that this server is in. Requests the join from another server where the state is partial, or where only
+ * other servers can authorise a restricted join.
+ */
+async function joinEnteredRoom(
   deps: JoiningDeps,
   userId: string,
   roomId: string,

@@ -13,7 +13,7 @@ const maxPendingPerTarget = 50;
 
 /**
  * Returns the redactions that arrived before their targets and take effect, by the id of the target, in the
- * order of arrival. The first redaction of each target redacts it.
+ * order of arrival. The first redaction in each list is the one that redacts the target.
  * Source: room version 3, "Handling redactions".
  */
 export async function effectivePendingRedactions(

@@ -11,8 +11,8 @@ import { type AppliedChange, applyCurrentStateChange } from '../states/current-s
 import { type EventExamination, EventExaminer } from './examine-event.ts';
 import { showRedactions } from './pending-redactions.ts';
 import {
+  type EventPlaceOptions,
   type ExaminedEvent,
-  type LocalPlaceOptions,
   type PlacementPlan,
   PlacementPlanner,
   storedEventFrom,
@@ -29,7 +29,10 @@ export interface PlacedEvent {
   readonly nextEventWaitsForDisk: boolean;
 }
 
-/** Maximum number of backfill responses, of a hundred events each, that are fetched for the gap before an event. */
+/**
+ * Maximum number of backfill responses, of up to a hundred events each, that are fetched in the background for the gap
+ * before an event.
+ */
 const maxBackfillResponses = 100;
 
 /**
@@ -57,7 +60,7 @@ export class EventPlacer {
   async place(
     roomId: string,
     { event, json }: VerifiedEvent,
-    options: LocalPlaceOptions,
+    options: EventPlaceOptions,
   ): Promise<PlacedEvent> {
     const { heads, events, writer } = this.#deps;
     const { resolver } = this.#deps.states;
@@ -211,7 +214,10 @@ function addToTimeline(
   head.remember(stored);
 }
 
-/** Returns the rows that are written only for events that are placed. @param place as in `RemoteWrite` */
+/**
+ * Returns the rows that are written only for events that are placed.
+ * @param place the position on the timeline; absent when the nid of the event is its position
+ */
 function remoteWriteOf(
   { event, examination }: ExaminedEvent,
   plan: PlacementPlan,

@@ -16,8 +16,9 @@ import type { EventExamination } from './examine-event.ts';
  */
 const maxRefusedAncestors = 100;
 
-/** Options of placing an event of a local user. */
-export interface LocalPlaceOptions extends PlaceOptions {
+/** Options of placing a received event, or an event of a local user. */
+export interface EventPlaceOptions extends PlaceOptions {
+  /** The transaction of the client that sent the event; only for an event of a local user. */
   readonly transaction?: AppendOptions['transaction'];
 }
 
@@ -26,7 +27,7 @@ export interface ExaminedEvent {
   readonly event: RoomEvent;
   readonly json: string;
   readonly storedEvent: StoredEvent | undefined;
-  readonly options: LocalPlaceOptions;
+  readonly options: EventPlaceOptions;
   readonly examination: EventExamination;
   /** The nid, if it had to be allocated before the position of the event. */
   readonly earlyNid: number | undefined;
@@ -47,7 +48,7 @@ export interface PlacementPlan {
   readonly earlyNid: number | undefined;
   /**
    * The chain that a state group after the event is added to; `undefined` when `stateAfter` already is this group, or
-   * when the event makes no group and the state was resolved.
+   * when the event sets no state entry and the current state is resolved.
    */
   readonly chain: GroupChain | undefined;
   /** The state group after the event, when it was created before the event is staged. */
@@ -78,7 +79,7 @@ export class PlacementPlanner {
   /**
    * Plans the place of an event:
    * 1. rejected and soft-failed events stay off the timeline and change no state and no extremities;
-   * 2. an event that follows the only extremity extends the current state;
+   * 2. an event that replaces all extremities, and before which the state is the current state, extends that state;
    * 3. otherwise the current state is resolved from the states after all forward extremities.
    * Source: server-server API, "Checks performed on receipt of a PDU"; room versions, "State resolution".
    */
@@ -157,6 +158,7 @@ export class PlacementPlanner {
       id: rows.id,
       chain: async () => chain.fork(),
       newGroups: [rows],
+      // The row of the event's own state key is written with the event itself.
       newGroupKeys: [],
       resolvedFrom: [],
     };

@@ -19,7 +19,10 @@ export type AuthState = ReadonlyMap<string, StoredEvent>;
 /** The fields of an event that determine its auth state. */
 export type AuthSubject = AuthEventSubject & Pick<RoomEvent, 'version'>;
 
-/** Returns the keys of the state entries that authorize an event, and of the entry that it replaces. */
+/**
+ * Returns the keys of the state entries that authorize an event, of the entry that it replaces, and always of the
+ * create event and the power levels.
+ */
 function authStateKeys(event: AuthSubject): string[] {
   const keys = new Set(selectAuthEventKeys(event, event.version));
   keys.add(stateMapKey('m.room.create', '')).add(stateMapKey('m.room.power_levels', ''));
@@ -65,7 +68,7 @@ export async function currentAuthState(
 }
 
 /**
- * Adds the members among an event's auth events that a partial state lacks.
+ * Returns a copy of the auth state with the membership events among an event's auth events that a partial state lacks.
  * Source: server-server API, `PUT /send_join`, `omit_members`.
  */
 export function withMembersFromAuthEvents(authState: AuthState, auth: Iterable<StoredEvent>): AuthState {

@@ -40,8 +40,9 @@ export class BeforeStates {
   }
 
   /**
-   * Returns the state before an event whose previous events have these groups: the group itself, or the resolution of
-   * several groups.
+   * Returns the state before an event from the state groups after its previous events: the group itself, or the
+   * resolution of several groups.
+   * @param head if present, its current state is used where the groups are those of its forward extremities
    */
   async afterGroups(
     version: RoomVersion,
@@ -82,8 +83,9 @@ export class BeforeStates {
   }
 
   /**
-   * Returns the state that consists of these events. Each rejected event is replaced by the accepted event that
-   * it would have replaced, if that event is known: a rejected event does not change the state.
+   * Returns the state that consists of these events. For each rejected event, the state has the accepted event that
+   * the rejected event would have replaced, if that event is known: a rejected event does not change the state. Leaves
+   * out events of other rooms and events without a state key.
    * Source: server-server API, "Rejection".
    */
   async acceptedState(head: WritableHead, events: Iterable<StoredEvent>): Promise<Map<string, StoredEvent>> {
@@ -200,8 +202,7 @@ export class BeforeStates {
         if (keyNid !== undefined) changesByKeyNid.set(keyNid, nid);
       });
       if (!head.isUnchanged(stateMark)) continue;
-      if (changesByKeyNid.size < changes.size)
-        throw new Error('a state key has no nid: prepareMany() was not called');
+      if (changesByKeyNid.size < changes.size) throw new Error('a state key has no nid');
       if (delta.size === 0 && head.chain.id !== undefined)
         return { ...this.#existingGroup(head.chain.id, head), keyNids };
       const chain = isSmall ? head.chain.fork() : new GroupChain();

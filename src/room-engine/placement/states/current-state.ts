@@ -24,7 +24,8 @@ export interface CurrentStateChange {
 /**
  * Resolves the current state from the states after the forward extremities.
  * @param groups the state groups after the forward extremities
- * @param after the state after a new extremity; `unplacedEvent` is this extremity when it has a nid but no position yet
+ * @param after the state after a new extremity, or before an event that becomes no extremity; `unplacedEvent` is the
+ * new extremity when it has a nid but no position yet
  * @returns `undefined` when the current state stays the same, or when the head has changed meanwhile
  * Source: room versions, "State resolution".
  */

@@ -28,7 +28,10 @@ export interface ReferenceState {
 
 /** The result of resolving the states of several groups. */
 export interface Resolution {
-  /** Returns the difference from the state of a group: state key nid to event nid, 0 for removed entries. */
+  /**
+   * Returns the changes that lead from the state of a group to the resolved state: state key nid to event nid, 0 for
+   * removed entries.
+   */
   changesFrom(group: number): Map<number, number>;
 }
 
@@ -50,7 +53,7 @@ export type UnplacedEvent = StoredEvent;
  */
 export class StateResolver {
   readonly #deps: ResolverDeps;
-  /** Sets of groups to the group that they resolve to. */
+  /** The group that each set of groups resolves to, by `keyOf` the set. */
   readonly #known: Cache<string, number>;
 
   constructor(deps: ResolverDeps) {
@@ -70,7 +73,7 @@ export class StateResolver {
     if (!isSingle) this.#known.set(key, group);
   }
 
-  /** Clears the cache: cached groups may never have reached the disk. */
+  /** Clears the cache, because a cached group may not have reached the disk, or may have been removed. */
   forgetAll(): void {
     this.#known.clear();
   }
@@ -84,7 +87,7 @@ export class StateResolver {
    * are.
    * Source: room version 2 and room version 12, "State resolution".
    * @param groups two or more
-   * @param reference another state that the result will be compared with
+   * @param reference a further state whose group `changesFrom` may be called with
    */
   async resolve(
     version: RoomVersion,

@@ -226,13 +226,16 @@ describe('checkSendJoinResponse checks the response to a join', () => {
       const { sentJoin, check } = restricted();
       const signed = signEvent(sentJoin.event, theirs).event.pdu;
       const byStranger = signEvent(sentJoin.event, { ...stranger, serverName: 'b.test' }).event.pdu;
-      await assertRefused(check(undefined), /was not returned with its signature/);
-      await assertRefused(check(sentJoin.event.pdu), /was not returned with its signature/);
-      await assertRefused(check({ ...signed, depth: 1 }), /was not returned with its signature/);
-      await assertRefused(check({ ...signed, signatures: 'x' }), /was not returned with its signature/);
+      await assertRefused(check(undefined), /was not returned unchanged with the signature/);
+      await assertRefused(check(sentJoin.event.pdu), /was not returned unchanged with the signature/);
+      await assertRefused(check({ ...signed, depth: 1 }), /was not returned unchanged with the signature/);
+      await assertRefused(
+        check({ ...signed, signatures: 'x' }),
+        /was not returned unchanged with the signature/,
+      );
       await assertRefused(
         check({ ...signed, content: { membership: 'join' } }),
-        /was not returned with its signature/,
+        /was not returned unchanged with the signature/,
       );
       await assertRefused(check(byStranger), /is invalid/);
       const wrong = { ...signed, signatures: { 'b.test': { [theirs.key.keyId]: 'A'.repeat(86) } } };
@@ -243,7 +246,7 @@ describe('checkSendJoinResponse checks the response to a join', () => {
         sentJoin.event.version,
         theirs,
       );
-      await assertRefused(check(otherEvent.event.pdu), /was not returned with its signature/);
+      await assertRefused(check(otherEvent.event.pdu), /was not returned unchanged with the signature/);
     });
   });
 

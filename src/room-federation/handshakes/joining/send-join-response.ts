@@ -34,7 +34,7 @@ export interface ExpectedResponse {
 
 /**
  * Returns the join to place in the room: the local event, with the signature of the server that authorises it.
- * @throws HandshakeFailure when that signature is missing or invalid
+ * @throws HandshakeFailure when that signature is missing or invalid, or the server returned another event
  */
 export async function countersignedJoin(
   incoming: Pick<Incoming, 'verify'>,
@@ -43,7 +43,11 @@ export async function countersignedJoin(
 ): Promise<VerifiedEvent> {
   if (!isAuthorised) return sentJoin;
   const signed = event && withSignaturesFrom(server, sentJoin, event);
-  if (!signed) throw new HandshakeFailure(server, 'the join was not returned with its signature');
+  if (!signed)
+    throw new HandshakeFailure(
+      server,
+      'the join was not returned unchanged with the signature of the server',
+    );
   const [verified] = await incoming.verify(version, [signed]);
   if (!verified || 'error' in verified || verified.event.eventId !== sentJoin.event.eventId) {
     throw new HandshakeFailure(server, 'the signature on the join is invalid');

@@ -55,7 +55,7 @@ export function checkTemplate(prepared: EventTemplate, expected: ExpectedTemplat
   const references = referencesOf(server, event, version);
   if (authoriser === undefined) return { version, references, authoriser: undefined };
   if (!isUserId(authoriser) || serverOfUser(authoriser) !== server) {
-    throw new HandshakeFailure(server, 'the join is authorised by a user of another server');
+    throw new HandshakeFailure(server, 'the join is not authorised by a user of that server');
   }
   return { version, references, authoriser };
 }
