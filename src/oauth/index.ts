@@ -16,5 +16,5 @@ export { ReplacementWithoutConfirmation } from './replacement-without-confirmati
 export { forgetOAuthSession } from './tokens/forgotten-session.ts';
 export { checkNotOAuth } from './tokens/refresh-check.ts';
 
-/** Folder of the pages for users. */
+/** Folder of the templates of the pages for users. */
 export const oauthTemplates = fileURLToPath(new URL('./templates', import.meta.url));

@@ -11,7 +11,7 @@ export interface AnnouncementsDeps {
   readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Absent: only users who share a room are notified. */
+  /** Selects further users to notify; absent: only users who share a room are notified. */
   readonly routing?: PresenceRouting | undefined;
 }
 

@@ -26,7 +26,7 @@ export interface PresenceRequest {
   readonly filter: SenderFilter;
 }
 
-/** Maximum number of users whose presence one response contains, unless its filter has a limit. */
+/** Maximum number of users whose presence one response contains, unless the filter of the sync has a limit. */
 const maxUsers = 5_000;
 
 /**
@@ -171,7 +171,7 @@ export class PresenceEvents implements PresenceSection {
     return statuses;
   }
 
-  /** Returns the users with a presence other than offline in some rooms. */
+  /** Returns the presence of the members of some rooms who are not offline, by user id. */
   async #notOffline(rooms: readonly UserRoom[]): Promise<Map<string, PresenceStatus>> {
     const { presence } = this.#deps;
     const statuses = new Map<string, PresenceStatus>();

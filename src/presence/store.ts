@@ -22,7 +22,7 @@ export async function readPresence(
   return statuses;
 }
 
-/** Reads all users whose stored presence is not offline. */
+/** Reads the stored presence of all users who are not offline, by user id. */
 export async function readNotOffline(reader: Reader<PresenceTables>): Promise<Map<string, PresenceStatus>> {
   const rows = await reader.selectFrom('presence').selectAll().where('presence', '<>', 'offline').execute();
   return new Map(rows.map((row) => [row.user_id, toStatus(row)]));

@@ -56,7 +56,7 @@ export interface ProfilesDeps {
   readonly serverUserProfile?: (userId: string) => JsonObject | undefined;
   readonly avatarFiles?: AvatarFiles | undefined;
   /**
-   * Queries the application services for a user, so that they may create it.
+   * Queries the application services for a user, so that one of them may create the user.
    * @returns whether an application service has created the user
    */
   readonly provideUser?: ((userId: string) => Promise<boolean>) | undefined;

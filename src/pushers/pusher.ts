@@ -27,7 +27,7 @@ export interface Pusher extends PusherSettings {
   readonly deviceId: string | undefined;
   /** When a client last set the pusher, in milliseconds since the epoch. */
   readonly setAt: number;
-  /** Number of failed attempts since the last success. */
+  /** Number of failed attempts since the last success, or since the pusher was set. */
   readonly failures: number;
   /** Time of the first failed attempt since the last success, in milliseconds since the epoch. */
   readonly failingSince: number | undefined;

@@ -22,7 +22,7 @@ export interface PusherTables {
     enabled: number;
     /** When a client last set the pusher, in milliseconds since the epoch. */
     set_at: number;
-    /** Number of failed attempts since the last success. */
+    /** Number of failed attempts since the last success, or since the pusher was set. */
     failures: number;
     /** Time of the first failed attempt since the last success, in milliseconds since the epoch; null without failures. */
     failing_since: number | null;

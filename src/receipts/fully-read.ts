@@ -3,7 +3,7 @@
  * client-server API, "Fully read markers".
  */
 export interface FullyReadMarkers {
-  /** Returns the event id of the user's marker, if they have one. */
+  /** Returns the event id of the user's marker; `undefined` when there is none. */
   find(userId: string, roomId: string): Promise<string | undefined>;
   set(userId: string, roomId: string, eventId: string): Promise<void>;
 }

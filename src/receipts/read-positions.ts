@@ -7,7 +7,7 @@ import type { Receipt } from './receipt.ts';
 /** Maximum number of pairs of a user and a room whose read positions are cached. */
 const maxCached = 100_000;
 
-/** Estimated bytes of the cached read positions of a user in a room, besides their threads. */
+/** Estimated bytes of the cached read positions of a user in a room, without those in threads. */
 const entryBytes = 120;
 
 /** Estimated bytes of a read position in a thread. */

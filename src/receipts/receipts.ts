@@ -81,7 +81,8 @@ export class Receipts {
   /**
    * Stores the receipt of a local user for an event. A receipt never moves backwards. A receipt without a thread for an
    * event that is unknown in the room is ignored.
-   * @throws MatrixError M_INVALID_PARAM for an invalid event id, and for an event that does not belong to the thread;
+   * @throws MatrixError M_INVALID_PARAM for an invalid event id, and for an event that is unknown in the room or does not
+   * belong to the thread when the receipt has a thread;
    * M_FORBIDDEN for a user who is not in the room or must not see the event
    */
   async send(request: ReceiptRequest): Promise<void> {
@@ -89,7 +90,7 @@ export class Receipts {
     const { engine, clock } = this.#deps;
     const stored = await readableEvent(engine, userId, roomId, eventId);
     if (threadId !== undefined && !(stored && (await belongsToThread(engine, stored, threadId)))) {
-      throw invalidParam(`The event ${eventId} is not related to the thread ${threadId}`);
+      throw invalidParam(`The event ${eventId} is unknown, or not related to the thread ${threadId}`);
     }
     if (stored) await this.record({ ...request, stream: stored.stream, ts: clock.now() });
   }

@@ -173,6 +173,7 @@ const hasMoreReplies = (children: readonly Child[]) =>
 
 const isInSameRoom = (child: Child, parent: StoredEvent) => child.roomNid === parent.roomNid;
 
+/** Returns the latest valid edit that the user may see, among the newest `maxEdits` edits by the sender of the event. */
 async function replacementOf(
   view: ChildrenInView,
   parent: StoredEvent,

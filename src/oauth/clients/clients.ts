@@ -109,8 +109,8 @@ export class Clients {
   }
 
   /**
-   * Records, in the transaction that opens or refreshes a session, that a client is used: clients store their id for
-   * years and do not register again.
+   * Records, in the transaction that opens or refreshes a session, that a client is used, so that it is not deleted:
+   * clients store their id for years and do not register again.
    */
   async markUsedIn(writer: AnyWriter, { clientId, createdAt, lastUsedAt }: Client): Promise<void> {
     const now = this.#deps.clock.now();
@@ -140,7 +140,7 @@ async function writeUse(writer: Writer<OAuthTables>, clientId: string, now: numb
     .execute();
 }
 
-/** Returns the subquery that finds the sessions of a client by their index. */
+/** Returns the subquery that finds the sessions of a client, by the index of their `client_id`. */
 const sessionsOfClient = (query: ExpressionBuilder<OAuthTables, 'oauth_clients'>) =>
   query
     .selectFrom('oauth_sessions')

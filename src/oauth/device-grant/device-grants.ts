@@ -21,7 +21,7 @@ export interface DeviceCodes {
   readonly userCode: string;
 }
 
-/** A login that waits for a user. */
+/** A login that waits for the decision of a user. */
 export interface PendingGrant {
   readonly clientId: string;
   readonly deviceId: string;
@@ -32,7 +32,7 @@ export interface PendingGrant {
 /** Milliseconds for which the codes are valid. */
 export const codeLifetime = 900_000;
 
-/** Milliseconds for which a login is stored after its codes have expired, so that clients learn the reason. */
+/** Milliseconds for which a login is stored after its codes have expired, so that polls are answered with `expired_token`. */
 const expiredStorage = 3_600_000;
 
 /** Minimum seconds between two polls of a client for its tokens. */
@@ -52,7 +52,7 @@ const maxGrants = 10_000;
 
 const hashOf = (code: string) => hash('sha256', code, 'base64url');
 
-/** Logins of clients without a browser. The user allows such a login in a browser elsewhere. Source: RFC 8628. */
+/** Logins of clients without a browser. The user allows such a login in the browser of another device. Source: RFC 8628. */
 export class DeviceGrants {
   readonly #deps: DeviceGrantsDeps;
   readonly #maxGrants: number;
@@ -63,7 +63,7 @@ export class DeviceGrants {
     this.#maxGrants = limit;
   }
 
-  /** Stores a new login, and deletes surplus logins and those that expired an hour ago. */
+  /** Stores a new login, and deletes surplus logins and those that expired at least an hour ago. */
   async begin(clientId: string, scope: GrantedScope): Promise<DeviceCodes> {
     const { clock, database, randomness } = this.#deps;
     const deviceCode = `hdc_${randomString(randomness, deviceCodeLength)}`;
@@ -189,6 +189,7 @@ async function redeem(writer: Writer<OAuthTables>, hash: string): Promise<void> 
   if (numUpdatedRows === 0n) throw new OAuthError('invalid_grant', 'The device code is used');
 }
 
+/** Deletes the logins whose codes expired at least an hour before `now`. */
 async function deleteExpiredAt(writer: Writer<OAuthTables>, now: number): Promise<void> {
   await writer
     .deleteFrom('oauth_device_grants')

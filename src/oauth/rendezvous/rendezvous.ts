@@ -20,6 +20,7 @@ interface Session extends RendezvousData {
   readonly previousToken: string | undefined;
 }
 
+/** The result of a write. `conflict`: another device has written in between; `unknown`: there is no such session. */
 export type RendezvousWrite = 'written' | 'conflict' | 'unknown';
 
 export interface RendezvousDeps {

@@ -68,7 +68,7 @@ function authorizeAsMember(event: RoomEvent, room: RoomState): Verdict {
     return reject(`The power level of the sender is too low for ${event.type}`);
   }
   // 9
-  if (!ownsState(event, levels)) return reject('The state key is the id of another user');
+  if (!ownsState(event, levels)) return reject('The state key begins with @ and is not the id of the sender');
   return authorizeByType(event, room, levels);
 }
 

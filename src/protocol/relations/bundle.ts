@@ -8,7 +8,7 @@ export interface ChildAggregations {
   readonly replacement?: JsonObject | undefined;
   /** See `summariseThread`. */
   readonly thread?: ThreadSummary<JsonObject> | undefined;
-  /** The ids of the events that reference this one. */
+  /** The ids of the child events with the relation type `m.reference`. */
   readonly references?: readonly string[] | undefined;
 }
 

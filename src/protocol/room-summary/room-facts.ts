@@ -14,7 +14,7 @@ export interface RoomFacts {
   readonly avatarUrl: string | undefined;
   /** `invite` if it is not set. */
   readonly joinRule: string;
-  /** The rooms whose members may join by the restricted join rule. */
+  /** The rooms whose members may join, with the join rule `restricted` or `knock_restricted`. */
   readonly allowedRoomIds: readonly string[];
   readonly guestCanJoin: boolean;
   readonly worldReadable: boolean;

@@ -3,7 +3,7 @@ import { matchesGreedily } from '../globs/greedy-match.ts';
 import { isJsonObject, type JsonValue } from '../json.ts';
 
 /**
- * Glob patterns, grouped by how they can be looked up: most lists of thousands cost two or three look-ups.
+ * Glob patterns, grouped by how they can be looked up: most lists of thousands of patterns cost two or three look-ups.
  */
 interface PatternSet {
   readonly names: ReadonlySet<string>;

@@ -24,7 +24,7 @@ export interface BadgeCountsDeps {
   readonly countsRooms: boolean;
 }
 
-/** The unread rooms of a user at the last count. */
+/** The unread rooms and the invites of a user at the last count. */
 interface Badge {
   /** Events up to this position on the stream are counted. */
   upTo: number;

@@ -21,7 +21,7 @@ export interface EventNotificationsDeps {
 }
 
 /**
- * How an event notifies a user: the actions of the rule that matched, the tweaks among them, and whether it highlights.
+ * How an event notifies a user: the actions and tweaks of the rule that matched, and whether the event is a highlight.
  */
 export interface EventNotification extends PushOutcome {
   /** The root of the event's thread; `undefined` on the main timeline. */

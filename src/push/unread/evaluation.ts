@@ -31,8 +31,8 @@ export class Evaluation implements NewMarks {
   /** Number of evaluated events that were read from the database. */
   readCount = 0;
   /**
-   * Whether the events of the current page were read from the database: they are not cached, as other users rarely need
-   * them.
+   * Whether the events of the current page were read from the database. They are then prepared without the cache, because
+   * other users rarely need them.
    */
   #isFromDatabase = false;
   readonly #engine: RoomReader;

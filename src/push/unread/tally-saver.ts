@@ -47,6 +47,7 @@ export class TallySaver {
 
   /**
    * Queues a changed tally if its events would take long to evaluate again; the caller may drop it from memory.
+   * @param key identifies the user and the room of the tally
    * @param count the number of events that were evaluated for this change
    * @param readCount number of these events that were read from the database
    */

@@ -103,7 +103,7 @@ export class Tally {
     this.#earliestTime = earliestTimeOf(this.#marks);
   }
 
-  /** Counts the events up to a position. */
+  /** Counts the unread events up to a position. */
   counts(upTo: number): UnreadCounts {
     if (upTo < this.#upTo) return countsOf(this.#marks, upTo);
     this.#counts ??= countsOf(this.#marks);

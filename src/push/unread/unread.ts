@@ -45,6 +45,7 @@ export class Unread {
   readonly #saver: TallySaver;
   readonly #tallies: Cache<string, Tally>;
   readonly #savedTallies: LoadTogether<TallyOwner, Tally>;
+  /** By user and room (`keyOf`). */
   readonly #runningEvaluations = new Map<string, Promise<Tally>>();
   #evaluatedEvents = 0;
 

@@ -42,6 +42,7 @@ interface GatewayRequest {
 }
 
 interface WaitingRequest extends GatewayRequest {
+  /** Called after the request has been given a slot. */
   readonly start: () => void;
 }
 

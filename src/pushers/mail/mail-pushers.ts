@@ -151,7 +151,7 @@ export class MailPushers {
     });
   }
 
-  /** Returns the events that still notify the user, in their order. */
+  /** Returns the pending events that still notify the user, in the same order. */
   async #unreadEvents(pending: readonly PendingPush[]): Promise<UnreadEvent[]> {
     const unread: UnreadEvent[] = [];
     for (const push of pending) {

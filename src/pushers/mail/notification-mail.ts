@@ -31,6 +31,7 @@ const maxRooms = 10;
 /** Maximum number of events of one room that a mail shows. The message before each of these events does not count. */
 const maxEvents = 10;
 
+/** A room in a mail: what the subject needs of the room, and the values for the template of the mail. */
 interface RoomInMail {
   readonly subject: RoomInSubject;
   readonly values: JsonObject;

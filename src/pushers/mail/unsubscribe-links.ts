@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Pusher } from '../pusher.ts';
 
+/** The pusher whose mails a link ends, by the fields that identify it. */
 type Subscription = Pick<Pusher, 'userId' | 'appId' | 'pushkey'>;
 
 /** The path of links that end a subscription, as clients see it, with the prefix `/_synapse`. */
