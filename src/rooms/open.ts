@@ -107,7 +107,7 @@ export interface RoomExtensions {
   readonly eventChecks?: OpenEventChecks;
   /** By default events of remote users are checked by the rules of the specification only. */
   readonly receivedEventChecks?: ReceivedEventChecks | undefined;
-  /** An index that is written in the transactions of events; by default nothing is indexed. */
+  /** An index of events, written in the database transactions that store them; by default nothing is indexed. */
   readonly eventIndex?: EventIndex;
   /** By default events have no relations. */
   readonly relations?: OpenRelations;

@@ -35,6 +35,6 @@ export interface Rooms extends ReadingRooms {
   readonly completion: StateCompletion;
   /** Continues what a stop has interrupted: the processing of received PDUs, and the completion of partial states. */
   start(): Promise<void>;
-  /** Stops the processing of received PDUs, and waits until every added event is written. */
+  /** Stops what `start` has started, and waits until every added event is written. */
   stop(): Promise<void>;
 }

@@ -34,7 +34,7 @@ export interface DrivenRequest {
 
 /** The answer to a request, and a description of its cost if it is too high. */
 export interface Outcome {
-  /** As `readAnswer` describes it. */
+  /** The status, and for errors the error code. */
   readonly answer: string;
   readonly excess?: string;
 }

@@ -87,7 +87,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const body = { room_version: version, event: pdu, invite_room_state: [name] };
       return evil.request('a.test', 'PUT', `${v2}/invite/${enc(roomId)}/${enc(eventId)}`, body);
     }
-    const acceptsFalseInvite = async (version: string, user: TestClient) =>
+    const assertAcceptsFalseInvite = async (version: string, user: TestClient) =>
       assert.equal((await sendFalseInvite(version, user)).status, 200);
     const inviteRoomName = async (user: TestClient) => {
       const events = (await user.sync()).rooms?.invite?.[roomId]?.invite_state.events;
@@ -100,7 +100,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const isJoined = async (user: TestClient) =>
       ((await user.do('GET', '/joined_rooms'))['joined_rooms'] as string[]).includes(roomId);
 
-    async function joinsAndReceives(user: TestClient, via?: string) {
+    async function assertJoinsAndReceives(user: TestClient, via?: string) {
       const { status, raw } = await joinAs(user, via);
       assert.equal(status, 200, raw);
       assert.equal(await isJoined(user), true);
@@ -120,49 +120,49 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     for (const falseVersion of ['1', '3', '8', '11']) {
       it(`lets users join the room although an invite claimed version ${falseVersion}`, async () => {
-        await acceptsFalseInvite(falseVersion, alan);
-        await acceptsFalseInvite(falseVersion, anna);
+        await assertAcceptsFalseInvite(falseVersion, alan);
+        await assertAcceptsFalseInvite(falseVersion, anna);
         assert.equal(await inviteRoomName(anna), 'Trap');
         assert.equal((await inviteFromB(anna)).status, 200);
         assert.equal(await inviteRoomName(anna), 'True');
         assert.equal(await inviteRoomName(alan), 'Trap');
-        await joinsAndReceives(anna);
+        await assertJoinsAndReceives(anna);
         // Server b.test has never invited Alan.
         await until(async () => (await inviteRoomName(alan)) === undefined);
-        await joinsAndReceives(alan);
+        await assertJoinsAndReceives(alan);
       });
     }
 
     it('lets an invited user join through the right server after a false invite', async () => {
-      await acceptsFalseInvite('1', anna);
-      await joinsAndReceives(anna, 'b.test');
+      await assertAcceptsFalseInvite('1', anna);
+      await assertJoinsAndReceives(anna, 'b.test');
     });
 
     it('lets a user join who was invited by the right server before the false invite', async () => {
       assert.equal((await inviteFromB(anna)).status, 200);
-      await acceptsFalseInvite('6', anna);
+      await assertAcceptsFalseInvite('6', anna);
       assert.equal(await inviteRoomName(anna), 'Trap');
       await a.restart();
-      await joinsAndReceives(anna);
+      await assertJoinsAndReceives(anna);
       assert.ok(evil.receivedRequests.some(({ path }) => path.includes('/make_join/')));
     });
 
     it('rejects an invite with another version of a known room, even after all local users have left it', async () => {
-      await joinsAndReceives(anna, 'b.test');
+      await assertJoinsAndReceives(anna, 'b.test');
       const inside = await sendFalseInvite('6', alan);
       assert.deepEqual([inside.status, inside.body['errcode']], [400, 'M_INVALID_PARAM']);
       await anna.leave(roomId);
       const outside = await sendFalseInvite('6', alan);
       assert.deepEqual([outside.status, outside.body['errcode']], [400, 'M_INVALID_PARAM']);
-      await acceptsFalseInvite(trueVersion, alan);
+      await assertAcceptsFalseInvite(trueVersion, alan);
       await a.restart();
       assert.equal((await sendFalseInvite('6', alan)).status, 400);
       assert.equal(await inviteRoomName(alan), 'Trap');
-      await joinsAndReceives(alan, 'b.test');
+      await assertJoinsAndReceives(alan, 'b.test');
     });
 
     it('sends the rejection of each invite to the server that sent it', async () => {
-      await acceptsFalseInvite('1', alan);
+      await assertAcceptsFalseInvite('1', alan);
       assert.equal((await inviteFromB(anna)).status, 200);
       await anna.leave(roomId);
       assert.equal(await inviteRoomName(anna), undefined);
@@ -177,13 +177,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.equal((await inviteFromB(user)).status, 200);
         assert.equal(await inviteRoomName(user), 'True');
       }
-      await joinsAndReceives(alan);
+      await assertJoinsAndReceives(alan);
       await anna.leave(roomId);
       await until(async () => (await membershipAtB(anna)) === 'leave');
     });
 
     it('a user rejects a false invite by a leave event in the room version that make_leave claims', async () => {
-      await acceptsFalseInvite('1', alan);
+      await assertAcceptsFalseInvite('1', alan);
       const room = falseRoom('11');
       evil.on(`GET ${v1}/make_leave/`, () => room.membershipTemplate(alan.id, 'leave'));
       evil.on(`PUT ${v2}/send_leave/`, () => ({}));
@@ -192,10 +192,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(sent);
       assert.equal(receivePdu(sent.body, room.version).hashMatches, true);
       assert.equal(await inviteRoomName(alan), undefined);
-      await acceptsFalseInvite('6', alan);
+      await assertAcceptsFalseInvite('6', alan);
       assert.equal(await inviteRoomName(alan), 'Trap');
       await alan.leave(roomId);
-      await joinsAndReceives(alan, 'b.test');
+      await assertJoinsAndReceives(alan, 'b.test');
     });
 
     it('accepts a retraction from the hostile server for its own invite only, in the room version that the invite claimed', async () => {
@@ -205,7 +205,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.equal(answer.status, 200, JSON.stringify(answer.body));
         return answer.body['pdus'] as Record<string, { error?: string }>;
       };
-      await acceptsFalseInvite('6', alan);
+      await assertAcceptsFalseInvite('6', alan);
       assert.equal((await inviteFromB(anna)).status, 200);
       const room = falseRoom('6');
       const leaveOfAnna = memberEvent(room, anna, 'leave');
@@ -228,11 +228,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       ];
       for (const [index, pdu] of nonsense.entries()) await deliver(pdu, `${roomId}n${index}`);
       assert.equal(await inviteRoomName(anna), 'True');
-      await joinsAndReceives(anna);
+      await assertJoinsAndReceives(anna);
     });
 
     it("accepts the right server's retraction of its invite after a false invite", async () => {
-      await acceptsFalseInvite('1', alan);
+      await assertAcceptsFalseInvite('1', alan);
       assert.equal((await inviteFromB(anna)).status, 200);
       await ben.do('POST', `/rooms/${enc(roomId)}/kick`, { user_id: anna.id });
       await until(async () => (await inviteRoomName(anna)) === undefined);
@@ -241,11 +241,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await until(async () => (await inviteRoomName(anna)) === undefined);
       const { status, body } = await joinAs(anna, 'b.test');
       assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
-      await joinsAndReceives(alan, 'b.test');
+      await assertJoinsAndReceives(alan, 'b.test');
     });
 
     it("refuses a join to a room that the hostile server made up under another room's id", async () => {
-      await acceptsFalseInvite('11', anna);
+      await assertAcceptsFalseInvite('11', anna);
       const fake = completeFalseRoom('11');
       evil.on(`GET ${v1}/make_join/`, () => fake.membershipTemplate(anna.id, 'join'));
       evil.on(`PUT ${v2}/send_join/`, () => ({ ...fake.stateAndAuthChain(), members_omitted: false }));
@@ -253,7 +253,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.notEqual(status, 200);
       assert.ok(evil.receivedRequests.some(({ path }) => path.includes('/send_join/')));
       assert.equal(await isJoined(anna), false);
-      await joinsAndReceives(anna, 'b.test');
+      await assertJoinsAndReceives(anna, 'b.test');
     });
 
     it('forgets the events of a failed join in a false room version once a user joins in the true one', async () => {
@@ -286,13 +286,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     it('lets users knock although an invite claimed a false version', async () => {
       roomId = await createRoomAtB('knock');
-      await acceptsFalseInvite('1', alan);
+      await assertAcceptsFalseInvite('1', alan);
       const knocked = await anna.call('POST', `/knock/${enc(roomId)}`, {}, { via: 'b.test' });
       assert.equal(knocked.status, 200, knocked.raw);
       assert.ok((await anna.sync()).rooms?.knock?.[roomId]);
       assert.equal(await membershipAtB(anna), 'knock');
       assert.equal((await inviteFromB(anna)).status, 200);
-      await joinsAndReceives(anna);
+      await assertJoinsAndReceives(anna);
     });
 
     it('forgets the falsely claimed version of a knock once the right server invites the user', async () => {
@@ -305,7 +305,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok((await anna.sync()).rooms?.knock?.[roomId]);
       assert.equal((await inviteFromB(anna)).status, 200);
       assert.equal(await inviteRoomName(anna), 'True');
-      await joinsAndReceives(anna);
+      await assertJoinsAndReceives(anna);
     });
   });
 });

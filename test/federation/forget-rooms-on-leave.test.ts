@@ -29,7 +29,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }
       return roomId;
     };
-    const bertSees = (roomId: string, expected: string) =>
+    const waitUntilBertSees = (roomId: string, expected: string) =>
       until(async () => {
         const path = `/rooms/${enc(roomId)}/state/m.room.member/${enc(ben.id)}`;
         return (await bert.call('GET', path)).body['membership'] === expected;
@@ -46,24 +46,24 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const roomId = await createJoinedRoom();
       assert.equal(await isForgotten(roomId), false);
       await moderate('kick', roomId);
-      await bertSees(roomId, 'leave');
+      await waitUntilBertSees(roomId, 'leave');
       await waitUntilForgotten(roomId);
     });
 
     it('forgets a room when a remote user bans the local user, and does not remember it after the unban', async () => {
       const roomId = await createJoinedRoom();
       await moderate('ban', roomId);
-      await bertSees(roomId, 'ban');
+      await waitUntilBertSees(roomId, 'ban');
       await waitUntilForgotten(roomId);
       await moderate('unban', roomId);
-      await bertSees(roomId, 'leave');
+      await waitUntilBertSees(roomId, 'leave');
       await waitUntilForgotten(roomId);
     });
 
     it('remembers a forgotten room when the user joins it again', async () => {
       const roomId = await createJoinedRoom();
       await moderate('kick', roomId);
-      await bertSees(roomId, 'leave');
+      await waitUntilBertSees(roomId, 'leave');
       await waitUntilForgotten(roomId);
       await ben.do('POST', `/join/${enc(roomId)}`, {}, { via: 'a.test' });
       assert.equal(await isForgotten(roomId), false);

@@ -13,7 +13,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     let several: SeveralServers;
     afterEach(() => several.stop());
 
-    /** Opens `anna` on a server without limits, and `ben` on a server with this configuration. */
+    /** Starts a server without limits, with the user `anna`, and a server with this configuration, with the user `ben`. */
     async function open(config: ConfigurationOverrides) {
       several = new SeveralServers(kind);
       const a = await several.homeserver('a.test');

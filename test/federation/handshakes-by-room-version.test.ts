@@ -54,7 +54,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
     const membershipOf = async (roomId: string, userId: string) =>
       (await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(userId)}`))['membership'];
-    const make = (membership: string, roomId: string, query: string) =>
+    const requestTemplate = (membership: string, roomId: string, query: string) =>
       d.request('a.test', 'GET', `${v1}/make_${membership}/${enc(roomId)}/${enc(dora)}${query}`);
 
     /**
@@ -69,7 +69,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       query: string,
       prefix: string,
     ): Promise<string> {
-      const { status, body } = await make(membership, roomId, query);
+      const { status, body } = await requestTemplate(membership, roomId, query);
       assert.equal(status, 200, JSON.stringify(body));
       const statedVersion = String(body['room_version']);
       const version = getRoomVersion(statedVersion)!;
@@ -107,7 +107,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           assert.equal(await completeHandshake('knock', roomId, allVersions, v1), version);
           assert.equal(await completeHandshake('leave', roomId, '', v1), version);
         } else {
-          const { status, body } = await make('knock', roomId, allVersions);
+          const { status, body } = await requestTemplate('knock', roomId, allVersions);
           assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
         }
       });
@@ -116,16 +116,20 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const roomId = await roomOf(version);
         const otherVersions = versions.filter((supported) => supported !== version);
         for (const membership of ['join', 'knock']) {
-          const { status, body } = await make(membership, roomId, `?ver=${otherVersions.join('&ver=')}`);
+          const { status, body } = await requestTemplate(
+            membership,
+            roomId,
+            `?ver=${otherVersions.join('&ver=')}`,
+          );
           assert.deepEqual(
             [status, body['errcode'], body['room_version']],
             [400, 'M_INCOMPATIBLE_ROOM_VERSION', version],
           );
         }
         // A server that sends no `ver` supports version 1 only.
-        const withoutVersions = await make('join', roomId, '');
+        const withoutVersions = await requestTemplate('join', roomId, '');
         assert.equal(withoutVersions.status, version === '1' ? 200 : 400);
-        assert.equal((await make('knock', roomId, '')).status, 400);
+        assert.equal((await requestTemplate('knock', roomId, '')).status, 400);
       });
 
       it(`lets a user reject an invite to a remote room of version ${version}`, async () => {

@@ -47,11 +47,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       edu_type: 'm.presence',
       content: { push: [{ user_id: userId, presence: 'online', last_active_ago: 1, status_msg: 'fake' }] },
     });
-    const device = (userId: string, more = {}) => ({
+    const deviceListUpdate = (userId: string, more = {}) => ({
       edu_type: 'm.device_list_update',
       content: { user_id: userId, device_id: 'FAKE', stream_id: 1, prev_id: [], ...more },
     });
-    const signing = (userId: string) => ({
+    const signingKeyUpdate = (userId: string) => ({
       edu_type: 'm.signing_key_update',
       content: {
         user_id: userId,
@@ -86,8 +86,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           typing(userId),
           receipt(userId),
           online(userId),
-          device(userId),
-          signing(userId),
+          deviceListUpdate(userId),
+          signingKeyUpdate(userId),
           toDevice(userId, `of ${userId}`),
         ]),
       );
@@ -135,10 +135,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         { edu_type: 'm.receipt', content: { [roomId]: { 'm.read': { [mallory]: { event_ids: 'x' } } } } },
         { edu_type: 'm.receipt', content: { ['__proto__']: 5, constructor: {} } },
         { edu_type: 'm.presence', content: { push: Array(2_000).fill({ user_id: mallory, presence: 'x' }) } },
-        device(mallory, { stream_id: 'x' }),
-        device(mallory, { device_id: { a: 1 } }),
-        device(mallory, { prev_id: Array(10_000).fill(1) }),
-        device(mallory, { keys: { user_id: anna.id, device_id: 'X', keys: {} } }),
+        deviceListUpdate(mallory, { stream_id: 'x' }),
+        deviceListUpdate(mallory, { device_id: { a: 1 } }),
+        deviceListUpdate(mallory, { prev_id: Array(10_000).fill(1) }),
+        deviceListUpdate(mallory, { keys: { user_id: anna.id, device_id: 'X', keys: {} } }),
         { edu_type: 'm.direct_to_device', content: { sender: mallory, messages: { [anna.id]: 5 } } },
         toDevice(mallory, 'x'.repeat(5_000)),
       ];

@@ -140,7 +140,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await assertError(putInvite(invitation()), 403, 'M_FORBIDDEN');
     });
 
-    it('requires a valid create event in the stripped state of room version 12', async () => {
+    it('requires a valid create event and at most 100 events in the stripped state of room version 12', async () => {
       room = newRoom('12');
       const event = invitation();
       await assertError(putInvite(event, { invite_room_state: [] }), 400, 'M_INVALID_PARAM');

@@ -147,7 +147,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await membershipInSync(), 'invite');
     });
 
-    it("ends a knock by a leave event of the room's server, or of the user", async () => {
+    it("ends a knock by a leave event of the room's server or of the user, and by an invite", async () => {
       const knock = () => anna.call('POST', `/knock/${enc(room.roomId)}`, {}, { via: 'd.test' });
       assert.equal((await knock()).status, 200);
       assert.equal(await membershipInSync(), 'knock');

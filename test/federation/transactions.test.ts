@@ -88,7 +88,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await received(), ['of c', 'of d']);
     });
 
-    it('rejects transactions that are too large, malformed or of another origin', async () => {
+    it('rejects transactions that are too large, malformed, of another origin or with a transaction id that is too long', async () => {
       const many = (count: number) => Array.from({ length: count }, () => ({}));
       for (const [status, body] of [
         [400, { pdus: many(51) }],

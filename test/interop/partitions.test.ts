@@ -24,28 +24,28 @@ InteropSuite.onOwnServers('partitions', (suite) => {
       await owner.setState(room, 'm.room.join_rules', { join_rule: 'invite' });
       await owner.setLevels(room, { [guest.id]: 100 });
       await guest.waitForPowerLevel(room, guest, 100);
-      const partitionedIds: string[] = [];
+      const messageIds: string[] = [];
       await servers.reference.kill();
       for (const topic of ['one', 'two', 'three']) await hearthUser.setState(room, 'm.room.topic', { topic });
       await hearthUser.do('POST', `/rooms/${enc(room)}/ban`, { user_id: bea.id });
       if (changeLevelsConcurrently) await hearthUser.setLevels(room, { [ben.id]: 40 });
       await ben.do('PUT', `/profile/${enc(ben.id)}/displayname`, { displayname: 'Ben' });
-      partitionedIds.push(await hearthUser.say(room, 'from Hearth alone'));
+      messageIds.push(await hearthUser.say(room, 'from Hearth alone'));
       await servers.hearth.kill();
       await servers.reference.start();
-      partitionedIds.push(await referenceUser.say(room, 'from the reference server alone'));
+      messageIds.push(await referenceUser.say(room, 'from the reference server alone'));
       await referenceUser.setState(room, 'm.room.topic', { topic: 'four' });
       await referenceUser.setState(room, 'm.room.name', { name: 'A name' });
       await referenceUser.setLevels(room, { [bea.id]: 60 });
       await bea.setState(room, 'm.room.avatar', { url: 'mxc://example.org/bea' });
       await referenceUser.do('POST', `/rooms/${enc(room)}/kick`, { user_id: ben.id });
       await servers.hearth.start();
-      partitionedIds.push(
+      messageIds.push(
         await hearthUser.say(room, 'after the partition 1'),
         await referenceUser.say(room, 'after the partition 2'),
       );
       for (const user of [hearthUser, referenceUser])
-        for (const id of partitionedIds) await user.waitForEvent(room, id);
+        for (const id of messageIds) await user.waitForEvent(room, id);
       // The first event that refers to both forks merges them.
       for (const user of [owner, guest]) {
         const last = await user.say(room, 'merged');

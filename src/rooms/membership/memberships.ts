@@ -135,7 +135,7 @@ export class Memberships {
 
   /**
    * Knocks on a room, locally or through a resident server.
-   * @throws MatrixError M_FORBIDDEN where the room does not allow knocks; M_NOT_FOUND, M_LIMIT_EXCEEDED
+   * @throws MatrixError M_FORBIDDEN, also where the room does not allow knocks; M_NOT_FOUND, M_LIMIT_EXCEEDED
    */
   async knock(
     userId: string,

@@ -112,7 +112,7 @@ function stateRoutes(stateReader: StateReader, checkAccess: AccessCheck): Route[
         response: events,
       },
       async (request) =>
-        textReply(await stateReader.allAsText(request.requester, request.params.roomId, request)),
+        jsonReply(await stateReader.allAsText(request.requester, request.params.roomId, request)),
     ),
     route(
       { ...contract, query, path: clientPath('/rooms/:roomId/state/:eventType/:stateKey') },
@@ -171,7 +171,7 @@ function memberRoutes(
         const { params, query, requester } = request;
         const { at, membership, not_membership: notMembership } = query;
         const filter = { at, membership, notMembership };
-        return textReply(await stateReader.membersAsText(requester, params.roomId, filter, request));
+        return jsonReply(await stateReader.membersAsText(requester, params.roomId, filter, request));
       },
     ),
     route(
@@ -184,7 +184,7 @@ function memberRoutes(
       },
       async (request) => {
         const { params, requester } = request;
-        return textReply(await stateReader.joinedMembersAsText(requester.userId, params.roomId, request));
+        return jsonReply(await stateReader.joinedMembersAsText(requester.userId, params.roomId, request));
       },
     ),
     route(
@@ -201,7 +201,7 @@ function memberRoutes(
 }
 
 /** Returns a response with JSON text. */
-const textReply = (text: TextOrStream): Reply =>
+const jsonReply = (text: TextOrStream): Reply =>
   text instanceof Readable ? new Reply(200, text, streamHeaders) : new Reply(200, text);
 
 /** The headers of a streamed response: the same as those that `Reply` sets for a text. */

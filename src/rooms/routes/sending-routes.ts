@@ -55,6 +55,10 @@ function requestedTime({ ts }: { ts?: number }, { appservice }: Requester): numb
   return ts;
 }
 
+/**
+ * Returns the requested delay in milliseconds; `undefined` sends the event at once.
+ * @throws MatrixError M_INVALID_PARAM for a request with a parent delayed event
+ */
 function requestedDelay(query: { [delayKey]?: number; [parentKey]?: string }): number | undefined {
   if (query[parentKey] !== undefined) {
     throw invalidParam('parent_delay_id is not supported');

@@ -66,11 +66,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         deviceId: String(device_id),
         token: String(access_token),
       });
-      const requests = () => resident.requestsTo('make_join').length;
-      const before = requests();
+      const requestCount = () => resident.requestsTo('make_join').length;
+      const before = requestCount();
       const { status, body } = await guest.call('POST', `/join/${enc(roomId)}`, {});
       assert.deepEqual([status, body['errcode']], [403, 'M_GUEST_ACCESS_FORBIDDEN']);
-      assert.equal(requests(), before);
+      assert.equal(requestCount(), before);
       release();
       await members();
     });

@@ -56,6 +56,7 @@ export class ComparedServer {
     this.#tokens.set(name, token);
   }
 
+  /** Sends a request, and saves the values of its response that the request names. */
   async send([requester, request, body, options = {}]: ComparedRequest): Promise<Answer> {
     const [method = '', ...rest] = request.split(' ');
     const path = this.#path(rest.join(' '));

@@ -56,12 +56,12 @@ export function normalized(
   }: { readonly url: string; readonly anyOrder: boolean; readonly comparedHeaders: readonly string[] },
 ) {
   // Short values, such as the version of a key backup, may occur in any other text.
-  const names = [...saved]
+  const replacements = [...saved]
     .filter(([, value]) => value.length > 3)
     .sort(([, one], [, other]) => other.length - one.length);
   const withPlaceholders = (value: string): string => {
     let replaced = value.replaceAll(url, '{url}');
-    for (const [name, savedValue] of names) replaced = replaced.replaceAll(savedValue, `{${name}}`);
+    for (const [name, savedValue] of replacements) replaced = replaced.replaceAll(savedValue, `{${name}}`);
     for (const [pattern, placeholder] of patterns) replaced = replaced.replace(pattern, placeholder);
     return replaced;
   };
@@ -87,7 +87,7 @@ export function normalized(
       return Object.fromEntries(entries);
     }
     const isToken = tokens.has(field);
-    if (typeof value === 'string' && !isToken && names.some(([, savedValue]) => savedValue === value))
+    if (typeof value === 'string' && !isToken && replacements.some(([, savedValue]) => savedValue === value))
       return withPlaceholders(value);
     const isOpaque =
       isToken || opaqueFields.has(field) || parent === 'signatures' || parent.startsWith('ed25519:');
