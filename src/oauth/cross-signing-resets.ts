@@ -50,7 +50,7 @@ export class CrossSigningResets {
   /** Deletes a permission. @returns when it would have ended; `undefined` without a valid one */
   async #take(userId: string): Promise<number | undefined> {
     const { clock, database } = this.#deps;
-    const validityOf = (row: { expires_at: number } | undefined) =>
+    const validUntil = (row: { expires_at: number } | undefined) =>
       row !== undefined && row.expires_at > clock.now() ? row.expires_at : undefined;
     const stored = await database
       .reader<OAuthTables>()
@@ -58,9 +58,9 @@ export class CrossSigningResets {
       .select('expires_at')
       .where('user_id', '=', userId)
       .executeTakeFirst();
-    if (validityOf(stored) === undefined) return undefined;
+    if (validUntil(stored) === undefined) return undefined;
     return database.transaction<OAuthTables, number | undefined>(async (writer) =>
-      validityOf(
+      validUntil(
         await writer
           .deleteFrom('cross_signing_resets')
           .where('user_id', '=', userId)

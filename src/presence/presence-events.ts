@@ -66,10 +66,10 @@ export class PresenceEvents implements PresenceSection {
         ? await this.#all(userId, this.#includeOffline ? 'all' : 'none')
         : await this.#changes(userId, after, upTo);
     if (statuses.size === 0) return [];
-    const unwanted = await ignored.of(userId);
+    const ignoredUsers = await ignored.of(userId);
     const events: JsonObject[] = [];
     for (const [sender, status] of statuses) {
-      if (unwanted.has(sender) || !filter.passes({ type: 'm.presence', sender })) continue;
+      if (ignoredUsers.has(sender) || !filter.passes({ type: 'm.presence', sender })) continue;
       if (events.length >= (filter.limit ?? maxUsers)) break;
       events.push({ type: 'm.presence', sender, content: statusContent(status, clock.now()) });
     }

@@ -35,7 +35,7 @@ export class ReadPositions {
       maxBytes: 8 * MiB,
       sizeOf: ({ size }) => entryBytes + threadBytes * size,
     });
-    this.#receipts = new LoadTogether((readers) => loadReceipts(readers, load));
+    this.#receipts = new LoadTogether((usersInRooms) => loadReceipts(usersInRooms, load));
   }
 
   /** Returns how far a user has read a room; synchronously when it is cached. */
@@ -58,19 +58,20 @@ export class ReadPositions {
 
 /** Reads the receipts of users in rooms, with one call for each user. */
 async function loadReceipts(
-  readers: readonly UserInRoom[],
+  usersInRooms: readonly UserInRoom[],
   load: (userId: string, roomIds: readonly string[]) => Promise<readonly Receipt[]>,
 ): Promise<Map<UserInRoom, readonly Receipt[]>> {
-  const receiptsByReader = new Map<UserInRoom, readonly Receipt[]>();
-  for (const [userId, readersOfUser] of Map.groupBy(readers, (reader) => reader.userId)) {
+  const receiptsByUserInRoom = new Map<UserInRoom, readonly Receipt[]>();
+  for (const [userId, roomsOfUser] of Map.groupBy(usersInRooms, (userInRoom) => userInRoom.userId)) {
     const receipts = await load(
       userId,
-      readersOfUser.map(({ roomId }) => roomId),
+      roomsOfUser.map(({ roomId }) => roomId),
     );
     const byRoom = Map.groupBy(receipts, ({ roomId }) => roomId);
-    for (const reader of readersOfUser) receiptsByReader.set(reader, byRoom.get(reader.roomId) ?? []);
+    for (const userInRoom of roomsOfUser)
+      receiptsByUserInRoom.set(userInRoom, byRoom.get(userInRoom.roomId) ?? []);
   }
-  return receiptsByReader;
+  return receiptsByUserInRoom;
 }
 
 const keyOf = (userId: string, roomId: string): string => `${userId}\0${roomId}`;

@@ -31,12 +31,12 @@ const replacements: ReadonlyMap<string | undefined, (original: Route) => Route> 
  * services, and `POST /login` tells them that they receive no sessions.
  */
 export function withoutLocalLogins(routes: readonly Route[]): Route[] {
-  return routes.flatMap((found) => {
-    const { operationId, path } = found.contract;
+  return routes.flatMap((route) => {
+    const { operationId, path } = route.contract;
     const replace = replacements.get(operationId);
-    if (replace) return replace(found);
+    if (replace) return replace(route);
     const paths = typeof path === 'string' ? [path] : path;
-    return paths.some((one) => localLogins.some((pattern) => pattern.test(one))) ? [] : found;
+    return paths.some((one) => localLogins.some((pattern) => pattern.test(one))) ? [] : route;
   });
 }
 

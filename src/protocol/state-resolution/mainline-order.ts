@@ -15,13 +15,13 @@ export function* mainlineOrder(
   source: StateResolutionSource,
 ): Generator<void, RoomEvent[]> {
   const positions = new MainlinePositions(powerLevels, source);
-  const placed: { event: RoomEvent; position: number }[] = [];
-  yield* eachInSteps(events, (event) => placed.push({ event, position: positions.of(event) }));
-  placed.sort((a, b) => {
+  const positioned: { event: RoomEvent; position: number }[] = [];
+  yield* eachInSteps(events, (event) => positioned.push({ event, position: positions.of(event) }));
+  positioned.sort((a, b) => {
     if (a.position !== b.position) return a.position > b.position ? -1 : 1;
     return compareByTime(a.event, b.event);
   });
-  return placed.map(({ event }) => event);
+  return positioned.map(({ event }) => event);
 }
 
 /**

@@ -38,7 +38,7 @@ export interface PushEventsDeps {
   readonly stateEvents: LoadTogether<number, StoredEvent>;
 }
 
-/** Prepares new events for push rules, once for all members. */
+/** Prepares events for push rules; a new event is prepared once for all members. */
 export class PushEvents {
   readonly #engine: RoomReader;
   readonly #stateEvents: LoadTogether<number, StoredEvent>;

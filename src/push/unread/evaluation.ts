@@ -115,17 +115,18 @@ export class Evaluation implements NewMarks {
     if (isHidden(stored)) return;
     if (type === 'm.room.member' && this.#isOwn(sender)) return this.#evaluateOwnMembership(stored);
     if (type === 'm.room.redaction' && this.#hasOlderMarks)
-      return this.#noteRedaction(redacts).then(() => this.#countUnread(stored));
-    return this.#countUnread(stored);
+      return this.#noteRedaction(redacts).then(() => this.#prepareUnread(stored));
+    return this.#prepareUnread(stored);
   }
 
-  #countUnread(stored: StoredEvent): void | Promise<void> {
+  /** Prepares an event, unless it is certainly read, and adds a mark if it is unread and notifies the user. */
+  #prepareUnread(stored: StoredEvent): void | Promise<void> {
     if (isReadOnMainTimeline(stored, this.#member.read)) return;
     const { head } = this.#member;
     const prepared = this.#isFromDatabase
       ? this.#pushEvents.getUncached(head, stored)
       : this.#pushEvents.get(head, stored);
-    return whenReady(prepared, (event) => this.#count(stored, event));
+    return whenReady(prepared, (event) => this.#addMarkIfUnread(stored, event));
   }
 
   async #evaluateOwnMembership(stored: StoredEvent): Promise<void> {
@@ -138,7 +139,7 @@ export class Evaluation implements NewMarks {
    * before it in its thread. Exceptions are redactions and the user's own membership events, for instance one with a
    * new display name, which is sent to all rooms.
    */
-  #count(stored: StoredEvent, prepared: PreparedEvent): void {
+  #addMarkIfUnread(stored: StoredEvent, prepared: PreparedEvent): void {
     const { stream = 0 } = stored;
     const { threadId } = prepared;
     const { type, sender } = stored.event;

@@ -40,7 +40,7 @@ const maxPending = 1_000;
 /** Maximum age, in milliseconds, of a pending event that stays stored after a failure. */
 const maxAge = 7 * 24 * 3_600_000;
 
-/** The end of a step: the next step follows at once, a timer starts it, or nothing remains to be done. */
+/** The result of a step: the next step follows at once, a timer starts the next step, or nothing remains to be done. */
 type Step = 'go on' | 'wait' | 'done';
 
 /**
