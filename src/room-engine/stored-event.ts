@@ -110,9 +110,11 @@ export interface RoomEnd {
   readonly group: number | undefined;
 }
 
-/** A client's transaction id, with the scope of its device from `transactionScope`. */
+/** A transaction of a client. */
 export interface SentTransaction {
+  /** The number of the user's device, from `transactionScope`. */
   readonly scope: number;
+  /** The transaction id, with a hash of the request path in front of it (`TransactionIds`). */
   readonly txnId: string;
 }
 

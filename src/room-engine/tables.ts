@@ -119,7 +119,10 @@ export interface RoomTables {
     /** 1 when the user has forgotten the room. */
     forgotten: number;
   };
-  /** Transaction ids of clients; `scope` stands for the user and device. */
+  /**
+   * Transactions of clients; `scope` stands for the user and device, and `txn_id` is the transaction id with a hash of
+   * the request path in front of it.
+   */
   event_transactions: { scope: number; event_nid: number; txn_id: string };
   /**
    * Positions of the streams at some times (milliseconds since the epoch). The age of a transaction id follows from

@@ -64,12 +64,13 @@ export class EventProcessor {
     isUnderWay: (eventId: string) => boolean = () => false,
   ): Promise<boolean> {
     const known = await this.#deps.placement.find([...event.prevEventIds, ...event.authEventIds]);
-    const isPlaced = (id: string) => {
+    const isPlacedOrUnderWay = (id: string) => {
       const stored = known.get(id);
       return isUnderWay(id) || (stored !== undefined && hasState(stored));
     };
     return (
-      event.prevEventIds.every(isPlaced) && event.authEventIds.every((id) => isUnderWay(id) || known.has(id))
+      event.prevEventIds.every(isPlacedOrUnderWay) &&
+      event.authEventIds.every((id) => isUnderWay(id) || known.has(id))
     );
   }
 

@@ -140,6 +140,7 @@ export interface Placement {
    * Replaces the partial state before the join by the whole state, and revises the states of all events since the
    * join. Events that the whole state does not allow become rejected.
    * @param state the whole state before the join
+   * @throws MissingEvents; MatrixError M_NOT_FOUND for an unknown room
    */
   completeState(roomId: string, state: SuppliedState): Promise<void>;
 }

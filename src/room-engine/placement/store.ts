@@ -119,7 +119,7 @@ export async function readStrippedState(
   return row && (JSON.parse(row.json) as StrippedState[]);
 }
 
-/** Reads the local users with out-of-band memberships in a room. */
+/** Reads the local users with an out-of-band invite or knock in a room: stripped state is stored only for these. */
 export async function readOutOfBandMembers(
   reader: Reader<RoomTables>,
   roomNid: number,

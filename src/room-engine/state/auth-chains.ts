@@ -64,6 +64,7 @@ class DifferenceWalk {
     this.#all = 2 ** sets.length - 1;
   }
 
+  /** Returns the auth difference of the sets. @param common returns the nids that are in all sets, highest first */
   async run(common: () => Promise<Float64Array>): Promise<number[]> {
     const difference: number[] = [];
     for (const [index, set] of this.#sets.entries()) {
@@ -205,6 +206,7 @@ class NumberHeap {
     items[index] = item;
   }
 
+  /** Removes the highest number, without returning it. */
   pop(): void {
     const items = this.#items;
     const last = items.pop();

@@ -301,8 +301,8 @@ export class StateGroups {
   }
 
   /**
-   * Returns the deltas of a group and of the groups before it that are not on disk, newest first; and the id
-   * of the first group that is on disk.
+   * Returns a group and the groups before it that are not on disk, newest first, with their deltas; and the id of the
+   * first group that is on disk.
    */
   #unsavedLinks(group: number): { deltas: GroupDelta[]; links: ChainLink[]; saved: number | undefined } {
     const links: GroupRows[] = [];

@@ -246,7 +246,9 @@ export class EventStore extends EventCache {
     return readNewest(this.#reader, roomNids);
   }
 
-  /** Returns the ids of the rooms that have events in `(after, upTo]` of the stream, including backfilled events. */
+  /**
+   * Returns the ids of the rooms with events that were stored, placed or backfilled in `(after, upTo]` of the stream.
+   */
   roomsChangedBetween(after: number, upTo: number): Promise<string[]> {
     return readRoomsBetween(this.#reader, after, upTo);
   }

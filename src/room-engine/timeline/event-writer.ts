@@ -261,20 +261,20 @@ export class EventWriter {
     const batch: Signed[] = [];
     const rest: Signed[] = [];
     for (const signed of this.#signed)
-      (this.#committed(signed.pending.write.head) ? rest : batch).push(signed);
+      (this.#commitInProgress(signed.pending.write.head) ? rest : batch).push(signed);
     return [batch, rest];
   }
 
   /** Resolves when the batch that is being committed with events of this room has settled; `undefined` if there is none. */
-  #committed(head: WritableHead): Promise<void> | undefined {
+  #commitInProgress(head: WritableHead): Promise<void> | undefined {
     for (const [heads, settled] of this.#committing) if (heads.has(head)) return settled;
     return undefined;
   }
 
   /** Marks a head as broken. The room is loaded again when no batch with its events is being committed. */
   #abandon(head: WritableHead): void {
-    const committed = this.#committed(head);
-    if (committed) this.#heads.abandonAfter(head, committed);
+    const commit = this.#commitInProgress(head);
+    if (commit) this.#heads.abandonAfter(head, commit);
     else this.#heads.abandon(head);
   }
 

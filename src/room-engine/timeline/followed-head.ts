@@ -1,7 +1,7 @@
 import { stateMapKey } from '../../protocol/index.ts';
 import type { RoomFact } from '../stored-event.ts';
 import { stateEntry } from './head-state.ts';
-import { InMemoryHead, type InMemoryHeadDeps } from './in-memory-head.ts';
+import { InMemoryHead, type InMemoryHeadFields } from './in-memory-head.ts';
 
 /**
  * The head of a room in a process that does not write rooms: read from the database, then updated by facts, which
@@ -10,9 +10,9 @@ import { InMemoryHead, type InMemoryHeadDeps } from './in-memory-head.ts';
 export class FollowedHead extends InMemoryHead {
   #stateGroup: number | undefined;
 
-  constructor(deps: InMemoryHeadDeps & { readonly stateGroup: number | undefined }) {
-    super(deps);
-    this.#stateGroup = deps.stateGroup;
+  constructor(fields: InMemoryHeadFields & { readonly stateGroup: number | undefined }) {
+    super(fields);
+    this.#stateGroup = fields.stateGroup;
   }
 
   get stateGroup(): number | undefined {

@@ -15,7 +15,7 @@ const keptRecent = 64;
 /** When the recent events have more than this number of bytes (estimated), the older half of them is dropped. */
 const maxRecentBytes = 1024 * 1024;
 
-export interface InMemoryHeadDeps {
+export interface InMemoryHeadFields {
   readonly roomNid: number;
   readonly roomId: string;
   readonly version: RoomVersion;
@@ -47,18 +47,18 @@ export abstract class InMemoryHead implements RoomHead {
   #topDepth = 0;
   #lateAt = 0;
 
-  constructor(deps: InMemoryHeadDeps) {
-    this.roomNid = deps.roomNid;
-    this.roomId = deps.roomId;
-    this.currentVersion = deps.version;
-    this.currentExtremities = deps.extremities;
-    for (const { depth } of deps.extremities) this.#topDepth = Math.max(this.#topDepth, depth);
-    this.currentState = deps.state;
-    this.newestChange = deps.changedAt ?? 0;
-    this.partial = deps.partial;
-    this.completedAt = deps.completedAt ?? 0;
-    this.formerPartial = deps.formerPartial;
-    this.formerExtremities = deps.formerExtremities ?? [];
+  constructor(fields: InMemoryHeadFields) {
+    this.roomNid = fields.roomNid;
+    this.roomId = fields.roomId;
+    this.currentVersion = fields.version;
+    this.currentExtremities = fields.extremities;
+    for (const { depth } of fields.extremities) this.#topDepth = Math.max(this.#topDepth, depth);
+    this.currentState = fields.state;
+    this.newestChange = fields.changedAt ?? 0;
+    this.partial = fields.partial;
+    this.completedAt = fields.completedAt ?? 0;
+    this.formerPartial = fields.formerPartial;
+    this.formerExtremities = fields.formerExtremities ?? [];
   }
 
   abstract get stateGroup(): number | undefined;

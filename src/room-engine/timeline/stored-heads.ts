@@ -6,10 +6,10 @@ import { parsePartialState } from '../partial-state.ts';
 import type { RoomTables } from '../tables.ts';
 import type { Extremity } from './extremity.ts';
 import { HeadState } from './head-state.ts';
-import type { InMemoryHeadDeps } from './in-memory-head.ts';
+import type { InMemoryHeadFields } from './in-memory-head.ts';
 
 /** The head of a room (its current state and forward extremities) as it is stored in the database. */
-export interface StoredHead extends InMemoryHeadDeps {
+export interface StoredHead extends InMemoryHeadFields {
   readonly stateGroup: number | undefined;
 }
 

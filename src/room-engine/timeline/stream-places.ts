@@ -77,7 +77,7 @@ export async function readNewest(
   return newest;
 }
 
-/** Returns the ids of the rooms that have events in `(after, upTo]` of the stream, including backfilled events. */
+/** Returns the ids of the rooms with events that were stored, placed or backfilled in `(after, upTo]` of the stream. */
 export async function readRoomsBetween(
   reader: Reader<RoomTables>,
   after: number,

@@ -3,7 +3,7 @@ import type { GroupChain } from '../state/group-chain.ts';
 import type { StateChange, StoredEvent } from '../stored-event.ts';
 import type { Extremity } from './extremity.ts';
 import { type HeadState, stateEntry } from './head-state.ts';
-import { InMemoryHead, type InMemoryHeadDeps } from './in-memory-head.ts';
+import { InMemoryHead, type InMemoryHeadFields } from './in-memory-head.ts';
 
 /**
  * The head of a room: the next event of the room is built on it. It is ahead of the disk: it contains events that are
@@ -15,9 +15,9 @@ export class WritableHead extends InMemoryHead {
   /** Whether an event could not be written, so that the head must be loaded again. */
   broken = false;
 
-  constructor(deps: InMemoryHeadDeps & { readonly chain: GroupChain }) {
-    super(deps);
-    this.chain = deps.chain;
+  constructor(fields: InMemoryHeadFields & { readonly chain: GroupChain }) {
+    super(fields);
+    this.chain = fields.chain;
   }
 
   get stateGroup(): number | undefined {

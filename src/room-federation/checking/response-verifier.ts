@@ -25,6 +25,7 @@ export class ResponseVerifier {
    * Verifies events of a response. Leaves out events of other rooms, unwanted events and invalid events, and
    * remembers which server sent an event whose signatures could not be verified.
    * @param isWanted called before signatures are verified, which is the expensive part
+   * @param references as in `Verifier.verify`
    * @returns the events by event id, in the order of the response
    */
   async verifyWanted(

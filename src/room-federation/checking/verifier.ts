@@ -65,7 +65,10 @@ export class Verifier {
     this.#slices = new TimeSlices(clock);
   }
 
-  /** Does checks 1 to 3 of "Checks performed on receipt of a PDU". The results are in the order of `jsons`. */
+  /**
+   * Does checks 1 to 3 of "Checks performed on receipt of a PDU". The results are in the order of `jsons`.
+   * @param references `unlimited` if the events may be older than the limits on auth and previous events
+   */
   async verify(
     version: RoomVersion,
     jsons: readonly JsonValue[],
@@ -107,7 +110,10 @@ export class Verifier {
       if (pause) await pause;
       const integrity = checkIntegrity(receivedEvent, keyOf, now, verify);
       if (integrity.outcome === 'reject')
-        checked.push({ error: integrity.reason, isTemporary: this.#awaitsKey(receivedEvent, keyOf, now) });
+        checked.push({
+          error: integrity.reason,
+          isTemporary: this.#recordMissingKeys(receivedEvent, keyOf, now),
+        });
       else checked.push({ event: integrity.event, json: integrity.json });
     }
     return checked;
@@ -117,7 +123,7 @@ export class Verifier {
    * Records the keys of those required servers that have signed only with keys that could not be fetched.
    * @returns whether such a key may still become known
    */
-  #awaitsKey({ event }: ReceivedEvent, keyOf: ServerKeyLookup, now: number): boolean {
+  #recordMissingKeys({ event }: ReceivedEvent, keyOf: ServerKeyLookup, now: number): boolean {
     const validUntil = neededValidity(event, now);
     let isAwaited = false;
     for (const serverName of requiredSigners(event) ?? []) {

@@ -107,7 +107,7 @@ export class RemoteMemberships {
     }
   }
 
-  /** Knocks through a resident server. Returns and throws as `join` does. */
+  /** Knocks through a resident server. Returns and throws as `join` does, except M_RESOURCE_LIMIT_EXCEEDED. */
   knock(request: RemoteMembershipRequest): Promise<StoredEvent | undefined> {
     const { userId, roomId, via } = request;
     const knock = async () => {

@@ -97,6 +97,7 @@ export class EventWalk {
 const isServed = ({ rejected, softFailed, stream }: StoredEvent) =>
   !rejected && (softFailed || stream !== undefined);
 
+/** Orders events by depth, the smallest depth first. */
 const byAge = (a: StoredEvent, b: StoredEvent) => a.event.depth - b.event.depth || a.nid - b.nid;
 
 function insertByAge(sorted: StoredEvent[], stored: StoredEvent): void {

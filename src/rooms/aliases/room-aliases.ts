@@ -285,8 +285,9 @@ export class RoomAliases {
 
   /**
    * Deletes an alias for `DELETE /directory/room/{roomAlias}`. The creator of the alias, joined users with the power to
-   * send `m.room.canonical_alias`, the application service of the alias and administrators may do so. If the user has
-   * that power, the alias is also removed from the canonical alias event of the room.
+   * send `m.room.canonical_alias`, the application service of the alias and administrators may do so; an alias that is
+   * reserved for another application service, only administrators. If the user has that power, the alias is also
+   * removed from the canonical alias event of the room.
    * @throws MatrixError M_NOT_FOUND, M_EXCLUSIVE, M_FORBIDDEN
    */
   async remove(requester: AliasRequester, alias: string, isAdmin: boolean): Promise<void> {

@@ -32,7 +32,7 @@ export interface EventRenderer {
 /**
  * Renders events for clients as JSON text. The text is rendered once for all members of a room; for the device that
  * sent the event, fields of `unsigned` are added to this text. Only events with relations, events of erased users, and
- * events that the reader sees without having been joined are rendered for each reader.
+ * events that the viewer sees without having been joined are rendered for each viewer.
  */
 export class EventTexts {
   readonly #renderer: EventRenderer;

@@ -42,16 +42,16 @@ export class HistoryGaps {
   /**
    * Backfills the events that are missing between the events that were read; at most once for each page, to
    * bound the response time.
-   * @param isFirstStored whether no stored event precedes `events`
+   * @param reachesStart whether `events` reach the beginning of the stored history
    * @returns whether the page should be read again
    */
-  async fill(events: readonly StoredEvent[], isFirstStored: boolean, limit: number): Promise<boolean> {
+  async fill(events: readonly StoredEvent[], reachesStart: boolean, limit: number): Promise<boolean> {
     if (this.#hasBackfilled) return false;
     const missing = await this.#missingIds();
     const missingPrevEvents = events
       .flatMap(({ event }) => event.prevEventIds)
       .filter((id) => missing.has(id));
-    const idsToBackfill = missingPrevEvents.length > 0 || !isFirstStored ? missingPrevEvents : [...missing];
+    const idsToBackfill = missingPrevEvents.length > 0 || !reachesStart ? missingPrevEvents : [...missing];
     if (idsToBackfill.length === 0) return false;
     this.#hasBackfilled = true;
     return this.#remoteHistory.backfill(this.#head.roomId, [...new Set(idsToBackfill)], limit);

@@ -53,8 +53,8 @@ export async function readPage(
   for (let scanned = 0; scanned < maxScanned && events.length < limit; ) {
     const size = Math.min(Math.max(limit - events.length, 20), maxScanned - scanned);
     const read = await engine.events.history(view.head.roomNid, place, { limit: size, ...bounds });
-    const isFirstStored = read.length < size && toPosition === undefined;
-    if (await gaps?.fill(read, isFirstStored, limit)) continue;
+    const reachesStart = read.length < size && toPosition === undefined;
+    if (await gaps?.fill(read, reachesStart, limit)) continue;
     scanned += read.length;
     const selected = await relations.filterByRelations(await view.displayable(read), filter.relatedBy, view);
     const visible = new Map(selected.map((visibleEvent) => [visibleEvent.stored.nid, visibleEvent]));
@@ -66,7 +66,7 @@ export async function readPage(
       if (visibleEvent && filter.passes(stored.event)) events.push(visibleEvent);
     }
     if (read.length < size) {
-      const hasMore = place !== start && isFirstStored && (await gaps?.remain());
+      const hasMore = place !== start && reachesStart && (await gaps?.remain());
       return { events, next: hasMore ? place : undefined };
     }
   }

@@ -1,12 +1,12 @@
 import type { JsonObject } from '../../protocol/index.ts';
 import type { VisibleEvent } from './room-view.ts';
 
-/** The reader's `membership` in `unsigned`, for readers who were joined when the event was sent. */
+/** The viewer's `membership` in `unsigned`, for viewers who were joined when the event was sent. */
 const asJoined = ',"membership":"join"';
 
 /**
- * The JSON text of an event without its age, because the age changes, and without the reader's membership, because
- * only some readers receive it.
+ * The JSON text of an event without its age, because the age changes, and without the viewer's membership, because
+ * only some viewers receive it.
  */
 export class SharedText {
   /** Nid of the redaction that was known when the text was made. */
@@ -38,14 +38,15 @@ export class SharedText {
   }
 
   /**
-   * Returns the whole text for a reader.
+   * Returns the whole text for a viewer.
    * @param now milliseconds since the epoch
+   * @param membership `undefined` for a text without a membership; other values are rendered as `join`
    * @param start the opening brace, and fields that precede all other fields
    * @param senderFields fields of `unsigned` that only the sender's device receives, each with a comma in front
    */
   at(now: number, membership: VisibleEvent['membership'], start = '{', senderFields = ''): string {
     const age = Math.max(0, now - this.sentAt);
-    const readerFields = membership === undefined ? senderFields : asJoined + senderFields;
-    return start + this.beforeAge + age + readerFields + this.afterAge;
+    const viewerFields = membership === undefined ? senderFields : asJoined + senderFields;
+    return start + this.beforeAge + age + viewerFields + this.afterAge;
   }
 }

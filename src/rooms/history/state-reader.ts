@@ -101,7 +101,7 @@ export class StateReader {
     const part = at === undefined ? membersPart(filter) : undefined;
     const shared = part && (await this.#sharedText(view, viewer, part));
     if (shared) return shared;
-    const nids = at === undefined ? await this.#memberNids(view) : await this.#memberNidsAt(view, at);
+    const nids = at === undefined ? await this.#nidsWithMembers(view) : await this.#stateNidsAt(view, at);
     const isWanted = ({ event }: StoredEvent) =>
       event.type === 'm.room.member' && isSelected(membershipOf(event.content), filter);
     return textOrStream(this.#pieces(view, viewer, nids, { ...membersAround, isWanted }));
@@ -143,13 +143,15 @@ export class StateReader {
     return [...view.head.state.values()].map(({ nid }) => nid);
   }
 
-  async #memberNids(view: RoomView): Promise<Iterable<number>> {
+  /** Returns nids of state events, among them those of all membership events. */
+  async #nidsWithMembers(view: RoomView): Promise<Iterable<number>> {
     const group = await this.#leaveGroup(view);
     if (group !== undefined) return (await this.#engine.groups.load(group)).values();
     return [...view.head.state.values()].filter((entry) => entry.membership).map(({ nid }) => nid);
   }
 
-  async #memberNidsAt(view: RoomView, token: string): Promise<Iterable<number>> {
+  /** Returns the nids of the whole state at the place of a token, but not later than the user's leave event. */
+  async #stateNidsAt(view: RoomView, token: string): Promise<Iterable<number>> {
     const { events, groups } = this.#engine;
     const decoded = decodePlace(token);
     const { roomNid } = view.head;

@@ -137,8 +137,8 @@ export class EventPlacer {
     const reservation = reserve();
     const { position } = reservation;
     const nid = examined.earlyNid ?? storedEvent?.nid ?? position;
-    const rows = newGroup?.chain.advance(newGroup.id, new Map([[newGroup.keyNid, nid]]));
-    const stateGroup = plan.stateAfter?.id ?? rows?.id ?? examination.stateBefore.id;
+    const groupRows = newGroup?.chain.advance(newGroup.id, new Map([[newGroup.keyNid, nid]]));
+    const stateGroup = plan.stateAfter?.id ?? groupRows?.id ?? examination.stateBefore.id;
     const stored = storedEventFrom(head, examined, {
       nid,
       stateGroup,
@@ -172,7 +172,7 @@ export class EventPlacer {
       groups: [
         ...examination.stateBefore.newGroups,
         ...(plan.stateAfter?.newGroups ?? []),
-        ...(rows ? [rows] : []),
+        ...(groupRows ? [groupRows] : []),
         ...(currentChange?.newGroups ?? []),
       ],
       auth: event.stateKey !== undefined && !storedEvent ? examination.auth : [],

@@ -25,7 +25,9 @@ export interface EventPlaceOptions extends PlaceOptions {
 /** An event that is ready to be placed, with the results of its checks. */
 export interface ExaminedEvent {
   readonly event: RoomEvent;
+  /** The PDU as canonical JSON. */
   readonly json: string;
+  /** The event as it is stored already, for instance as an outlier; `undefined` for a new event. */
   readonly storedEvent: StoredEvent | undefined;
   readonly options: EventPlaceOptions;
   readonly examination: EventExamination;

@@ -41,8 +41,8 @@ export class ComplexityLimit {
   }
 
   /**
-   * Requests the complexity from resident servers before a join. When none responds, `checkAfterJoin` decides.
-   * @returns whether a server responded
+   * Requests the complexity from resident servers before a join. When none returns it, `checkAfterJoin` decides.
+   * @returns whether a server returned the complexity
    * @throws MatrixError M_RESOURCE_LIMIT_EXCEEDED
    */
   async checkBeforeJoin(

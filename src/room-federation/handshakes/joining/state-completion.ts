@@ -285,7 +285,7 @@ export class StateCompletion {
       }
       return true;
     } catch (error) {
-      if (!this.#isClosed) log.warn({ err: error, roomId }, 'Leaving a partial room failed');
+      if (!this.#isClosed) log.warn({ err: error, roomId }, 'The local users could not leave a partial room');
       return false;
     }
   }
