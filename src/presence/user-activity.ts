@@ -5,7 +5,7 @@ interface DeviceActivity {
   presence: PresenceState;
   lastActive: number;
   lastSync: number;
-  /** Syncs that are under way. */
+  /** Number of syncs that are under way. */
   syncs: number;
 }
 

@@ -43,8 +43,8 @@ export async function writeReceipt(writer: Writer<ReceiptTables>, receipt: Place
 }
 
 /**
- * Reads the receipts of a room that were stored in `(after, upTo]`, newest first, without private receipts of
- * other users.
+ * Reads the newest `limit` receipts of a room that were stored in `(after, upTo]`, newest first, without private
+ * receipts of other users.
  */
 export async function readReceipts(
   reader: Reader<ReceiptTables>,

@@ -39,7 +39,11 @@ function requireService({ service }: ProvisioningDeps, { headers }: Pick<RouteRe
   }
 }
 
-/** Makes the route of a change to an existing user. */
+/**
+ * Makes the route of a change to an existing user.
+ * @param end the end of the path
+ * @param fields of the body, besides `localpart`
+ */
 function change<S extends Record<string, TSchema>>(
   deps: ProvisioningDeps,
   end: string,

@@ -72,9 +72,9 @@ export function deviceAuthorizationRoute({
  */
 export function linkRoutes(deps: DeviceGrantDeps): Route[] {
   const contract = { path: pagePaths.link, auth: 'none', errors: 'page' } as const;
-  const code = Type.String({ default: '', maxLength: 20 });
+  const shortText = Type.String({ default: '', maxLength: 20 });
   return [
-    route({ ...contract, method: 'GET', query: Type.Object({ code }) }, async (request) => {
+    route({ ...contract, method: 'GET', query: Type.Object({ code: shortText }) }, async (request) => {
       const session = await deps.browsers.find(request);
       if (session === undefined) return redirectToSignIn(request.url);
       return showLogin(deps, session, request.query.code);
@@ -84,7 +84,11 @@ export function linkRoutes(deps: DeviceGrantDeps): Route[] {
         ...contract,
         method: 'POST',
         bodyMode: 'form',
-        body: Type.Object({ code, form_token: Type.String({ maxLength: 100 }), decision: code }),
+        body: Type.Object({
+          code: shortText,
+          form_token: Type.String({ maxLength: 100 }),
+          decision: shortText,
+        }),
       },
       async (request) => {
         const { code: userCode, form_token: formToken, decision } = request.body;

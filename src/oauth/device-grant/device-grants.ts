@@ -127,7 +127,7 @@ export class DeviceGrants {
   }
 
   /**
-   * Returns the approved login of a device code.
+   * Returns the approved login of a device code, and `redeem`, which marks the login as completed.
    * @throws OAuthError authorization_pending, slow_down, access_denied, expired_token, invalid_grant
    */
   async check(deviceCode: string, clientId: string) {

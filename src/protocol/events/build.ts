@@ -154,8 +154,8 @@ function unsignedPdu(draft: EventDraft, version: RoomVersion): Pdu {
 
 function checkIds(draft: EventDraft, version: RoomVersion): void {
   if (version.eventId === 'origin' ? !isEventIdOf(version, draft.eventId) : draft.eventId !== undefined) {
-    const verb = version.eventId === 'origin' ? 'needs' : 'must not have';
-    throw badJson(`A new event of room version ${version.id} ${verb} an event id`);
+    const verb = version.eventId === 'origin' ? 'needs a valid' : 'must not have an';
+    throw badJson(`A new event of room version ${version.id} ${verb} event id`);
   }
   const makesRoomId = version.roomId === 'create event' && draft.type === 'm.room.create';
   if (makesRoomId !== (draft.roomId === undefined)) {

@@ -12,7 +12,7 @@ import { roomEventOf } from './room-event.ts';
 
 /**
  * The result of checking a received event. `ok`: use it. `redact`: its content hash does not match, so use `event`, the
- * redacted form. `reject`: a signature is missing or wrong, so drop it.
+ * redacted form. `reject`: the signature of a required server is missing or wrong, so drop the event.
  */
 export type Integrity =
   | { readonly outcome: 'ok' | 'redact'; readonly event: RoomEvent; readonly json: string }

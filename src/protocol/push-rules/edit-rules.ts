@@ -146,7 +146,7 @@ function placeRule(
   const others = rules.filter((each) => each.rule_id !== rule.rule_id);
   const anchorIndex = others.findIndex((each) => each.rule_id === anchor);
   if (anchorIndex === -1)
-    throw unknown(`The push rule that before or after names was not found: ${anchor}`, 400);
+    throw unknown(`The push rule in the parameter 'before' or 'after' was not found: ${anchor}`, 400);
   return others.toSpliced(before === undefined ? anchorIndex + 1 : anchorIndex, 0, rule);
 }
 
