@@ -8,7 +8,7 @@ import { largestQueries } from './largest-queries.ts';
 import { refusingRoutes } from './refusing-routes.ts';
 import { type DrivenRequest, nameOf, RouteDriver } from './route-driver.ts';
 
-/** Bytes of the body of a route that has no limit of its own. */
+/** Maximum number of bytes of the body of a route that has no limit of its own. */
 const defaultLimit = 512 * 1024;
 
 /** Bytes of the body that is sent with the longest queries. */

@@ -10,7 +10,7 @@ import { enc, type TestClient } from '../support/users/test-client.ts';
 /** Number of state entries of the room besides those that each room has. */
 const entryCount = 2_000;
 
-/** Number of ids that the server reserves at a time by raising the bound on disk. */
+/** Number of ids that the server reserves with one write to the database. */
 const boundStep = 20;
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {

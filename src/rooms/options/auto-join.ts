@@ -12,7 +12,7 @@ import {
 export const autoJoinOptions = {
   auto_join_rooms: option(list(roomIdOrAlias()), {
     description:
-      'Rooms and spaces that new users are joined to. Rooms that do not exist are created when the first user registers.',
+      'Rooms and spaces that new users are joined to. With `autocreate_auto_join_rooms`, rooms that do not exist are created when the first user registers.',
     default: [],
   }),
   autocreate_auto_join_rooms: option(boolean(), {
@@ -26,7 +26,7 @@ export const autoJoinOptions = {
   }),
   autocreate_auto_join_room_preset: option(oneOf('public_chat', 'private_chat', 'trusted_private_chat'), {
     description:
-      'The preset of the rooms that are created. With `trusted_private_chat`, every user who is joined is assigned power level 100. The two private presets need `auto_join_mxid_localpart`.',
+      'The preset of the rooms that are created. With `trusted_private_chat`, every user who is joined to one of these rooms is assigned power level 100. The two private presets need `auto_join_mxid_localpart`.',
     default: 'public_chat',
   }),
   auto_join_mxid_localpart: option(nullable(localpart()), {

@@ -3,11 +3,11 @@ import type { Metrics } from '../../kernel/observability/index.ts';
 /** Why messages were deleted: by a request of an administrator, or by the retention policy of their room. */
 export type PurgeCause = 'administrator' | 'retention';
 
-/** Counts what purges delete. */
+/** Counts messages that purges of history and retention delete, and state groups that the cleanup deletes. */
 export interface PurgeMetrics {
   /** Counts deleted messages. */
   deleted(cause: PurgeCause, count: number): void;
-  /** Counts deleted state groups. */
+  /** Counts state groups that were deleted because nothing referred to them. */
   groupsDeleted(count: number): void;
 }
 

@@ -42,12 +42,12 @@ export class RedactionRetention {
     }
   }
 
-  async #expiredNids(before: number): Promise<number[]> {
+  async #expiredNids(until: number): Promise<number[]> {
     const rows = await this.#deps.database
       .reader<RoomTables>()
       .selectFrom('redacted_events')
       .select('event_nid')
-      .where('redacted_ts', '<=', before)
+      .where('redacted_ts', '<=', until)
       .orderBy('redacted_ts')
       .limit(eventsAtOnce)
       .execute();

@@ -90,6 +90,7 @@ export class ExpiredMessages {
   /**
    * Searches all rooms once, and schedules the next search. Does neither if the configuration does not contain this
    * search.
+   * @param start nid of the last room that an earlier attempt has searched; 0 at the beginning
    */
   async #search(
     key: string,

@@ -22,7 +22,7 @@ export interface RequestOptions {
   readonly anyOrder?: true;
   /**
    * Set when a server may answer with an older state for a moment, as with all syncs: the request is repeated while
-   * answers differ.
+   * answers differ unexpectedly.
    */
   readonly settles?: true;
   /** Media type of the body, when it is not JSON. */

@@ -26,7 +26,7 @@ export const general: Subject = {
     ['anna', 'POST /createRoom', '\u0000', { note: 'a null character' }],
     ['anna', 'POST /createRoom', '7', { note: 'a number' }],
     ['anna', 'POST /createRoom', 'null', { note: 'null' }],
-    ['anna', 'POST /createRoom', '{"a":NaN}', { note: 'no number' }],
+    ['anna', 'POST /createRoom', '{"a":NaN}', { note: 'NaN' }],
     [
       'anna',
       'POST /createRoom',

@@ -186,7 +186,7 @@ export const keys: Subject = {
       'anna',
       'PUT /room_keys/keys/!r:example.org/S1?version={version}',
       { ...session, first_message_index: 9 },
-      { note: 'a worse one' },
+      { note: 'a session that begins later' },
     ],
     ['anna', 'PUT /room_keys/keys/!r:example.org/S1?version={version}', {}, { note: 'empty' }],
     ['anna', 'PUT /room_keys/keys/!r:example.org/S1?version=99', session],
