@@ -78,7 +78,7 @@ export class PresenceEvents implements PresenceSection {
 
   async #changes(userId: string, after: number, upTo: number): Promise<Map<string, PresenceStatus>> {
     const facts = this.#recent.between(after, upTo);
-    // The client must learn which users have become offline since.
+    // The client must learn which users have become offline since the last sync.
     if (!facts) return this.#all(userId, 'stored');
     const rooms = await this.#deps.engine.userRooms.of(userId);
     const newRooms = joinedRoomsOf(rooms.values()).filter(({ stream }) => stream > after);

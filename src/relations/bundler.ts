@@ -145,7 +145,7 @@ export class Bundler {
     const thread = summariseThread(root.event, visible, userId);
     const [latestEvent] = thread ? await view.events([thread.latestEvent]) : [];
     if (!thread || !latestEvent) return undefined;
-    // The same array means that the user may see all history. Only then do replies count that were not loaded.
+    // `view.visible` returns the same array to a user who may see all history: only then are unloaded replies counted.
     const mayCountAll = visible === replies;
     return {
       ...(mayCountAll && hasMore ? await this.#withTotalCount(thread, root, userId) : thread),

@@ -97,6 +97,7 @@ export class Unread {
     await this.#saver.stop();
   }
 
+  /** Whether a tally has all events up to a position, evaluated with the current rules and ignored users. */
   #isCurrent({ upTo: evaluatedUpTo }: Tally, userId: string, roomId: string, upTo: number): boolean {
     if (evaluatedUpTo < Math.min(upTo, this.#lastEvents.of(roomId))) return false;
     const changedAt = this.#deps.evaluation.members.settingsChangedAt(userId);
@@ -147,7 +148,7 @@ export class Unread {
       evaluation.events.levelsOf(head),
     ]);
     return whenReady(inputs, ([savedTally, member]) => {
-      // Other rules, or another list of ignored users: all unread events are evaluated again.
+      // After a change of the rules or ignored users, or when times are missing, all unread events are evaluated again.
       const isValid = savedTally && this.#hasTimes(savedTally) && savedTally.upTo >= member.settingsChangedAt;
       const tally = isValid ? savedTally : new Tally(0, new MarkList(engine.retention.isOn));
       if (tally.upTo >= upTo) {

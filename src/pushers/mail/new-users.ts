@@ -49,6 +49,6 @@ export async function subscribeNewUser(
   { medium, address }: { readonly medium: string; readonly address: string },
 ): Promise<void> {
   if (medium !== 'email') return;
-  // Without a device: the subscription does not end with the session of the registration.
+  // The pusher has no device, so that it does not end with the session of the registration.
   await pushers.setIn(writer, { userId, deviceId: undefined }, subscription(address), false);
 }
