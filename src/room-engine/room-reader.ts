@@ -61,7 +61,7 @@ export interface RoomReaderDeps {
 
 /** Maximum number of cached state keys. */
 export const maxStateKeys = 100_000;
-/** Maximum number of cached single entries of older states. */
+/** Maximum number of cached single entries of state groups. */
 export const maxGroupEntries = 100_000;
 
 /** The stores of a room reader. The main process shares them with its writer. */
@@ -188,7 +188,7 @@ export class RoomReader {
     return keyNid === undefined ? [] : stateHistory(this.#reader, this.#store, roomNid, keyNid);
   }
 
-  /** Returns the changes of a room's current state in `(after, upTo]` of the stream. */
+  /** Returns the last change of each entry of a room's current state that changed in `(after, upTo]` of the stream. */
   stateDeltas(roomNid: number, after: number, upTo: number): Promise<StateDelta[]> {
     return stateDeltas(this.#reader, roomNid, after, upTo);
   }
@@ -227,7 +227,7 @@ export class RoomReader {
     return readRoomsCompletedSince(this.#reader, after);
   }
 
-  /** Returns the rooms that were joined with `omit_members` and whose state is still partial. */
+  /** Returns the rooms whose state is still partial. */
   partialRooms(): Promise<PartialRoom[]> {
     return readPartialRooms(this.#reader);
   }

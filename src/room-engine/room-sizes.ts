@@ -12,7 +12,11 @@ export interface RoomSize {
   readonly stateGroups: number;
 }
 
-/** Returns the rooms with the most bytes in events, largest first. @param state the database of state groups */
+/**
+ * Returns the rooms with the most bytes in events, largest first.
+ * @param state the database of state groups
+ * @param kind of `main`
+ */
 export async function largestRooms(
   { main, state }: { readonly main: Database; readonly state: Database },
   kind: DatabaseKind,

@@ -41,7 +41,8 @@ export interface JoinResponse {
   readonly state: readonly VerifiedEvent[];
   readonly authChain: readonly VerifiedEvent[];
   /**
-   * Present when the state omits members (`members_omitted`): the servers in the room, and the server that answered.
+   * Present when the state omits members (`members_omitted`), or lacks events whose keys could not be fetched: the
+   * servers in the room, and the server that answered.
    */
   readonly partial?: { readonly servers: readonly string[]; readonly from: string };
 }
@@ -116,8 +117,8 @@ export interface Placement {
    * Stores an invite to a room that this server is not in, a knock on it, or a leave that ends an invite or a knock.
    * @param room the room with the version that the request names; this version is unverified
    * @throws MatrixError M_BAD_JSON for any other event; M_FORBIDDEN for the membership of a remote user, for an event
-   * that is placed already, when a local user is in the room, because then the event must be placed, and when this
-   * server has entered the room with another version
+   * that is placed already, when a local user is in the room, because then the event must be placed, and for an invite
+   * or a knock when this server has entered the room with another version
    */
   addOutOfBand(room: RoomWithVersion, event: VerifiedEvent, details: OutOfBandDetails): Promise<StoredEvent>;
 

@@ -20,7 +20,7 @@ export interface RoomHead {
   readonly version: RoomVersion;
   /** Whether this server is, or was, in the room, so that `version` is certain. */
   readonly isEntered: boolean;
-  /** Set while the state of a room that was joined with `omit_members` is partial. */
+  /** Set while the state of the room is partial, because members or other state events were missing at the join. */
   readonly partial: PartialState | undefined;
   /** Whether members may be missing in the state. */
   readonly isPartial: boolean;

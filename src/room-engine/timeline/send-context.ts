@@ -8,8 +8,8 @@ import type { RoomHead } from './room-head.ts';
 const createKey = stateMapKey('m.room.create', '');
 
 /**
- * The auth events of a draft and the events that it refers to, in memory, so that all checks are synchronous even when
- * caches drop these events.
+ * The auth events of a draft, the state event that it replaces, the event that it redacts and, in room versions 1 and
+ * 2, its previous events. They are in memory, so that all checks are synchronous even when caches drop these events.
  */
 export class SendContext {
   readonly #events: Map<number, StoredEvent>;

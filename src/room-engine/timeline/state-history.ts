@@ -35,12 +35,13 @@ export async function stateHistory(
 /** The last change of an entry of the current state in a range of the stream. */
 export interface StateDelta {
   readonly keyNid: number;
+  /** nid of the new event; `undefined` where the entry was removed. */
   readonly eventNid: number | undefined;
   /** nids of all events that the entry has had in the range, including `eventNid`. */
   readonly allEventNids: readonly number[];
 }
 
-/** Reads the changes of a room's current state in `(after, upTo]`. */
+/** Reads the last change of each entry of a room's current state that changed in `(after, upTo]` of the stream. */
 export async function stateDeltas(
   reader: Reader<RoomTables>,
   roomNid: number,

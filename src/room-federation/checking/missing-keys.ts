@@ -2,8 +2,8 @@ import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
 /**
- * For this many milliseconds (two hours) after the first failed look-up of a key, events with its signatures are
- * fetched again.
+ * For this many milliseconds (two hours) after the first failed look-up of a key, events that are signed with the key
+ * are fetched again.
  */
 export const keyWait = 2 * 60 * 60_000;
 
@@ -24,9 +24,9 @@ interface MissingKey {
 }
 
 /**
- * Caches which keys of other servers could not be fetched. Their servers may be unreachable for a while, so that events
- * with their signatures are fetched again for two hours. After that such events count as invalid, because old rooms
- * have members of servers that will never return (decision 0165). A restart begins the two hours again.
+ * Caches which keys of other servers could not be fetched. Their servers may be unreachable for a while, so events
+ * that are signed with these keys are fetched again for two hours. After that such events count as invalid, because
+ * old rooms have members of servers that will never return (decision 0165). A restart begins the two hours again.
  */
 export class MissingKeys {
   readonly #clock: Clock;

@@ -19,7 +19,7 @@ export function withSignaturesFrom(
   sent: BuiltEvent,
   returned: JsonObject,
 ): JsonObject | undefined {
-  if (textWithoutSignatures(sent.event.pdu) !== textWithoutSignatures(returned)) return undefined;
+  if (textToCompare(sent.event.pdu) !== textToCompare(returned)) return undefined;
   const all = returned['signatures'];
   const added = isJsonObject(all) && Object.hasOwn(all, server) ? all[server] : undefined;
   if (!isJsonObject(added)) return undefined;
@@ -34,10 +34,11 @@ export function withSignaturesFrom(
   };
 }
 
-function textWithoutSignatures(pdu: JsonObject | RoomEvent['pdu']): string | undefined {
-  const { signatures: _signatures, unsigned: _unsigned, ...unsignedFields } = pdu;
+/** Returns all fields except `signatures` and `unsigned` as canonical JSON; `undefined` when they are not canonical. */
+function textToCompare(pdu: JsonObject | RoomEvent['pdu']): string | undefined {
+  const { signatures: _signatures, unsigned: _unsigned, ...comparedFields } = pdu;
   try {
-    return canonicalJson(unsignedFields, 'as written');
+    return canonicalJson(comparedFields, 'as written');
   } catch {
     return undefined;
   }

@@ -58,8 +58,8 @@ export interface PrejoinState {
   /** The stripped state for clients. */
   readonly state: readonly StrippedState[];
   /**
-   * Why the description is invalid; undefined when it is valid. Stripped state counts as a problem in all room versions,
-   * although servers may send it before version 12, and `state` then contains it.
+   * Why the description is invalid; undefined when it is valid. An entry that is only stripped state counts as a
+   * problem in all room versions, although before version 12 it is allowed and `state` contains it.
    */
   readonly problem: string | undefined;
 }

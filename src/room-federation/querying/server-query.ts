@@ -5,6 +5,7 @@ import type { QueryBackoff } from './query-backoff.ts';
 /** None of the servers that may receive requests provides what an event needs. */
 export class FetchFailed extends Error {
   override readonly name = 'FetchFailed';
+  /** How the servers have answered; set when the state before an event could not be fetched. */
   readonly outcome: QueryOutcome | undefined;
 
   constructor(message: string, options: ErrorOptions & { readonly outcome?: QueryOutcome } = {}) {

@@ -55,6 +55,7 @@ export class Staging {
   readonly #database: Database;
   readonly #log: Logger;
   readonly #ids: Sequence;
+  /** The staged events by room id and event id; in each room in order of arrival. */
   readonly #rooms = new Map<string, Map<string, StagedEvent>>();
   readonly #byId = new Map<string, StagedEvent>();
   readonly #events: Cache<string, VerifiedEvent>;

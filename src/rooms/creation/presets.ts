@@ -7,7 +7,7 @@ export type Preset = 'private_chat' | 'trusted_private_chat' | 'public_chat';
 export interface PresetRules {
   readonly joinRule: 'invite' | 'public';
   readonly guestAccess: 'can_join' | 'forbidden';
-  /** Whether invited users receive the power level of the creator. */
+  /** Whether invited users receive the power level of the creator, or become additional creators where these exist. */
   readonly inviteesAreTrusted: boolean;
   /** Power level that is required to invite. */
   readonly inviteLevel: number;

@@ -25,8 +25,8 @@ export async function knownHead({ heads }: RoomWriter, roomId: string): Promise<
 }
 
 /**
- * Returns the current membership event of a user as soon as it is on disk, because the event may have just been sent,
- * and callers rely on its being stored.
+ * Returns the current membership event of a user once it is on disk: it may have just been sent, and callers need a
+ * stored event.
  */
 export async function currentMember(
   { events, timeline }: RoomWriter,

@@ -8,9 +8,9 @@ import type { WritableHead } from '../../timeline/writable-head.ts';
 const maxDeletedTogether = 500;
 
 /**
- * Sets the version of a room that this server has not entered. The version that an invite claimed is unverified. The
- * version that a resident server names when the room is entered replaces it. Outliers that failed joins stored with
- * another version are deleted. Out-of-band memberships stay, because each has its own version.
+ * Replaces the unverified version of a room that an invite claimed by the version that a resident server names when
+ * this server enters the room. Deletes the outliers that failed joins stored with another version. Out-of-band
+ * memberships stay, because each has its own version.
  * @param head must have no pending writes
  * @throws MatrixError M_FORBIDDEN for a room that this server has entered with another version
  */
