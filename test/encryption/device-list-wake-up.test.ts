@@ -7,7 +7,7 @@ import { startTestServer } from '../support/servers/server.ts';
 
 const clientApi = '/_matrix/client/v3';
 
-/** Minimum milliseconds of a timer that ends a long poll: other timers of the server are shorter or longer. */
+/** Minimum milliseconds of a timer that ends a long poll: no other timer of the server is from `minPoll` to `maxPoll`. */
 const minPoll = 200_000;
 
 /** Maximum milliseconds of a timer that ends a long poll. */

@@ -52,7 +52,11 @@ for (const database of selectedDatabases(import.meta.url)) {
       device_unused_fallback_key_types,
     ];
 
-    /** Asserts that classic and sliding syncs of every kind return these key counts. */
+    /**
+     * Asserts that classic and sliding syncs of every kind return these key counts.
+     * @param keys number of one-time keys
+     * @param unused algorithms of the unused fallback keys
+     */
     async function assertKeyCounts(keys: number, unused: readonly string[]): Promise<void> {
       const expected = [{ [algorithm]: keys }, unused];
       const classic = async (query: Record<string, string>, what: string) => {

@@ -29,6 +29,7 @@ class SyncingDevice {
   readonly client: ClientDevice;
   readonly changed = new Set<string>();
   readonly left = new Set<string>();
+  /** The sender and the number `n` of each to-device message. */
   readonly messages: unknown[] = [];
   #since: string | undefined;
 

@@ -10,7 +10,7 @@ import { enc, type TestClient } from '../support/users/test-client.ts';
 const space = { type: 'm.space' };
 
 /**
- * One listener for clients and federation, because unsigned OpenID requests use it, and one for federation
+ * One listener for clients and federation, which receives the unsigned OpenID requests, and one for federation
  * over TLS.
  */
 const listeners = [['client', 'federation'] as const, ['federation'] as const].map((names, index) => ({

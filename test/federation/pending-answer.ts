@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 
-/** The response to a request of another server, when it arrives. */
+/** A promise of the response to a request of another server. */
 export type PendingAnswer = ReturnType<ScriptedServer['request']>;
 
 /** Asserts the status and the error code of a response. @param what explains a failure */

@@ -11,7 +11,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    it('limits the rate of all requests of a server [option: rc_federation.sleep_limit, rc_federation.reject_limit]', async () => {
+    it('counts all requests of one server against one limit, and those of other servers separately [option: rc_federation.sleep_limit, rc_federation.reject_limit]', async () => {
       const limits = { window_size: 60_000, sleep_limit: 2, sleep_delay: 1, reject_limit: 0, concurrent: 5 };
       const a = await several.homeserver('a.test', { config: { rateLimits: { rc_federation: limits } } });
       const b = await several.scripted('b.test');

@@ -13,7 +13,11 @@ import type { TestClient } from '../support/users/test-client.ts';
 
 const endpoint = 'GET /_matrix/federation/v1/media/download';
 
-/** Returns a multipart response body with JSON metadata and the media. */
+/**
+ * Returns a multipart response body with JSON metadata and the media.
+ * @param headers of the part with the media
+ * @param end empty for a body that breaks off in the media
+ */
 const multipart = (headers: string, media: string, end = '\r\n--b--\r\n') =>
   `--b\r\nContent-Type: application/json\r\n\r\n{}\r\n--b\r\n${headers}\r\n\r\n${media}${end}`;
 

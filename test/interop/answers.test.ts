@@ -14,7 +14,7 @@ import { InteropNetwork } from './interop-network.ts';
 /** Folder into which all differences are written, if it is set. */
 const logFolder = process.env['HEARTH_INTEROP_LOGS'];
 
-/** Subject to compare alone, for work on its requests. */
+/** Name of the only subject to compare; by default all subjects are compared. */
 const only = process.env['HEARTH_INTEROP_SUBJECT'];
 
 describe('answers of Hearth and of the reference server to the same requests', () => {

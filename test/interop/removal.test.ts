@@ -54,7 +54,7 @@ InteropSuite.onSharedServers('removal', (suite) => {
   );
 
   bothWays(
-    'lets a user with a power level ban a user of the other server',
+    'lets a user with power level 50 ban a user of the other server',
     async ({ host, hosts, guest }) => {
       const room = await host.createRoomWith([hosts.second, guest]);
       await host.setLevels(room, { [guest.id]: 50 });

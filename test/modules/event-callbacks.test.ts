@@ -177,7 +177,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       ]);
     });
 
-    it('passes modules new events in order and lets them send events as users, also when a receiver fails', async () => {
+    it('passes modules new events in order and lets them send events as users, also when a callback fails', async () => {
       const roomId = await fixture.createRoom();
       const received: NewEvent[] = [];
       fixture.rules = {
@@ -202,7 +202,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         ['ping', 'pong'],
       );
       await eventually(
-        'the failure of the receiver',
+        'the failure of the callback',
         async () => (await fixture.failures('onNewEvent', 'error')) > 0,
       );
       const topic = {

@@ -9,6 +9,8 @@ const knownMemberships: ReadonlySet<string> = new Set(['join', 'invite', 'leave'
  * Changes a membership for a client that sends the membership event as a state event. The effects are the same as those
  * of the endpoint for the membership, for instance `/join`.
  * Source: client-server API, "Room membership".
+ * @throws MatrixError M_BAD_JSON for a missing or unknown membership, M_GUEST_ACCESS_FORBIDDEN for a guest who changes
+ * another user's membership, and the errors of `Memberships`
  */
 export async function setMembership(
   { engine, memberships }: { engine: RoomWriter; memberships: Memberships },

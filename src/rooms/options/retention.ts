@@ -4,10 +4,10 @@ const lifetime = (description: string) => option(nullable(duration()), { descrip
 
 const purgeJob = object({
   shortest_max_lifetime: lifetime(
-    'The job handles rooms whose lifetime is above this. Null sets no lower bound.',
+    'The job handles rooms whose `max_lifetime` is above this. Null sets no lower bound.',
   ),
   longest_max_lifetime: lifetime(
-    'The job handles rooms whose lifetime is at most this. Null sets no upper bound.',
+    'The job handles rooms whose `max_lifetime` is at most this. Null sets no upper bound.',
   ),
   interval: option(duration(), { description: 'How often the job runs.', required: true }),
 });
@@ -48,7 +48,7 @@ export const retentionOptions = {
       ),
       purge_jobs: option(nullable(list(purgeJob)), {
         description:
-          'When messages are deleted, by the lifetime in their room. Messages in rooms that no job covers are not deleted, so one job should have no bounds, or one job no lower bound and another job no upper bound. Null runs one job for all rooms every day.',
+          'When messages are deleted, by the `max_lifetime` of their room. Messages in rooms that no job covers are not deleted, so one job should have no bounds, or one job no lower bound and another job no upper bound, without a gap between the jobs. Null runs one job for all rooms every day.',
         default: null,
       }),
     }),

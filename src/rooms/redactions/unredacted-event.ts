@@ -16,8 +16,8 @@ import type { HistoryReader } from '../history/history-reader.ts';
  * Returns an event as clients see it, with its original content if it is redacted. Only users who may redact in the
  * room receive the original content, and only as long as it is stored.
  * Source: MSC2815, "Proposal to allow room moderators to view redacted event content".
- * @throws MatrixError M_FORBIDDEN, 404 `FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED`, and the errors of
- * `HistoryReader.event`
+ * @throws MatrixError M_FORBIDDEN for users who may not redact, 404 `FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED` when the
+ * content is not stored or its sender is erased, and the errors of `HistoryReader.event`
  */
 export async function unredactedEvent(
   { engine, historyReader }: { engine: RoomReader; historyReader: HistoryReader },

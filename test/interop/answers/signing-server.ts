@@ -34,7 +34,7 @@ export class SigningServer {
     return new SigningServer(await freePort(), authority);
   }
 
-  /** @param destination server name, whose port serves the federation API on the loopback address */
+  /** Sends a signed request. @param destination server name, whose port serves the federation API on the loopback address */
   request(destination: string, method: string, path: string, text: string | undefined): Promise<Answer> {
     const content = text === undefined ? undefined : canonicalText(text);
     const parts = { method, uri: path, origin: this.name, destination, content };
