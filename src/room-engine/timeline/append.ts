@@ -28,7 +28,7 @@ export interface AppendOptions {
   readonly transaction?: SentTransaction | undefined;
 }
 
-/** Sends of events that cannot be appended synchronously to the forward extremities. */
+/** Sends events of local users that `EventAppender` cannot add synchronously. */
 export interface SlowSends {
   /**
    * Sends into a room that has more forward extremities than an event may have previous events, and different states

@@ -33,7 +33,7 @@ const sqlText = {
   delta: 'insert into state_deltas (room_nid, stream, key_nid, event_nid) values (?, ?, ?, ?)',
   membership:
     'insert into memberships (user_id, room_nid, membership, event_nid, stream, forgotten) values (?, ?, ?, ?, ?, 0) on conflict (user_id, room_nid) do update set membership = excluded.membership, event_nid = excluded.event_nid, stream = excluded.stream, forgotten = 0',
-  renewal: 'update memberships set event_nid = ? where user_id = ? and room_nid = ?',
+  membershipEvent: 'update memberships set event_nid = ? where user_id = ? and room_nid = ?',
   stripped:
     'insert into stripped_state (room_nid, user_id, json) values (?, ?, ?) on conflict (room_nid, user_id) do update set json = excluded.json',
   strippedRemoval: 'delete from stripped_state where room_nid = ? and user_id = ?',
@@ -234,7 +234,7 @@ export class WriteBatch {
       previous.row = [user, room, membership, eventNid, stream];
     } else {
       // A joined user changes the profile: only the nid of the event changes.
-      this.#memberships.set(key, { kind: 'renewal', row: [eventNid, userId, roomNid] });
+      this.#memberships.set(key, { kind: 'membershipEvent', row: [eventNid, userId, roomNid] });
     }
   }
 

@@ -34,7 +34,7 @@ export function withSignaturesFrom(
   };
 }
 
-/** Returns all fields except `signatures` and `unsigned` as canonical JSON; `undefined` when they are not canonical. */
+/** Returns all fields except `signatures` and `unsigned` as canonical JSON; `undefined` where they have no such form. */
 function textToCompare(pdu: JsonObject | RoomEvent['pdu']): string | undefined {
   const { signatures: _signatures, unsigned: _unsigned, ...comparedFields } = pdu;
   try {

@@ -57,7 +57,7 @@ export interface RoomCreationDeps {
   readonly randomness: Randomness;
 }
 
-/** Properties of rooms that the server creates itself. */
+/** Properties of a new room that no client can request. */
 export interface RoomOverrides {
   /** The room is not encrypted, for any value of `encryption_enabled_by_default_for_room_type`. */
   readonly unencrypted?: boolean;

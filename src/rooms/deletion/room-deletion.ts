@@ -306,6 +306,7 @@ export class RoomDeletion {
     return true;
   }
 
+  /** Sends the message to the new room, and points the local aliases to it. */
   async #finishMove(deletion: Progress, deleteId: string, { progress }: Attempt): Promise<Progress> {
     const { newRoomUserId: userId, newRoomId, message, roomId } = deletion;
     if (userId === null || newRoomId === null || deletion.isMoved) return deletion;

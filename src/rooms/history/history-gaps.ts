@@ -30,7 +30,7 @@ export class HistoryGaps {
     this.#head = head;
   }
 
-  /** @returns `undefined` when there is no server to backfill from */
+  /** Opens the gaps of a room. @returns `undefined` when there is no server to backfill from */
   static forRoom(
     engine: RoomReader,
     remoteHistory: RemoteHistory | undefined,

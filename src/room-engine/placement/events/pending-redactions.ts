@@ -8,7 +8,7 @@ import type { PlacementDeps } from '../placement-deps.ts';
 import { authStateInGroup, stateLookup } from '../states/auth-state.ts';
 import { readPendingRedactionsOf } from '../store.ts';
 
-/** Maximum number of redactions of a target that are validated when the target arrives. */
+/** Maximum number of earlier redactions of a target that are checked for an effect when the target arrives. */
 const maxPendingPerTarget = 50;
 
 /**

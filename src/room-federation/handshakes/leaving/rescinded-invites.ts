@@ -32,7 +32,7 @@ export class RescindedInvites {
 
   /**
    * Returns the room version for reading membership events of a user: the version of the user's invite or knock, since
-   * other invites may have claimed another version.
+   * other invites may have claimed another version; `undefined` for users with neither, and for remote users.
    */
   async roomVersionFor({ roomId }: RoomHead, userId: string): Promise<RoomVersion | undefined> {
     const { engine, serverName } = this.#deps;
