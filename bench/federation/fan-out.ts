@@ -27,7 +27,7 @@ export async function fanOut(kind: DatabaseOptions['kind']): Promise<void> {
   const names = Array.from({ length: servers }, (_, index) => `s${index}.example`);
   const recipient = await test.recipient(names[0]!, ...names.slice(1));
   const roomId = await test.rooms.room(alice, ...names.map((name) => `@user:${name}`));
-  await test.sender.caughtUp();
+  await test.sender.eventsQueued();
   let sent = 0;
   /** Returns a function that waits until `count` further transactions have arrived. */
   const arrivalOf = async (count: number) => {

@@ -3,7 +3,7 @@ import { accountDataMigrations } from './migrations.ts';
 
 export const accountDataManifest = {
   name: 'account-data',
-  numbers: [{ bound: 'positions', table: 'account_data', column: 'position' }],
+  assignedNumbers: [{ bound: 'positions', table: 'account_data', column: 'position' }],
   migrations: accountDataMigrations,
   accountRows: { tables: [{ table: 'account_data', column: 'user_id', deletedOn: 'erasure' }] },
   roomRows: {

@@ -9,7 +9,7 @@ export const appservicesManifest = {
   name: 'appservices',
   options: { appservices: appservicesSection },
   migrations: appserviceMigrations,
-  afterRestore: {
+  afterDatabaseRestore: {
     change: (writer: AnyWriter) => skipTransactionIds(writerFor<AppserviceTables>(writer)),
   },
 } satisfies SliceManifest;

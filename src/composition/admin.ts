@@ -56,7 +56,7 @@ export function startAdmin(
     ...upkeep,
     rooms,
     blocked: rooms.blocked,
-    eventsQueued: () => sender.caughtUp(),
+    eventsQueued: () => sender.eventsQueued(),
   });
   const userRedaction = new UserRedaction({ ...kernel, rooms });
   const { audit } = opened.add(

@@ -19,7 +19,7 @@ export const databaseChecks = (kind: DatabaseKind): DatabaseCheck[] => [
   ...slices.flatMap(rowsOfRooms),
   ...slices.flatMap(rowsOfDevices),
   ...numberChecks([
-    ...slices.flatMap(({ numbers = [] }) => numbers),
+    ...slices.flatMap(({ assignedNumbers = [] }) => assignedNumbers),
     { bound: 'positions', table: 'stream_followers', column: 'position' },
   ]),
 ];

@@ -10,7 +10,7 @@ import { migrations, slices } from '../slices.ts';
  */
 export async function finishRestore(database: Database, now: () => number): Promise<void> {
   await migrate(database, migrations, now);
-  const restored = slices.flatMap((slice) => slice.afterRestore ?? []);
+  const restored = slices.flatMap((slice) => slice.afterDatabaseRestore ?? []);
   await database.transaction(async (writer) => {
     await skipAssignedNumbers(
       writer,

@@ -12,7 +12,7 @@ export const aliases: readonly Alias[] = [
     name: 'federation_ip_range_blacklist',
     option: 'ip_range_blacklist',
     old: true,
-    meaningBesideOption: 'it counts for federation only',
+    meaningWhenBothAreGiven: 'it counts for federation only',
   },
   { name: 'riot_base_url', within: 'email', option: 'client_base_url', old: true },
   { name: 'bind_address', within: 'listeners[]', option: 'bind_addresses', old: true, convert: asList },
@@ -46,8 +46,8 @@ function keyOf(node: SourceNode): SourceNode {
 }
 
 /**
- * Converts the deprecated option of a single provider to a list of one provider. Its id is `oidc` by default, because the
- * stored external ids of its users name it so. Returns `undefined` when the provider is not enabled.
+ * Converts the deprecated option of a single provider to a list of one provider. Its id is `oidc` by default: the
+ * external ids that are stored for its users contain this id. Returns `undefined` when the provider is not enabled.
  */
 function providersOf(node: SourceNode): SourceNode | undefined {
   if (node.kind !== 'map') return node;

@@ -97,11 +97,11 @@ describe('other names of options', () => {
 
   it('every alias belongs to an existing option, whose definition names the alias', () => {
     const options = new Map(allPaths(sections).map(({ path, schema }) => [path, schema]));
-    for (const { name, within, option, meaningBesideOption } of aliases) {
+    for (const { name, within, option, meaningWhenBothAreGiven } of aliases) {
       const path = within === undefined ? option : `${within}.${option}`;
       const from = within === undefined ? name : `${within}.${name}`;
       assert.ok(options.get(path)?.['x-deprecated-names']?.includes(from), `${from} of ${path}`);
-      assert.equal(options.has(from), meaningBesideOption !== undefined, from);
+      assert.equal(options.has(from), meaningWhenBothAreGiven !== undefined, from);
     }
     for (const name of foreignOptions.keys()) assert.ok(!options.has(name), name);
   });

@@ -59,7 +59,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('returns last_seen_ts of a device, and writes it at most once a minute, or when it is flushed', async () => {
+    it('writes last_seen_ts of a device once for all requests of a minute, and returns it', async () => {
       await start();
       const { token } = await server.register('alice', { device_id: 'A' });
       await whoami(token);
@@ -157,7 +157,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([(await whoami(alice.token)).status, (await whoami(bob.token)).status], [401, 200]);
     });
 
-    it('rejects the deletion of a device with the password of another user with 403 M_FORBIDDEN', async () => {
+    it('answers 403 M_FORBIDDEN to a deletion of a device that is confirmed with the password of another user', async () => {
       await start();
       const alice = await server.register('alice', { device_id: 'PHONE' });
       await server.register('bob');
@@ -175,7 +175,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await confirm('alice')).status, 200);
     });
 
-    it('rejects the deletion of a device with a confirmation for another device with 403 M_FORBIDDEN', async () => {
+    it('answers 403 M_FORBIDDEN to a deletion of a device with a confirmation for another device', async () => {
       await start();
       const { token } = await server.register('alice', { device_id: 'PHONE' });
       const challenge = await server.call('DELETE', '/devices/A', { token });
@@ -184,7 +184,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([other.status, other.body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
-    it('deletes a device without a confirmation within ui_auth.session_timeout of the registration or the last confirmation', async () => {
+    it('asks for the password again to delete a device only when the registration or the last confirmation is longer ago than ui_auth.session_timeout, but always to change the password', async () => {
       await start({ options: { ui_auth: { session_timeout: 10 * minute } } });
       const alice = await server.register('alice');
       const remove = () => server.call('DELETE', '/devices/X', { token: alice.token });

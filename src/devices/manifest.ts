@@ -4,7 +4,7 @@ import { deviceMigrations } from './migrations.ts';
 
 export const devicesManifest = {
   name: 'devices',
-  numbers: [{ bound: 'positions', table: 'device_list_changes', column: 'position' }],
+  assignedNumbers: [{ bound: 'positions', table: 'device_list_changes', column: 'position' }],
   options: { devices: devicesSection },
   migrations: deviceMigrations,
 } satisfies SliceManifest;

@@ -17,7 +17,7 @@ const deviceTable = (table: string): DeviceTable => ({
 
 export const e2eeManifest = {
   name: 'e2ee',
-  numbers: [
+  assignedNumbers: [
     { bound: 'positions', table: 'user_signatures', column: 'position' },
     { bound: 'one_time_keys', table: 'one_time_keys', column: 'id' },
   ],
@@ -42,5 +42,5 @@ export const e2eeManifest = {
     ],
     deleteForDevices: deleteDeviceSignatures,
   },
-  afterRestore: { change: deleteOneTimeKeys },
+  afterDatabaseRestore: { change: deleteOneTimeKeys },
 } satisfies SliceManifest;

@@ -4,11 +4,11 @@ import { federationMigrations } from './migrations.ts';
 
 export const federationManifest = {
   name: 'federation',
-  numbers: [{ bound: 'federation_outbox', table: 'federation_outbox', column: 'id' }],
+  assignedNumbers: [{ bound: 'federation_outbox', table: 'federation_outbox', column: 'id' }],
   options: { federation: federationSection },
   migrations: federationMigrations,
   // Other servers ignore an update of a device list when its id is below the last id that they received.
-  afterRestore: { sequences: ['device_list_updates'] },
+  afterDatabaseRestore: { sequences: ['device_list_updates'] },
   roomRows: {
     tables: [
       { table: 'destination_rooms', column: 'room_nid', holds: 'room nid', key: ['destination', 'room_nid'] },

@@ -4,7 +4,7 @@ import { pushMigrations } from './migrations.ts';
 
 export const pushManifest = {
   name: 'push',
-  numbers: [{ bound: 'positions', table: 'push_rules', column: 'position' }],
+  assignedNumbers: [{ bound: 'positions', table: 'push_rules', column: 'position' }],
   options: { push: pushSection },
   migrations: pushMigrations,
   accountRows: {

@@ -3,7 +3,7 @@ import { receiptMigrations } from './migrations.ts';
 
 export const receiptsManifest = {
   name: 'receipts',
-  numbers: [{ bound: 'positions', table: 'receipts', column: 'position' }],
+  assignedNumbers: [{ bound: 'positions', table: 'receipts', column: 'position' }],
   migrations: receiptMigrations,
   roomRows: {
     tables: [

@@ -11,5 +11,5 @@ export const roomEngineManifest = {
   stateMigrations: stateGroupMigrations,
   roomRows: roomEngineRows,
   checks: roomChecks,
-  numbers: roomNumbers,
+  assignedNumbers: roomNumbers,
 } satisfies SliceManifest;

@@ -4,7 +4,7 @@ import { roomFederationMigrations } from './staging/migration.ts';
 
 export const roomFederationManifest = {
   name: 'room-federation',
-  numbers: [{ bound: 'incoming_events', table: 'incoming_events', column: 'id' }],
+  assignedNumbers: [{ bound: 'incoming_events', table: 'incoming_events', column: 'id' }],
   migrations: [...roomFederationMigrations, sendLeaveJobsMigration],
   roomRows: {
     tables: [{ table: 'incoming_events', column: 'room_id', holds: 'room id', key: ['id'] }],

@@ -96,7 +96,7 @@ export class ServerNotices {
       throw refused('Server notices can only be sent to users of this server');
     }
     const sender = sending.user.userId;
-    // The notices user may have the id of an older account; the server sends itself no notices.
+    // Refuses notices to the notices user, which may also exist as an account.
     if (userId === sender || !(await userExists(userId)))
       throw notFound('There is no such user, or the notices are sent by this user');
     const roomId = await sending.noticeRooms.prepare(userId);

@@ -3,7 +3,7 @@ import { threadSubscriptionMigrations } from './migrations.ts';
 
 export const threadSubscriptionsManifest = {
   name: 'thread-subscriptions',
-  numbers: [{ bound: 'positions', table: 'thread_subscriptions', column: 'position' }],
+  assignedNumbers: [{ bound: 'positions', table: 'thread_subscriptions', column: 'position' }],
   migrations: threadSubscriptionMigrations,
   accountRows: { tables: [{ table: 'thread_subscriptions', column: 'user_id', deletedOn: 'erasure' }] },
   roomRows: {

@@ -3,7 +3,7 @@ import { toDeviceMigrations } from './migrations.ts';
 
 export const toDeviceManifest = {
   name: 'to-device',
-  numbers: [{ bound: 'positions', table: 'to_device_messages', column: 'position' }],
+  assignedNumbers: [{ bound: 'positions', table: 'to_device_messages', column: 'position' }],
   migrations: toDeviceMigrations,
   deviceRows: {
     tables: [

@@ -48,8 +48,9 @@ export class AccountCreation {
   }
 
   /**
-   * Creates an account without authentication, and opens its first session if `account` has a device to log in with.
-   * @throws MatrixError M_USER_IN_USE
+   * Creates an account, and opens its first session if `account` has a device to log in with. Does not check who
+   * requests the account.
+   * @throws MatrixError M_USER_IN_USE; M_INVALID_PARAM, M_TOO_LARGE or M_FORBIDDEN when the device is refused
    */
   async create(account: NewAccount): Promise<RegistrationResult> {
     const { accounts, devices, hasher, sessions, streams } = this.#deps;

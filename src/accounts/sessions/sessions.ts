@@ -24,7 +24,7 @@ import {
   markConfirmed,
   type RefreshTokenRow,
   readConfirmedAt,
-  readTokenPair,
+  readRefreshTokenIds,
   revokeReplaced,
 } from './token-store.ts';
 import { hashAccessToken, hashToken, newToken } from './tokens.ts';
@@ -184,7 +184,7 @@ export class Sessions implements DeviceCleanup {
    */
   async onFirstUse(userId: string, deviceId: string, tokenId: number): Promise<void> {
     await this.change(userId, async (writer, publish) => {
-      const token = await readTokenPair(writerFor<AccountTables>(writer), tokenId);
+      const token = await readRefreshTokenIds(writerFor<AccountTables>(writer), tokenId);
       if (token === undefined) throw unknownToken('Unknown access token');
       const { refresh_token_id: refreshTokenId, replaces_refresh_token_id: replaced } = token;
       if (refreshTokenId === null || replaced === null) return;

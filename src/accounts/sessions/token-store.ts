@@ -9,6 +9,7 @@ export interface AccessTokenRow {
   readonly device_id: string | null;
   readonly replaces_refresh_token_id: number | null;
   readonly expires_at: number | null;
+  /** When the user of this token last authenticated; 0 when that was before the token was issued. */
   readonly confirmed_at: number;
   readonly is_guest: number;
   readonly is_admin: number;
@@ -153,9 +154,9 @@ export async function deleteOlderPairs(
 
 /**
  * Returns the ids of two refresh tokens: the token that was issued with an access token, and the token that was
- * exchanged for both; `undefined` when the access token has been revoked.
+ * exchanged for these two tokens; `undefined` when the access token has been revoked.
  */
-export async function readTokenPair(
+export async function readRefreshTokenIds(
   reader: Reader<AccountTables>,
   id: number,
 ): Promise<
@@ -196,7 +197,7 @@ export async function deleteTokensOfUser(
   userId: string,
   keptTokenId?: number,
 ): Promise<void> {
-  const keptPair = keptTokenId === undefined ? undefined : await readTokenPair(writer, keptTokenId);
+  const keptIds = keptTokenId === undefined ? undefined : await readRefreshTokenIds(writer, keptTokenId);
   await writer
     .deleteFrom('access_tokens')
     .where('user_id', '=', userId)
@@ -206,7 +207,7 @@ export async function deleteTokensOfUser(
   await writer
     .deleteFrom('refresh_tokens')
     .where('user_id', '=', userId)
-    .where('id', '!=', keptPair?.refresh_token_id ?? 0)
+    .where('id', '!=', keptIds?.refresh_token_id ?? 0)
     .execute();
 }
 
@@ -238,10 +239,12 @@ export async function deleteExpiredTokens(writer: Writer<AccountTables>, before:
   }
 }
 
+/** Records when the user of an access token has authenticated again. */
 export async function markConfirmed(writer: Writer<AccountTables>, id: number, at: number): Promise<void> {
   await writer.updateTable('access_tokens').set({ confirmed_at: at }).where('id', '=', id).execute();
 }
 
+/** Returns when the user of an access token last authenticated; 0 when that was before it was issued. */
 export async function readConfirmedAt(
   reader: Reader<AccountTables>,
   id: number,

@@ -47,7 +47,7 @@ export class KeyClaiming {
       this.claimLocal(localRequests),
       serverRequests.forServers([...servers], async ([server, users]) => {
         try {
-          serverRequests.countServer();
+          serverRequests.countServerOrThrow();
           return await this.#claimRemote(serverRequests, server, new Map(users));
         } catch (error) {
           failures[server] = failureOf(error);

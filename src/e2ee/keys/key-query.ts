@@ -155,7 +155,7 @@ export class KeyQuery {
     const { lists } = this.#deps;
     const userIds = users.map(([userId]) => userId);
     try {
-      serverRequests.countServer();
+      serverRequests.countServerOrThrow();
       await lists?.recordRemoteQuery(userIds);
       const answers = await requestInBatches(serverRequests, server, users);
       await lists?.fetchMissing(userIds);

@@ -52,7 +52,7 @@ export class ServerRequests {
    * Must be called before the request to each server.
    * @throws MatrixError 429 M_LIMIT_EXCEEDED for more than `maxServers`
    */
-  countServer(): void {
+  countServerOrThrow(): void {
     if (this.#remainingServers-- <= 0) throw limitExceeded(60_000);
   }
 

@@ -13,7 +13,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 const minute = 60_000;
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('catching up with events from before this server was removed from a room', () => {
+  describe('a destination that missed events which this server sent before it was removed from the room', () => {
     let test: SenderUnderTest;
     afterEach(() => test.close());
 
@@ -31,7 +31,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const kick = room.member(alice, 'leave', { sender: ann });
       await placement.place(room.roomId, room.get(kick));
       await placement.enter(room.room, room.join(alice, [kick]));
-      await test.sender.caughtUp();
+      await test.sender.eventsQueued();
       return { a, room };
     };
 
@@ -53,7 +53,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { a, room } = await removedAndBack();
       await test.restart();
       await test.rooms.say(alice, room.roomId, 'after');
-      await test.sender.caughtUp();
+      await test.sender.eventsQueued();
       const before = a.arrived.length;
       a.answer = () => 200;
       test.clock.advance(200);

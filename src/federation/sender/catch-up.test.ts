@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         await test.rooms.say(alice, roomId, 'first there');
         await test.rooms.say(alice, roomId, `last in ${roomId}`);
       }
-      await test.sender.caughtUp();
+      await test.sender.eventsQueued();
       a.answer = () => 200;
       test.clock.advance(minute);
       await until(() => a.messages.includes(`last in ${otherRooms[1]}`));
@@ -75,7 +75,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await say('1');
       await test.waitsToRetry(1);
       await say('2');
-      await test.sender.caughtUp();
+      await test.sender.eventsQueued();
       a.answer = () => 200;
       test.clock.advance(minute);
       await until(() => a.arrived.flatMap(({ pdus }) => bodiesOf(pdus)).includes('undefined'));
@@ -91,7 +91,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.waitsToRetry(1);
       await say('2');
       await test.rooms.say('@user:b.example', roomId, 'of another server');
-      await test.sender.caughtUp();
+      await test.sender.eventsQueued();
       a.answer = () => 200;
       test.clock.advance(minute);
       await until(() => a.messages.includes('of another server'));
@@ -107,7 +107,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.waitsToRetry(1);
       const eventId = await test.rooms.say(alice, roomId, '2');
       await test.rooms.say('@user:b.example', roomId, 'of another server');
-      await test.sender.caughtUp();
+      await test.sender.eventsQueued();
       const { engine, streams } = test.rooms;
       const { nid } = (await engine.events.getById(eventId))!;
       await streams.write<RoomTables, void>(async (writer, publish) => {
@@ -128,7 +128,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.rooms.say(alice, roomId, 'first missed event');
       await test.waitsToRetry(1);
       await fork(test, roomId, 120);
-      await test.sender.caughtUp();
+      await test.sender.eventsQueued();
       a.answer = () => 200;
       test.clock.advance(minute);
       await until(() => a.messages.includes('119'));
@@ -156,7 +156,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const guest of guests.slice(1, 40)) await memberships.kick(alice, roomId, guest);
       for (const guest of guests.slice(40)) await memberships.ban(alice, roomId, guest);
       await test.rooms.say(alice, roomId, 'after the bans');
-      await test.sender.caughtUp();
+      await test.sender.eventsQueued();
       a.answer = () => 200;
       test.clock.advance(minute);
       const receivedUsers = () =>
@@ -176,7 +176,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         await Promise.all(Array.from({ length: 50 }, (_, index) => say(`${i}.${index}`)));
       }
       await say('last');
-      await test.sender.caughtUp();
+      await test.sender.eventsQueued();
       assert.ok(test.sender.status.pendingPdus <= 100);
       assert.equal(test.sender.status.destinations['catching up'], 1);
       finish();
@@ -244,7 +244,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await until(async () => {
         test.clock.advance(1_000);
         await say('more');
-        await test.sender.caughtUp();
+        await test.sender.eventsQueued();
         return (await cursor()) >= first;
       });
     });

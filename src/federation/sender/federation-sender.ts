@@ -180,7 +180,7 @@ export class FederationSender {
   }
 
   /** Resolves when all events so far are in the queues of their destinations. */
-  async caughtUp(): Promise<void> {
+  async eventsQueued(): Promise<void> {
     await this.#follower.caughtUp();
   }
 

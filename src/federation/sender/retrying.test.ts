@@ -142,7 +142,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.waitsToRetry(1);
       const requestCount = a.arrived.length;
       await say('last');
-      await test.sender.caughtUp();
+      await test.sender.eventsQueued();
       assert.equal(a.arrived.length, requestCount);
       a.answer = () => 200;
       test.clock.advance(minute);

@@ -81,8 +81,8 @@ export async function deleteOldestOutgoing(
 }
 
 /**
- * Returns the servers with pending events or EDUs from the last run. The servers with the newest events come first:
- * transactions to them were in flight when this server stopped.
+ * Returns the servers with pending events or EDUs from the last run. The servers whose last missed
+ * event is newest come first: transactions to most of them were in flight when this server stopped.
  */
 export async function readUnfinished(
   reader: Reader<SenderTables>,
@@ -153,11 +153,11 @@ const sqlText = {
 
 /** Rows of `DeliveryProgress`, in the order in which they are applied. */
 export interface ProgressRows {
-  /** Deletes rooms whose events have all arrived. */
+  /** Rows of `destination_rooms` to delete: all events of the rooms have arrived. */
   readonly arrived: [destination: string, roomNid: number, upTo: number][];
-  /** Raises `arrived_stream` of the remaining rooms. */
+  /** Values that `arrived_stream` of the remaining rows is raised to. */
   readonly progress: [upTo: number, destination: string, roomNid: number, upTo: number][];
-  /** Records rooms with missed events. */
+  /** Rows of `destination_rooms` to add or update: rooms with missed events. */
   readonly missed: [
     destination: string,
     roomNid: number,

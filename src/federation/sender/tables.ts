@@ -20,15 +20,15 @@ export interface SenderTables {
     /** Position of that event on the stream of rooms. */
     stream: number;
     /**
-     * Stream position up to which the destination lacks nothing: it has received the forward extremities at that
-     * position.
+     * Stream position up to which no event needs to be sent: the destination has received the forward extremities at
+     * that position, and can request earlier events.
      */
     arrived_stream: number;
   };
   /** Stream positions delivered to each destination. */
   destination_positions: {
     destination: string;
-    /** Position on the stream of rooms: the newest event that was delivered in order. */
+    /** Position on the stream of rooms of the newest acknowledged event, except for events sent to catch up. */
     stream: number;
     /** When a transaction was last acknowledged, in milliseconds since the epoch. */
     sent_ts: number;

@@ -11,7 +11,7 @@ export interface CacheSettings {
 export interface CacheBounds<K, V> {
   /** Maximum number of entries; by default only bytes bound the cache. */
   readonly size?: number;
-  /** Maximum estimated bytes of all entries; by default enough for `size` entries without `sizeOf`. */
+  /** Maximum estimated bytes of all entries; by default `smallEntryBytes` for each of `size` entries. */
   readonly maxBytes?: number;
   /**
    * Estimates the bytes of a value, called when it is stored. Leave it out where values take no memory of their own: for
@@ -38,7 +38,7 @@ const keyBytes = 24;
 /** Estimated bytes of an entry with a key of about 50 characters, for caches that bound only the number of entries. */
 const smallEntryBytes = 200;
 
-/** Minimum number of bytes of a cache, whatever its factor is. */
+/** Bytes below which no factor reduces the maximum of a cache. */
 const minBytes = 65_536;
 
 /** Returns the maximum bytes of a cache at factor 1. */

@@ -24,7 +24,7 @@ export class LogDestination {
   #isBusy = false;
   /** Whether the operating system is writing; it finishes the write even if the process ends. */
   #isWriting = false;
-  /** Whether the last write failed; only its first failure is reported. */
+  /** Whether the last write failed. Of several failed writes in a row, only the first is reported. */
   #isFailing = false;
   #isEnding = false;
   #closesFile = false;

@@ -25,10 +25,10 @@ export interface SliceManifest {
   readonly textIndexes?: readonly TextIndex[];
   /** Checks of the consistency of its tables, for `hearth database check`. */
   readonly checks?: readonly DatabaseCheck[];
-  /** Columns whose numbers are assigned in memory. */
-  readonly numbers?: readonly AssignedNumbers[];
+  /** Columns with numbers that the server assigns in memory, and the names of their bounds on disk. */
+  readonly assignedNumbers?: readonly AssignedNumbers[];
   /** Changes to a database that was restored from a backup. */
-  readonly afterRestore?: AfterRestore;
+  readonly afterDatabaseRestore?: AfterRestore;
 }
 
 /**

@@ -25,7 +25,10 @@ const things: Migration = {
 const log = pino({ level: 'silent' });
 const step = 10;
 
-/** Calls `before` before each write of `database` that raises bounds in the background. `before` may delay or fail the write. */
+/**
+ * Calls `before` before each write in the background that only raises bounds: it is a batch without statements.
+ * `before` may delay or fail the write.
+ */
 function beforeBackgroundRaises(database: Database, before: () => Promise<void>): void {
   const batch = database.batch.bind(database);
   database.batch = async (statements) => {
@@ -61,7 +64,7 @@ const many = <T>(count: number, make: () => T): T[] => Array.from({ length: coun
 forEachDatabase((open) => {
   const openEmpty = () => open([...streamMigrations, things]);
 
-  test('A transaction that takes 500 ids of a Sequence raises the bound of the Sequence above all of them, although the bound is raised by 10 at a time', async () => {
+  test('A transaction that takes 500 ids of a Sequence with a first step of 10 raises its bound on disk to the last id or above', async () => {
     const database = await openEmpty();
     const sequence = await Sequence.open(database, 'things', step);
     beforeBackgroundRaises(database, fail);
@@ -72,7 +75,7 @@ forEachDatabase((open) => {
     assert.ok((await Sequence.open(reopened, 'things', step)).next() > Math.max(...ids));
   });
 
-  test('A batch with 500 ids of a Sequence raises the bound of the Sequence above all of them, although the bound is raised by 10 at a time, and the second batch after that raises no bound', async () => {
+  test('A batch with 500 ids of a Sequence with a first step of 10 raises its bound on disk to the last id or above; of two later batches with one id each, the second raises no bound', async () => {
     const database = await openEmpty();
     const sequence = await Sequence.open(database, 'things', step);
     beforeBackgroundRaises(database, fail);
@@ -81,7 +84,7 @@ forEachDatabase((open) => {
     assert.ok((await boundOf(database, 'things')) >= Math.max(...rows.flat()));
     const insertOne = () =>
       database.batch([{ sql: 'insert into things (id) values (?)', rows: [[sequence.next()]] }]);
-    await insertOne(); // Raises the bound once more, by the doubled step.
+    await insertOne(); // Raises the bound once more, by a step of 20.
     const writesBefore = database.statistics.writes;
     await insertOne();
     assert.equal(database.statistics.writes, writesBefore + 1);
@@ -103,7 +106,7 @@ forEachDatabase((open) => {
     assert.ok((await boundOf(database, 'things')) >= id!);
   });
 
-  test('60 transactions and 60 batches at once are assigned different ids, 100 each, of Sequences whose bounds are raised by 10 at a time', async () => {
+  test('60 transactions and 60 batches at once take 100 different ids each from Sequences with a first step of 10', async () => {
     const database = await openEmpty();
     const [inTransactions, inBatches] = await Promise.all([
       Sequence.open(database, 'transactions', step),
@@ -122,7 +125,7 @@ forEachDatabase((open) => {
     assert.ok(2 * (await boundOf(database, 'batches')) + 1 >= Math.max(...ids.slice(60).flat()));
   });
 
-  test('LocalStreams assigns 500 positions in one turn of the event loop while its bound is raised by 10 at a time, and delivers the facts that are not stored only up to the bound on disk', async () => {
+  test('LocalStreams with a first step of 10 assigns 500 positions in one turn of the event loop, and delivers no fact above the bound on disk before that is raised', async () => {
     const database = await openEmpty();
     const streams = await LocalStreams.open({ database, clock: systemClock, log, boundStep: step });
     const delivered: number[] = [];
@@ -166,7 +169,7 @@ forEachDatabase((open) => {
     assert.equal(delivered, 50);
   });
 
-  test('LocalStreams completes 200 writes at once with 20 facts each while its bound is raised by 10 at a time', async () => {
+  test('LocalStreams with a first step of 10 completes 200 writes at once with 20 facts each', async () => {
     const database = await openEmpty();
     const streams = await LocalStreams.open({ database, clock: systemClock, log, boundStep: step });
     const stream = new Stream<string>('numbers', jsonFacts());

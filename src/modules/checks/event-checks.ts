@@ -89,7 +89,7 @@ async function checkAllowed(
     if (!isJsonObject(content)) return answer as Decision;
     // The event is signed and stored later, when the module may have changed its object.
     const copy = structuredClone(content);
-    // The answer is then no valid decision, so the check fails.
+    // An object with content is no valid decision: `decide` rejects a change that is not allowed with status 500.
     if (!mayChange(draft, copy)) return answer as Decision;
     changed = { content: copy };
     return 'allow';
@@ -97,7 +97,10 @@ async function checkAllowed(
   return denial ?? changed;
 }
 
-/** Returns the callbacks that check events, in the order in which they are called. */
+/**
+ * Returns the checks of events besides `checkEventAllowed`, in the order in which they are called. Most concern only
+ * some events.
+ */
 function conditionalChecksOf(callbacks: RegisteredCallbacks): ConditionalCheck[] {
   const checksOf = <T>(
     name: string,

@@ -10,7 +10,7 @@ const returnable: readonly string[] = [pagePaths.authorization, pagePaths.link, 
 const maxLength = 8_192;
 
 /**
- * Returns the page that a user returns to after signing in: `wanted` if it is such a page of this server, otherwise the
+ * Returns the page that a user returns to after signing in: `wanted` if it is one of `returnable`, otherwise the
  * account page. Links to sign in therefore cannot lead to other sites.
  */
 export function returnPage(wanted: string): string {

@@ -13,7 +13,7 @@ export const responseUrl = `${publicUrl}/_synapse/client/saml2/authn_response`;
 /** The entity id of the homeserver. */
 export const serviceEntityId = `${publicUrl}/_synapse/client/saml2/metadata.xml`;
 
-/** Values of a response. An absent value is as in a valid response. */
+/** Values of a response. Without `inResponseTo`, it is unsolicited; other absent values are as in a valid response. */
 export interface ResponseOptions {
   readonly attributes: Readonly<Record<string, readonly string[]>>;
   readonly inResponseTo?: string | undefined;
@@ -56,7 +56,7 @@ export class SamlIdp {
     return `<md:EntityDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata" entityID="${this.entityId}"><md:IDPSSODescriptor protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol"><md:KeyDescriptor use="signing"><ds:KeyInfo xmlns:ds="http://www.w3.org/2000/09/xmldsig#"><ds:X509Data><ds:X509Certificate>${key}</ds:X509Certificate></ds:X509Data></ds:KeyInfo></md:KeyDescriptor><md:SingleSignOnService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="${this.entityId}/sso"/></md:IDPSSODescriptor></md:EntityDescriptor>`;
   }
 
-  /** Returns what the URL of a redirect by the service contains: the request and its id, and the relay state. */
+  /** Reads the URL that the homeserver redirects to. @returns the SAML request as XML, its id, and the relay state */
   read(url: string): { readonly id: string; readonly relayState: string; readonly xml: string } {
     const { searchParams } = new URL(url);
     const xml = inflateRawSync(Buffer.from(searchParams.get('SAMLRequest') ?? '', 'base64')).toString();

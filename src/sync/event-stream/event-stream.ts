@@ -84,8 +84,8 @@ export class EventStream {
   }
 
   /**
-   * Returns the next events of all rooms that the user is joined to, invites and leave events of the user in
-   * other rooms, and after them receipts, typing, presence, tags and account data.
+   * Returns the next events of the rooms that the user is joined to; of other rooms, a new membership event of the user
+   * and the events before it that the user may see. Receipts, typing, presence, tags and account data follow.
    * @throws MatrixError M_INVALID_PARAM for an unknown token
    */
   ofUser(viewer: Viewer, request: EventStreamRequest): Promise<EventChunk> {

@@ -69,7 +69,8 @@ export function describeAnswer(answer: PublicAnswer): string {
 }
 
 /**
- * Whether the look-up of a name failed because no DNS server has answered. The records of the name are then unknown.
+ * Whether the look-up of a name failed because the DNS servers were not reached, or refused or failed to look the name
+ * up. The records of the name are then unknown.
  */
 export function isUnanswered(error: unknown): boolean {
   const code = String((error as NodeJS.ErrnoException | undefined)?.code);
@@ -92,5 +93,5 @@ export function fixOf(answer: PublicAnswer, port: number, path: string): string 
       : 'add A and AAAA records for this name to the DNS';
   }
   if (answer.failure === 'tls') return 'see the findings about the certificate';
-  return `open port ${port} in the firewall and the router, and let a listener or a reverse proxy serve it; ss -ltn 'sport = :${port}' shows whether one does. If other networks reach it (curl from another machine), this network does not route its own public address: add the name to /etc/hosts`;
+  return `open port ${port} in the firewall and the router, and let a listener or a reverse proxy serve it; ss -ltn 'sport = :${port}' shows whether one does. If curl from another network reaches the port, only this network cannot reach its own public address: add the name to /etc/hosts`;
 }

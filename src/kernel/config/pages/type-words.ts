@@ -49,7 +49,7 @@ export function notesOf(schema: OptionSchema): string[] {
   const since = schema['x-since'];
   const unit = schema['x-unit'];
   const names = schema['x-deprecated-names'] ?? [];
-  const file = schema['x-file-for'];
+  const replacedOption = schema['x-file-for'];
   return [
     ...(unit === undefined ? [] : [`Unit: ${unit}.`]),
     ...(since === undefined ? [] : [`Since ${since}.`]),
@@ -59,9 +59,9 @@ export function notesOf(schema: OptionSchema): string[] {
     ...(names.length === 0 ? [] : [`Also accepted as: ${names.map((name) => `\`${name}\``).join(', ')}.`]),
     ...(schema.deprecated ? ['Deprecated.'] : []),
     ...(schema['x-secret'] ? ['Secret: never shown or logged.'] : []),
-    ...(file === undefined
+    ...(replacedOption === undefined
       ? []
-      : [`Cannot be given together with \`${file}\`. The file is read once, at start.`]),
+      : [`Cannot be given together with \`${replacedOption}\`. The file is read once, at start.`]),
     ...(schema['x-reloadable'] ? ['A reload (SIGHUP) applies a change.'] : []),
   ];
 }

@@ -18,7 +18,7 @@ export interface Alias {
    * The meaning of this name in a document that also gives the option: the name is then an option of its own, and a
    * warning ends with this text. Absent: giving both names is an error.
    */
-  readonly meaningBesideOption?: string;
+  readonly meaningWhenBothAreGiven?: string;
   /** Converts a value of the old form. @returns `undefined` when the value is to be dropped */
   readonly convert?: (node: SourceNode) => SourceNode | undefined;
 }
@@ -58,8 +58,8 @@ function renameWithin(
 function rename(map: SourceMap, path: string, alias: Alias, findings: Findings): SourceMap {
   const entry = map.entries.get(alias.name);
   if (entry === undefined) return map;
-  if (alias.meaningBesideOption !== undefined && map.entries.has(alias.option)) {
-    const message = `is an old name, given together with ${path}${alias.option}: ${alias.meaningBesideOption}`;
+  if (alias.meaningWhenBothAreGiven !== undefined && map.entries.has(alias.option)) {
+    const message = `is an old name, given together with ${path}${alias.option}: ${alias.meaningWhenBothAreGiven}`;
     findings.warn(path + alias.name, message, entry.at);
     return map;
   }

@@ -113,11 +113,11 @@ export class SqliteConnection {
   /** Forgets the prepared statements, and reads the schema again, if it has changed since they were prepared. */
   #forgetStaleStatements(): void {
     this.#mayBeStale = false;
-    // SQLite detects schema changes of other connections when a statement runs, not when it is prepared.
     const { schema_version: version } = this.#database.prepare('pragma schema_version').get() ?? {};
     if (version === this.#schemaVersion) return;
     this.#schemaVersion = version;
     this.#prepared.clear();
+    // Makes SQLite read the new schema: running a statement detects changes by others; preparing one does not.
     this.#database.prepare('select count(*) from sqlite_schema').get();
   }
 

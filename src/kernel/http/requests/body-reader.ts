@@ -26,14 +26,14 @@ const longBodyTimeout = 60_000;
 export interface UnparsedBody {
   readonly bytes: Buffer;
   readonly scan: JsonScan;
-  /** Counts the bytes of the body as unverified until `release` is called. */
+  /** Counts the bytes among those that wait to be verified and parsed, until `release` is called. */
   readonly byteCount: UnverifiedBody;
 }
 
 /** A request of another server whose body has not been read yet. */
 export interface SignedRequest {
   readonly raw: IncomingMessage;
-  /** Address of the client. */
+  /** IP address that the request comes from. */
   readonly ip: string;
   /** Maximum bytes of the body. */
   readonly limit: number;
@@ -89,7 +89,10 @@ export class BodyReader {
     return { value };
   }
 
-  /** Parses a verified body, and then stops counting its bytes as unverified. @throws MatrixError M_NOT_JSON, M_BAD_JSON */
+  /**
+   * Parses a verified body, and then stops counting its bytes among those that wait to be verified and parsed.
+   * @throws MatrixError M_NOT_JSON, M_BAD_JSON
+   */
   async parse({ bytes, scan, byteCount }: UnparsedBody): Promise<unknown> {
     const { value } = await parseLongServerBody(bytes, scan, new TimeSlices(this.#clock));
     byteCount.release();
@@ -121,11 +124,11 @@ export class BodyReader {
 
   /** Verifies a body that is not sent as canonical JSON. @throws MatrixError */
   async #verifyParsed(bytes: Buffer, scan: JsonScan, signature: RequestSignature): Promise<void> {
-    this.#unverified.checkParsing();
+    this.#unverified.checkFailuresOfAll();
     const slices = new TimeSlices(this.#clock);
     const canonical = await this.#parsing.run('', async () => {
       const { value, isWhole } = await parseLongServerBody(bytes, scan, slices);
-      // A signature cannot cover a value in which a part of the body was replaced.
+      // Parsing replaces unusable items by null; no signature of the server covers the result.
       return isWhole ? canonicalBytes(value as JsonValue, slices) : undefined;
     });
     if (canonical === undefined || !(await signature.covers(canonical))) {

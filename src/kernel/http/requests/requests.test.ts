@@ -50,7 +50,7 @@ describe('request bodies', () => {
     await fails(413, 'M_TOO_LARGE', 'POST', echo, chunked as RequestInit);
   });
 
-  it('passes the body of a route with bodyMode stream on as a stream, up to the limit of the route', async () => {
+  it('gives a route with bodyMode stream the body as a stream, up to the limit of the route', async () => {
     const upload = '/_matrix/media/v3/upload';
     assert.deepEqual((await call('POST', upload, post('x'.repeat(1000)))).body, { length: 1000 });
     await fails(413, 'M_TOO_LARGE', 'POST', upload, post('x'.repeat(1001)));

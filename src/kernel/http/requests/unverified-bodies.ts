@@ -88,7 +88,7 @@ export class UnverifiedBodies {
    * Checks whether a long body may be parsed before its signature is known to be valid.
    * @throws MatrixError M_LIMIT_EXCEEDED after too many failures, of all client addresses
    */
-  checkParsing(): void {
+  checkFailuresOfAll(): void {
     this.#allFailures.check('');
   }
 }

@@ -12,7 +12,7 @@ import type { MemorySource } from './memory-source.ts';
 export class ReferenceResolution {
   readonly #source: MemorySource;
   readonly #isV21: boolean;
-  /** How far step 1 follows the auth chains of power events; see `stepOne`. */
+  /** Whether step 1 follows all auth events of power events, or only those in the full conflicted set. */
   readonly #chains: 'whole' | 'within the full conflicted set';
 
   constructor(
@@ -113,8 +113,8 @@ export class ReferenceResolution {
   }
 
   /**
-   * The set X of step 1: the power events of the full conflicted set, and the events of that set in their auth
-   * chains.
+   * The set X of step 1: the power events of the full conflicted set, and the events of that set that are reached from
+   * them by following auth events as `#chains` says.
    */
   #stepOne(full: Set<string>): Set<string> {
     const powerEvents = [...full].filter((id) => this.#isPowerEvent(this.#eventOf(id)));

@@ -15,10 +15,14 @@ export interface RoomRequest {
   readonly recipient: Recipient;
   /** The parts of the room that the client was sent; `undefined` if it was sent nothing. */
   readonly sent: SentRoom | undefined;
-  /** The position of the client. */
+  /** The stream position that the `pos` of the client stands for; `undefined` without `pos`. */
   readonly since: number | undefined;
-  /** The client was sent the room up to this position; `undefined` when the room is new to the client. */
+  /**
+   * The client was sent the timeline of the room up to this position, at most `since`; `undefined` when it was sent
+   * nothing of the timeline, or the user has joined the room since.
+   */
   readonly after: number | undefined;
+  /** The stream position that the answer reaches. */
   readonly upTo: number;
   /** Whether the timeline of the room may have new events. */
   readonly mayHaveNewEvents: boolean;
