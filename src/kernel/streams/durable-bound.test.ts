@@ -106,7 +106,7 @@ forEachDatabase((open) => {
     assert.ok((await boundOf(database, 'things')) >= id!);
   });
 
-  test('60 transactions and 60 batches at once take 100 different ids each from Sequences with a first step of 10', async () => {
+  test('60 transactions and 60 batches at once take 100 ids each from Sequences with a first step of 10, and no id twice', async () => {
     const database = await openEmpty();
     const [inTransactions, inBatches] = await Promise.all([
       Sequence.open(database, 'transactions', step),
