@@ -82,7 +82,7 @@ export async function deleteOldestOutgoing(
 
 /**
  * Returns the servers with pending events or EDUs from the last run. The servers whose last missed
- * event is newest come first: transactions to most of them were in flight when this server stopped.
+ * event is newest come first: they are the most likely to have been receiving events when this server stopped.
  */
 export async function readUnfinished(
   reader: Reader<SenderTables>,

@@ -89,7 +89,7 @@ async function checkAllowed(
     if (!isJsonObject(content)) return answer as Decision;
     // The event is signed and stored later, when the module may have changed its object.
     const copy = structuredClone(content);
-    // An object with content is no valid decision: `decide` rejects a change that is not allowed with status 500.
+    // This change is not allowed: `decide` rejects the event, because the answer is not 'allow'.
     if (!mayChange(draft, copy)) return answer as Decision;
     changed = { content: copy };
     return 'allow';
