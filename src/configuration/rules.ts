@@ -82,7 +82,7 @@ const workOfWorkers: Rule<HearthConfiguration> = ({ http, media }, view) => {
   if (!media.enable_media_repo) {
     view.notice(
       'enable_media_repo',
-      'is off, and there are no workers that could store and serve media, so nothing does. For media, delete the line',
+      'is off, and there are no workers that could serve media: this server stores and serves none. For media, delete the line',
     );
   }
   const path = resourcePath(http.listeners, 'replication');
