@@ -13,7 +13,7 @@ export interface Comparison {
   readonly prepare?: () => Promise<unknown>;
 }
 
-/** Number of rounds of each of the two works. */
+/** Number of rounds of `work`, and of `plain`. */
 const rounds = 7;
 
 /**

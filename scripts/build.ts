@@ -56,7 +56,7 @@ const external = [
   '*.node',
 ];
 
-/** CommonJS libraries in a bundle load Node's own modules with `require`. */
+/** Defines `require`, with which the CommonJS libraries in a bundle load Node's own modules. */
 const banner =
   "import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);";
 
@@ -160,7 +160,7 @@ for (const program of programs) {
     // ssh2 reads `__dirname`, which ES modules do not have.
     define: { __dirname: 'import.meta.dirname' },
     plugins: [ownAddresses(program), undiciParts, httpWithoutWebSocket, namesOfCommonJs],
-    // The text of the program stays in memory; names stay readable in stack traces.
+    // Saves memory, which holds the text of the program. Names are kept, so that stack traces stay readable.
     minifyWhitespace: true,
     sourcemap: 'linked',
     sourcesContent: false,

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** The test files with a test whose title says that it proves the effect of an option, by the path of the option. */
+/** By the path of an option: the files with a test that proves the effect of the option and names it in its title. */
 export type Proofs = ReadonlyMap<string, readonly string[]>;
 
 const testCall =

@@ -19,7 +19,7 @@ afterEach((test) => {
   changedAt = performance.now();
 });
 
-/** Ends a process whose tests wait for something that never happens. Prints the names of these tests before. */
+/** Ends a process whose tests wait for something that never happens, after printing the names of these tests. */
 setInterval(() => {
   if (performance.now() - changedAt < maxSilence) return;
   const names = [...running].map((name) => JSON.stringify(name)).join(', ') || 'none';

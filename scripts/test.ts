@@ -21,7 +21,8 @@ const longTests = ['test/processes/**', 'test/cost/**'];
 const needsInstalledPrograms = ['test/clients/**', 'test/interop/**'];
 /**
  * Tests that keep a process busy for long, that start processes, or that measure CPU time. Each file runs in a process
- * of its own, before the others. (CPU time includes the garbage collection of a large heap.)
+ * of its own, before the others. (A process that has run many files has a large heap, whose garbage collection would be
+ * measured as well.)
  */
 const ungrouped = ['test/processes/', 'test/simulation/', 'test/clients/', 'test/interop/', 'test/cost/'];
 
@@ -42,7 +43,7 @@ if (files.length === 0) {
   process.exit(1);
 }
 
-// Many processes load the same sources.
+// The processes of the tests load the same sources, so they share one cache of compiled code.
 const { directory: compileCache } = enableCompileCache();
 
 /** One more process than can work at the same time, because most of them wait for a database now and then. */

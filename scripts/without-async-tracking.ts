@@ -11,7 +11,7 @@ const { createHook } = asyncHooks;
 
 type Hooks = Parameters<typeof createHook>[0];
 
-/** Restricts a hook of the runner to the creation of tests and suites. This hook tells the suite of each test. */
+/** Restricts a hook of the runner to the creation of tests and suites, from which it learns the suite of each test. */
 const ofTestsOnly = ({ init }: Hooks): Hooks => ({
   init(asyncId, type, triggerAsyncId, resource) {
     if (type === 'Test') init?.(asyncId, type, triggerAsyncId, resource);

@@ -33,7 +33,7 @@ const joinsAtOnce = 100;
 
 /** CPU microseconds per event. */
 interface Figures {
-  /** For the first event, which reads all members. */
+  /** For the first event of a room, for which all members are read from the database. */
   readonly first: number;
   /** For an event that no service receives. */
   readonly none: number;

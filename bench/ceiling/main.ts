@@ -1,7 +1,7 @@
 /**
- * The ceiling: the most events that this machine and this Node can process. All other results are compared with it. It
- * serves the few endpoints that its scenarios use. For each event it does only this part of a homeserver's work: parse
- * one JSON body, compute one SHA-256 and one Ed25519 signature, insert one row durably.
+ * The ceiling: a minimal server, which shows how many events this machine and this Node can process at most. It serves
+ * the few endpoints that its scenarios use. For each event it does only this part of a homeserver's work: parse one
+ * JSON body, compute one SHA-256 and one Ed25519 signature, insert one row durably.
  *
  * node bench/ceiling/main.ts PORT DATABASE
  *

@@ -1,9 +1,9 @@
 /**
  * Measures how much disk space a purge of 90 % of the messages of a room releases:
  * `node bench/database/purge.ts [messages] [bytes]`. Prints the size of the database before and after, the time, and
- * the longest write of another user during the purge, on SQLite and on PostgreSQL. The rows of the messages are copies
- * of one sent message with other ids, positions and texts. A text has `bytes` random bytes, like an encrypted message,
- * or about 230 bytes of plain text.
+ * the longest time to send a message in another room during the purge, on SQLite and on PostgreSQL. The rows of the
+ * messages are copies of one sent message with other ids, positions and texts. A text is `bytes` long and random, like
+ * an encrypted message; without `bytes` it is plain text of about 230 bytes.
  */
 import { randomBytes } from 'node:crypto';
 import { type Database, openDatabase, type SqlValue } from '../../src/kernel/database/index.ts';

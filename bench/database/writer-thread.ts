@@ -26,7 +26,7 @@ import { median } from '../load/statistics.ts';
 /** Milliseconds of a measurement. */
 const duration = 1_500;
 
-/** Number of measurements of each thread. Their median is printed. */
+/** Number of measurements of each kind of work on each thread. Their median is printed. */
 const rounds = 3;
 
 const { privateKey } = generateKeyPairSync('ed25519');

@@ -41,7 +41,7 @@ export async function receivedMessages(kind: DatabaseOptions['kind'], rooms: num
   await several.stop();
 }
 
-/** Sends messages to rooms in turn, and at last one message to each room. @returns the id of this message by room id */
+/** Sends messages to rooms in turn, then one more to each room. @returns the id of the last message by room id */
 async function sendMessages(sender: TestClient, rooms: readonly string[]): Promise<Map<string, string>> {
   const last = new Map<string, string>();
   await inParallel(messages, clients, async (index) => {

@@ -1,5 +1,5 @@
 /**
- * Compares the cost of a request to this server with the cost of a request to bare Fastify:
+ * Compares the cost of a request to Hearth's HTTP kernel with the cost of a request to bare Fastify:
  * `node bench/http/overhead.ts [seconds]`. Both servers answer the same request (JSON body, token, short JSON answer)
  * in their own processes, in alternating rounds. What counts is the CPU time of the servers: unlike the rate, it does
  * not depend on other work of the machine.

@@ -1,4 +1,4 @@
-/** Returns the value that a `share` (0 to 1) of the values do not exceed; NaN for an empty list. */
+/** Returns the lowest value that at least a `share` (0 to 1) of the values do not exceed; NaN for an empty list. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = Float64Array.from(values).sort();
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;

@@ -23,7 +23,7 @@ const memberCount = 10_000;
 /** Number of measurements, including the first one. */
 const rounds = 5;
 
-/** Number of members that are processed at once. */
+/** Number of members that join, or send a receipt, at the same time. */
 const atOnce = 100;
 
 /** CPU microseconds per member and event. */

@@ -9,7 +9,7 @@ import { sampleText } from './sample-text.ts';
 interface Setup {
   readonly room: string;
   readonly pollingMembers: PollingMembers;
-  /** The members who are not sending a message now, each on a connection besides the one with the long poll. */
+  /** Members who may send, each on a second connection. `deliver` takes a member out of the list while it sends. */
   readonly senders: Account[];
 }
 

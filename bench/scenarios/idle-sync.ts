@@ -14,7 +14,7 @@ interface Setup {
 const clientCount = 32;
 const roomCount = 10;
 
-/** Clients in some rooms without new events that repeat an incremental sync. */
+/** Clients that repeat an incremental sync. Their rooms have no new events. */
 export const idleSync: Scenario<Setup> = {
   name: 'idle-sync',
   targets: ['hearth', 'ceiling', 'peer'],

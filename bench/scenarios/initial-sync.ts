@@ -35,7 +35,7 @@ function initialSync(name: string, title: string, atMost: number, filter: object
   };
 }
 
-/** An account in 200 rooms with seven members and a page of messages each. */
+/** An account in 200 rooms, each with seven members and ten messages. */
 export const initialSyncs: Scenario<Setup> = {
   name: 'initial-sync',
   targets: ['hearth', 'peer'],

@@ -11,7 +11,7 @@ interface Setup {
 const userCount = 500;
 /** Number of users who join at the same time. */
 const concurrency = 32;
-/** Number of the first and of the last joins whose durations are compared. */
+/** The duration of this many first joins is compared with the duration of as many last joins. */
 const compared = 100;
 
 /** Joins all users to one new room, 32 at a time. */

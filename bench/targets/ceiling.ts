@@ -11,7 +11,7 @@ import { usageOf } from '../load/process-usage.ts';
 import type { Target } from '../target.ts';
 
 const program = fileURLToPath(new URL('../ceiling/main.ts', import.meta.url));
-/** Milliseconds until the first response after which the start has failed. */
+/** Milliseconds that a start may take until the first response. */
 const startTimeout = 10_000;
 
 /** Starts the ceiling with an empty table. */

@@ -9,7 +9,7 @@ import { settledSqliteBytes } from './sqlite-size.ts';
 
 const buildScript = join(import.meta.dirname, '../../scripts/build.ts');
 
-/** Builds Hearth, as an installed server is, and starts it on an empty database. */
+/** Builds Hearth in the same way as an installed server, and starts it on an empty database. */
 export async function startHearth(usePostgres: boolean): Promise<Target> {
   execFileSync(process.execPath, [buildScript, '--if-changed']);
   const postgres = usePostgres ? await postgresDatabase() : undefined;

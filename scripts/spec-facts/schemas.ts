@@ -125,7 +125,7 @@ const unchanged: ReduceOperand = (operand) => operand;
 const isWithoutEffect = ([keyword, operand]: [string, unknown]): boolean =>
   (keyword === 'properties' || keyword === 'required') && Object.keys(operand as object).length === 0;
 
-/** `allOf` with a single schema and nothing beside it is that schema. */
+/** Replaces an `allOf` that has a single schema, and no keyword beside it, by that schema. */
 function withoutWrapper(schema: JsonObject): JsonObject {
   const { allOf, ...rest } = schema;
   const isWrapper = Array.isArray(allOf) && allOf.length === 1 && Object.keys(rest).length === 0;

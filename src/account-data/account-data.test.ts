@@ -101,7 +101,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('accepts up to 5,000 ignored users and keeps them in memory, and rejects longer lists, and invite permissions with 30,000 blocked users, with 413 M_TOO_LARGE', async () => {
+    it('accepts 5,000 ignored users and keeps them in memory; more of them, and invite permissions with 30,000 blocked users, are rejected with 413 M_TOO_LARGE', async () => {
       await start();
       const userId = '@alice:test';
       const listOf = (count: number) => ({
@@ -141,7 +141,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await get('/account_data/m.push_rules')).body, { global: {} });
     });
 
-    it('account data must be a JSON object of bounded size, with a valid type and room id', async () => {
+    it('account data that is not a JSON object, or has an invalid type or room id, is rejected with 400, and too large account data with 413 M_TOO_LARGE', async () => {
       await start();
       assert.deepEqual(statusAndErrcode(await put('/account_data/a', [])), [400, 'M_BAD_JSON']);
       assert.deepEqual(statusAndErrcode(await put('/account_data/a', 'x')), [400, 'M_BAD_JSON']);
@@ -242,7 +242,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(roomTypeAndContent(await accountData.all('@alice:test')), expected.toReversed());
     });
 
-    it('account data is deleted when the account is deactivated with erase: true only', async () => {
+    it('a deactivation deletes the account data of the user only with erase: true', async () => {
       await start();
       await put('/account_data/a', { v: 1 });
       await server.slice.accounts.deactivate('@alice:test', { erase: false, byAdmin: false });
@@ -282,7 +282,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(Object.keys((await get(`${room}/tags`)).body['tags'] as object).sort(), names);
     });
 
-    it('refuses invalid tags and room ids; invalid m.tag content counts as no tags', async () => {
+    it('rejects invalid tags and room ids with 400, and reads m.tag account data with invalid content as no tags', async () => {
       await start();
       assert.deepEqual(statusAndErrcode(await put(`${room}/tags/x`, { order: 'first' })), [
         400,

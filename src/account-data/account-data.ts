@@ -170,7 +170,7 @@ export class AccountData {
     checkType(key.type);
     await this.#deps.streams.write<AccountDataTables, void>(async (writer, publish) => {
       let position: number | undefined;
-      // `replaceEntry` stores nothing when the content was changed after it was read. Then all is done again.
+      // `replaceEntry` stores nothing when the content was changed after it was read. It is then read again.
       for (;;) {
         const old = await readEntry(writer, key);
         const content = change(old?.content);

@@ -30,8 +30,8 @@ export class InvitePermissions {
 
   /**
    * Decides whether a local user receives an invite. Of the user's account data of the types `invitePermissionTypes`, in
-   * this order, the first with a decision for the inviter counts. Invites by ignored users are ignored even when it
-   * allows them.
+   * this order, the first with a decision for the inviter counts. Invites by ignored users are ignored even when that
+   * decision allows them.
    */
   async decide(userId: string, inviter: string): Promise<InviteDecision> {
     if (this.#isNoticesUser(inviter)) return 'allow';

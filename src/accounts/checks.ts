@@ -12,7 +12,7 @@ const withoutDevice = (table: string) =>
 /**
  * Returns the database checks of a table of tokens. They find tokens of missing accounts and of missing devices, and
  * delete these tokens to mend the table.
- * @param label the tokens in messages
+ * @param label what the reported problems call the tokens
  */
 const tokenChecks = (table: string, label: string): DatabaseCheck[] => [
   rowsCheck({

@@ -188,7 +188,7 @@ export const accountMigrations: readonly Migration[] = [
     },
   },
   {
-    // Lists of users have this order; PostgreSQL limits the length of values in an index.
+    // Lists of users can be ordered by type. PostgreSQL limits the length of values in an index.
     name: 'accounts/0010-users-by-type',
     async up({ run }) {
       await run(`CREATE INDEX users_by_type ON users ((substr(coalesce(user_type, ''), 1, 200)), user_id)`);

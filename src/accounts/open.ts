@@ -114,7 +114,7 @@ export interface AccountExtensions {
 export interface DeviceExtensions {
   /** Run in the transaction that deletes devices. */
   readonly cleanups?: readonly DeviceCleanup[];
-  /** Refuses ids of new devices. */
+  /** Checks the id of a new device, and may refuse it. */
   readonly checkNewIds?: DeviceIdCheck;
 }
 

@@ -96,7 +96,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     let carol: TestClient;
     let root: TestClient;
     let admin: TestClient;
-    /** The response about the delayed event that one test schedules. A later test reads its end. */
+    /** The response to the request that schedules a delayed event. A later test reads how the event ended. */
     let delayed: Record<string, unknown>;
     /** Sends a request of MSC4140, which the specification does not have. */
     const requestOfMsc4140 = async ({ token }: TestClient, method: string, path: string, body?: object) => {

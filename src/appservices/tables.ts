@@ -12,8 +12,8 @@ export interface AppserviceTables {
     /** Database number (nid) of the event; 0 for other kinds. */
     event_nid: number;
     /**
-     * A user id, or a user id, a space and a device id; empty for events. For device lists and unshared users, also a room
-     * id, which stands for the joined members of the room.
+     * For device lists and unshared users, a user id, or a room id, which stands for the joined members of the room.
+     * For to-device messages and key counts, a user id, a space and a device id. Empty for events.
      */
     subject: string;
   };

@@ -131,7 +131,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await get('/capabilities')).body['errcode'], 'M_MISSING_TOKEN');
     });
 
-    it('returns capabilities as the options of the server allow, and more for administrators', async () => {
+    it('returns the capabilities that the options allow; administrators can also change profiles that the options protect, and moderate accounts', async () => {
       await start(
         {
           password_config: { ...testAccountOptions.password_config, enabled: 'only_for_reauth' },

@@ -26,7 +26,7 @@ export function clientWellKnown(options: WellKnownOptions): JsonObject | undefin
 }
 
 /**
- * Returns the delegation to port 443 of this server; `undefined` when the options do not enable it.
+ * Returns the delegation to port 443 of the host in `server_name`; `undefined` when the options do not enable it.
  * Source: server-server API, "Server discovery".
  */
 export function serverWellKnown(options: WellKnownOptions): JsonObject | undefined {

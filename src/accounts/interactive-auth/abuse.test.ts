@@ -48,7 +48,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('stored sessions of interactive authentication', () => {
-    it('bounds the stored sessions when more than 10,000 addresses begin registrations and complete none, and releases the registration tokens that deleted sessions have reserved', async () => {
+    it('stores about 10,000 sessions at most when more addresses begin registrations and complete none, and releases the registration tokens that deleted sessions have reserved', async () => {
       await start({
         options: { registration_requires_token: true, enable_registration_without_verification: false },
       });

@@ -18,7 +18,7 @@ interface Entry {
 
 /**
  * Rate limit overrides that administrators have set for users: no limits at all, or another limit for
- * messages. All overrides are in memory, because few users have one and each request needs to know.
+ * messages. All overrides are in memory, because few users have one and each request looks for one.
  */
 export class LimitOverrides {
   readonly #database: Database;
@@ -49,7 +49,10 @@ export class LimitOverrides {
     return entry && (entry.limiter ?? 'none');
   }
 
-  /** Whether no rate limit applies to a key of a rate limiter: a user id, or a text that begins with one and a space. */
+  /**
+   * Whether no rate limit applies to a key of a rate limiter: a user id, or a text that begins with a user id and a
+   * space.
+   */
   isExempt(key: string): boolean {
     return this.limiterOf(key.split(' ', 1)[0] ?? key) === 'none';
   }

@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(body['user_id'], '@alice:test');
     });
 
-    it('logs in to the account in the exact case when two accounts differ only in case, and rejects any other case', async () => {
+    it('logs in to the account whose name has exactly the given case when two accounts differ only in case, and rejects any other case', async () => {
       await start();
       await server.register('alice');
       await server.database.transaction<AccountTables, void>(async (writer) => {
@@ -161,7 +161,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await server.login('alice');
     });
 
-    it('passes the address of the client and the requester to a login type', async () => {
+    it('passes the requester and the address of the client to a login type', async () => {
       const ipAndRequester: unknown[] = [];
       const type: LoginType = {
         type: 'test.requester',

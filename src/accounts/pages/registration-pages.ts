@@ -74,7 +74,7 @@ export class RegistrationPages {
     return this.#form({ token });
   }
 
-  /** Begins a registration. @param back a page of this server; the user is redirected to it afterwards */
+  /** Begins a registration. @param back a page of this server, to which the page about the new account links */
   async begin(form: RegistrationForm, ip: string, back?: string): Promise<Reply> {
     const { username, password, token } = form;
     const email = this.#offersMail ? form.email.trim() : '';

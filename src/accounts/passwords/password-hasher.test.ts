@@ -41,7 +41,7 @@ describe('PasswordHasher', () => {
     assert.equal(await new PasswordHasher(4, null).verify('U*U', known), true);
   });
 
-  it('accepts hashes of earlier versions, which lack the suffix $hmac-sha256', async () => {
+  it('accepts hashes of earlier versions of this server, which lack the suffix $hmac-sha256', async () => {
     const hash = (await hasher.hash('secret')).replace('$hmac-sha256', '');
     assert.deepEqual(
       [await hasher.verify('secret', hash), await hasher.verify('guess', hash)],

@@ -32,9 +32,9 @@ export class PasswordHasher {
   }
 
   /**
-   * Whether a password matches a stored hash. Takes as long without a stored hash as with one, so that accounts cannot
-   * be enumerated by timing. An imported hash, or a hash with fewer rounds, needs a second comparison. It runs at the
-   * same time, on another thread.
+   * Whether a password matches a stored hash. Takes about as long without a stored hash as with one, so that accounts
+   * cannot be enumerated by timing. With an imported hash, also the password itself is compared; with a hash of fewer
+   * rounds, also the dummy hash. These comparisons run at the same time, on other threads.
    */
   async verify(password: string, passwordHash: string | undefined): Promise<boolean> {
     this.#dummyHash ??= hash('', { cost: this.#rounds });

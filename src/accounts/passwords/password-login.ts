@@ -40,7 +40,8 @@ export interface PasswordAuthority {
    */
   authenticate(userId: string, password: string, body: JsonObject): Promise<string | undefined>;
   /**
-   * Authenticates the user of a mail address or phone number; absent: the owner of the address is authenticated.
+   * Authenticates the user of a mail address or phone number. When it is absent or returns undefined, `authenticate` is
+   * called with the account that has the address.
    * @returns as `authenticate`
    */
   readonly authenticateAddress?:

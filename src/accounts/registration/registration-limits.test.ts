@@ -81,7 +81,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(answer.body['error'], 'Unknown authentication session');
     });
 
-    it('POST /register deletes the oldest sessions above 10,000 of all client addresses together before it stores another session', async () => {
+    it('POST /register deletes the oldest sessions when more than 10,000 are stored for all client addresses together, and stores another session', async () => {
       await server.start();
       const row = {
         user_id: null,

@@ -223,8 +223,8 @@ export class Registration {
   }
 
   /**
-   * Creates an account without authentication.
-   * @throws MatrixError M_USER_IN_USE
+   * Creates an account. Does not check who requests it: the caller does.
+   * @throws as `AccountCreation.create`
    */
   create(account: NewAccount): Promise<RegistrationResult> {
     return this.#deps.creation.create(account);

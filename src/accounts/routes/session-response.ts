@@ -12,7 +12,7 @@ export const sessionResponse = Type.Object({
   expires_in_ms: Type.Optional(Type.Integer()),
 });
 
-/** Returns the response for a session; without one, only with the user. */
+/** Returns the response with the tokens of a session; without a session, it names only the user. */
 export function toSessionResponse(userId: string, session: OpenedSession | undefined): JsonObject {
   return {
     user_id: userId,

@@ -153,8 +153,8 @@ export async function deleteOlderPairs(
 }
 
 /**
- * Returns the ids of two refresh tokens: the token that was issued with an access token, and the token that was
- * exchanged for these two tokens; `undefined` when the access token has been revoked.
+ * Returns the ids of two refresh tokens: the one that was issued with an access token, and the earlier one that was
+ * exchanged for the pair; `undefined` when the access token has been revoked.
  */
 export async function readRefreshTokenIds(
   reader: Reader<AccountTables>,
@@ -244,7 +244,7 @@ export async function markConfirmed(writer: Writer<AccountTables>, id: number, a
   await writer.updateTable('access_tokens').set({ confirmed_at: at }).where('id', '=', id).execute();
 }
 
-/** Returns when the user of an access token last authenticated; 0 when that was before it was issued. */
+/** Returns when the user last authenticated; 0 when that was before the access token was issued. */
 export async function readConfirmedAt(
   reader: Reader<AccountTables>,
   id: number,

@@ -168,8 +168,8 @@ function auditedRegistration({ contract, handler }: Route, audit: AuditLog): Rou
 }
 
 /**
- * Returns the path parameters of a request, with secrets masked, and the `user_id` of its body. The bodies of joins and
- * of server notices have this member.
+ * Returns the path parameters of a request, with secrets masked, and the `user_id` of its body. The bodies of joins,
+ * for instance, name the user who joins by this member.
  */
 function targetOf({ params, body }: AnyRequest): Readonly<Record<string, string>> {
   const target = Object.entries(params as Readonly<Record<string, string>>).map(([name, value]) => [

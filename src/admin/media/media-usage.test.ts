@@ -221,7 +221,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('keeps the order of the users in a period for a minute, so that later pages follow it, and reads the order again for a cursor that is not in it', async () => {
+    it('keeps the order of the users of a period for a minute, for later pages, and reads the order again for a cursor that the kept order does not contain', async () => {
       const database = await open([...mediaMigrations, ...profileMigrations]);
       await fill(database);
       const clock = manualClock();

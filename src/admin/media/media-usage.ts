@@ -168,7 +168,7 @@ export class MediaUsage {
     if (!hasPeriod(filter)) return tables.selectFrom('media_usage as s');
     const { from, until } = filter;
     const isWhollyInPeriod = sql<boolean>`(${isFrom(from, 's.first_at')} and ${isUntil(until, 's.last_at')})`;
-    /** Returns a subquery for a value of the uploads of the user `s` in the period, without its closing parenthesis. */
+    /** Returns a subquery for a value of the uploads of the user `s` in the period. Callers add `limit` or only `)`. */
     const ofUploads = (value: RawBuilder<unknown>) =>
       sql`(select ${value} from local_media m where m.user_id = s.user_id
         and ${isFrom(from, 'm.created_at')} and ${isUntil(until, 'm.created_at')}

@@ -58,7 +58,7 @@ export async function readRows<Tables, Table extends keyof Tables, Row>(
   else {
     const { value, key: last } = start.after;
     const beyond = descending ? sql`${by} < ${value}` : sql`${by} > ${value}`;
-    // The second condition implies the first one. Databases find the rows of the first one in an index.
+    // The second condition implies the first one, which is added because databases find its rows in an index.
     const reached = descending ? sql<boolean>`${by} <= ${value}` : sql<boolean>`${by} >= ${value}`;
     const later = keyDescends ? sql`${key} < ${last}` : sql`${key} > ${last}`;
     page = page.where(reached).where(sql<boolean>`(${beyond} or (${by} = ${value} and ${later}))`);

@@ -77,7 +77,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return ids;
     }
 
-    it('deletes local messages before an event from all APIs only with delete_local_events: true, and keeps the state and the room writable', async () => {
+    it('deletes local messages before an event from all APIs only with delete_local_events: true, keeps the state, and leaves the room writable', async () => {
       const roomId = await anna.createRoom();
       const [first, second] = await say(anna, roomId, 'old', 2);
       await anna.setState(roomId, 'm.room.topic', { topic: 'first topic' });

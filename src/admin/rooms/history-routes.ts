@@ -14,7 +14,7 @@ const defaultLimit = 10;
 /** Maximum number of events in a response. */
 const maxLimit = 1_000;
 
-/** Returns the number of events to return: at most `maxLimit`, and `defaultLimit` without a request for another. */
+/** Returns the number of events to return: at most `maxLimit`, and `defaultLimit` when the request sets no limit. */
 const limitOf = (requested: number | undefined) => Math.max(0, Math.min(requested ?? defaultLimit, maxLimit));
 
 /** Administrators see all events, whether or not they are in the room. */

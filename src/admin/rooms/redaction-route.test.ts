@@ -34,7 +34,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return { content: event['content'], because };
     };
 
-    it('redacts an event as its local sender when the administrator is not in the room, with the reason', async () => {
+    it('redacts an event with the reason of the request, as its local sender when the administrator is not in the room', async () => {
       const roomId = await newRoom();
       const eventId = await ben.say(roomId, 'spam');
       const answer = await redact(roomId, eventId, { reason: 'advertisement' });

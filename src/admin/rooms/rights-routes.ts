@@ -43,7 +43,7 @@ function joinRoute({ rooms, knownRooms, users }: RightsRoutesDeps): Route {
       const head = await engine.heads.get(roomId);
       const membership = head?.membership(userId);
       const isOpen = head && (await joinRuleOf(engine, head)) === 'public';
-      // The administrator can send the invitation that the user needs only as a member of the room.
+      // The user needs an invite, which the administrator can send only as a member of the room.
       if (head && !isOpen && membership !== 'join' && membership !== 'invite') {
         await memberships.invite(requester.userId, roomId, userId);
       }

@@ -140,7 +140,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(childFields, ['content', 'origin_server_ts', 'sender', 'state_key', 'type']);
     });
 
-    it('GET /forward_extremities lists the forward extremities of a room, and DELETE responds deleted: 0 for a room with one', async () => {
+    it('GET /forward_extremities lists the forward extremities of a room, and DELETE responds deleted: 0 for a room with one forward extremity', async () => {
       const roomId = await anna.createRoom();
       const eventId = await anna.say(roomId, 'end');
       const path = `/v1/rooms/${enc(roomId)}/forward_extremities`;

@@ -13,7 +13,7 @@ const maxJobs = 10_000;
 
 const statuses = ['scheduled', 'active', 'complete', 'cancelled', 'failed'] as const satisfies JobStatus[];
 
-/** A parameter that may be repeated: jobs match with any of its values. */
+/** A parameter that may be repeated. It selects the jobs that have one of its values. */
 const anyStatus = Type.Array(Type.Union(statuses.map((status) => Type.Literal(status))), {
   maxItems: 100,
   default: [],

@@ -43,7 +43,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual([later['server_name'], later['database']], ['test', kind]);
     });
 
-    it('GET /v1/overview reports memory, processor time, and the event loop lag from the second request on', async () => {
+    it('GET /v1/overview reports memory and processor time, and from the second request on the event loop lag', async () => {
       await overview();
       const { process: usage, federation, ...rest } = await overview();
       assert.ok(Number(usage?.['memory_bytes']) > Number(usage?.['heap_bytes']));

@@ -95,7 +95,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return (tasks as { progress: object }[])[0]?.progress;
     };
 
-    it('counts all events up to the limit in each room as its progress, including redacted events and failures', async () => {
+    it('the progress of a redaction counts all events up to the limit in each room, including failures and events that are redacted already', async () => {
       const user = await newUser();
       const rooms = [await anna.createRoom({ preset: 'public_chat' }), await anna.createRoom()];
       await user.join(rooms[0]!);

@@ -72,7 +72,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
     });
 
-    it('the details and the list of users contain the time of the last request of a user, although it was sent just before', async () => {
+    it('the details and the list of users contain the time of a request that the user has sent just before', async () => {
       const times: Record<string, (id: string) => Promise<Record<string, unknown>>> = {
         details: (id) => admin.do('GET', `/v2/users/${id}`),
         list: async (id) => {

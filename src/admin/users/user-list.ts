@@ -87,7 +87,7 @@ const orders: Readonly<Record<Exclude<UserOrder, ValueOrder>, RawBuilder<unknown
   locked: sql`u.is_locked`,
 };
 
-/** The orders by a flag. Databases find their rows in the index of the ids. */
+/** The orders by a flag. `readByFlag` reads the users of each value in the index of the ids. */
 const flags: ReadonlySet<UserOrder> = new Set([
   'is_guest',
   'admin',

@@ -101,7 +101,7 @@ describe('EphemeralData', () => {
     );
   });
 
-  it('looks up the rooms of a user whose presence changes only until all services that receive presence are found', async () => {
+  it('when the presence of a user changes, looks up rooms of the user only until all services that receive presence are found', async () => {
     const rooms: string[] = [];
     const { data, service, publish } = open(async (roomId) => {
       rooms.push(roomId);

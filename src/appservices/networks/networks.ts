@@ -103,7 +103,7 @@ export class Networks {
 
   /** Returns the description of a protocol with the instances of all services; `undefined` when no service describes it. */
   async #describe(name: string): Promise<JsonObject | undefined> {
-    // Names that no service has registered are not cached.
+    // Clients may request any name, so names that no service has registered are not cached.
     if (this.#servicesOf(name).length === 0) return undefined;
     const { clock } = this.#deps;
     const cached = this.#descriptions.get(name);

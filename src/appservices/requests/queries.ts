@@ -26,7 +26,7 @@ export class Queries {
     this.#deps = deps;
   }
 
-  /** Queries services for an alias. @returns whether a service has created its room */
+  /** Queries services for an alias. @returns whether a service has created the room of the alias */
   aliasExists(alias: string): Promise<boolean> {
     return this.#query(`rooms/${encodeURIComponent(alias)}`, ({ aliases }) => aliases.has(alias));
   }

@@ -54,7 +54,7 @@ describe('deviceListsOf', () => {
     }
   });
 
-  it('expands a room to its joined members, except users of the service, and reads the services of each room once, cached rooms first', async () => {
+  it('expands a room to its joined members, except users of the service, and then reads the services of each room of these members once, cached rooms first', async () => {
     assert.deepEqual(await lists(['device list', '!other']), { changed: ['@ann:far', '@ben:far'], left: [] });
     lookups.length = 0;
     assert.deepEqual(await lists(['unshared user', '!other']), { changed: [], left: ['@ben:far'] });

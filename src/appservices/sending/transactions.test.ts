@@ -101,7 +101,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(xmpp.events, [], 'events reached a service without users in the room');
     });
 
-    it('sends invites of users of a service, and no events of a room after the last user of the service has left', async () => {
+    it('sends a service the invites that its users receive, and no events of a room after the last of its users has left', async () => {
       const user = await registerPuppet(irc, 'bea');
       const roomId = await createRoom();
       await call('POST', `/rooms/${roomId}/invite`, anna.token, { user_id: user });
