@@ -29,7 +29,7 @@ function addressOf({ bind }: ListenerOptions): ServerAddress {
   const host = first === '::' || first === '0.0.0.0' ? 'localhost' : first;
   const address = `${bind.tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bind.port}`;
   if (bind.tls === undefined) return { address };
-  // The certificate is valid for the public name, and not for the address of the listener.
+  // The certificate is for the public name and not for the address of the listener, so this very one is required.
   try {
     return { address, certificate: readFileSync(bind.tls.certificate, 'utf8') };
   } catch {

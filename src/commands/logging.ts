@@ -34,7 +34,7 @@ export function logsToConsole(values: HearthConfiguration): boolean {
 }
 
 /**
- * Reads the file `log_config` again.
+ * Reads the file `log_config` again, and changes the logs accordingly.
  * @throws CommandFailure if it cannot be read or is not valid, or a log file cannot be opened; the logs then stay as they
  * were
  */

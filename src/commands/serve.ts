@@ -121,7 +121,7 @@ function watchSignals(stop: Stop, log: Logger, reload: () => Promise<void>): voi
 
 /** Ends the process after an uncaught exception or rejection, except for exceptions and rejections of modules. */
 function watchErrors(log: Logger, uncaughtErrors: UncaughtErrors): void {
-  // The state in memory may be wrong after an uncaught exception; all acknowledged writes are on disk.
+  // The state in memory may be wrong after an uncaught exception. Exiting loses nothing that was acknowledged.
   process.on('uncaughtException', (error) => {
     if (uncaughtErrors.isClaimed(error)) return;
     log.fatal({ err: error, exits: true }, 'Uncaught exception, the process exits');

@@ -25,7 +25,7 @@ interface Deps {
   readonly toDevice: ToDevice;
 }
 
-/** Maximum number of remote users' devices that are cached as known. */
+/** Maximum number of remote senders' devices that are remembered as checked, so that each is checked once. */
 const devicesInMemory = 10_000;
 
 /** Connects end-to-end encryption with remote servers. */

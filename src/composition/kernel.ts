@@ -88,7 +88,7 @@ export interface Kernel extends Environment, Databases {
   readonly metrics: Metrics | undefined;
   /** The users whose rate limits differ from the configured ones. */
   readonly limitOverrides: LimitOverrides;
-  /** Returns a limiter that applies to all keys. */
+  /** Returns a limiter that exempts no keys. */
   limiter(limit: RateLimit): RateLimiter;
   /**
    * Returns a limiter of users' actions, which does not limit the users that `limitOverrides` exempts. A key is a user

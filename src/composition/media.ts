@@ -51,8 +51,8 @@ export async function startMedia(
 const maxRedirects = 3;
 
 /**
- * Timeout in milliseconds of a request to the URL that a remote server gives for its media. The signal may end the
- * request earlier.
+ * Timeout in milliseconds of a request to the URL that a remote server gives for its media. The signal of the
+ * `MediaRequest` may end it earlier.
  */
 const fetchTimeout = 15 * 60_000;
 

@@ -37,7 +37,8 @@ export interface OAuthBeforeUsers {
   /** Absent while no authorization server is in use. */
   readonly authMetadata?: AuthMetadata;
   /**
-   * Whether a session can confirm operations by interactive authentication; users of OAuth 2.0 confirm them on a page.
+   * Whether a session can confirm operations by interactive authentication. A session of OAuth 2.0 cannot: its user
+   * confirms them on a page.
    */
   readonly canConfirm?: (requester: Pick<Requester, 'userId' | 'deviceId'>) => Promise<boolean>;
   /** Refuses to refresh sessions of OAuth 2.0 by `POST /refresh`. */

@@ -78,7 +78,7 @@ export class OpenedSlices {
     return this.#read('eduHandlers').flatMap(({ eduHandlers }) => (eduHandlers ? [eduHandlers] : []));
   }
 
-  /** Opens the checks of all slices that have been opened so far. */
+  /** Returns a function that opens the checks of all slices that have been opened so far. */
   get eventChecks(): OpenEventChecks {
     const opening = this.#read('eventChecks').flatMap(({ eventChecks }) =>
       eventChecks ? [eventChecks] : [],

@@ -41,7 +41,7 @@ const undeclaredTables: Readonly<Record<string, readonly string[]>> = {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('rows of accounts and devices in the manifests', () => {
-    it('each table with a column of user ids is in a manifest, or listed with the reason why not', async () => {
+    it('each table with a column of user ids is in a manifest, or in the list of this test with the reason why not', async () => {
       const columns = await tableColumns(await open(migrations), open.kind);
       const accounts = slices.flatMap(({ accountRows }) => accountRows?.tables ?? []);
       const devices = slices.flatMap(({ deviceRows }) => deviceRows?.tables ?? []);

@@ -93,8 +93,8 @@ export async function openReader(
 }
 
 /**
- * Opens the database. Runs no migrations, because the main process has run them. Writes need the lease of the main
- * process, and fail when another process has taken the lease.
+ * Opens the database and the other parts of the kernel. Runs no migrations, because the main process has run them.
+ * Writes need the lease of the main process, and fail when another process has taken the lease.
  */
 async function openReaderKernel(
   environment: Environment,

@@ -17,7 +17,7 @@ import type { Users } from './users.ts';
 /** Third-party invites, as the other slices need them. */
 export interface ThirdPartyServices {
   readonly inviting: ThirdPartyInviting;
-  /** For requests of the invited users' servers. */
+  /** Turns invites of addresses into invites of users, when the servers of the invited users request it. */
   readonly redemption: Redemption;
 }
 

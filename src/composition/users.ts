@@ -62,7 +62,7 @@ export interface Users {
   readonly sso: SsoSlice | undefined;
 }
 
-/** Services that users need in the main process; a reader process has none of them. */
+/** Services that the slices about users need in the main process; a reader process has none of them. */
 export interface UserSources {
   readonly remoteProfiles?: RemoteProfiles;
   readonly avatarFiles?: AvatarFiles | undefined;
@@ -70,7 +70,7 @@ export interface UserSources {
   readonly addresses?: OpenedThirdPartyIds;
   /** Subscribes new users to mailed notifications. */
   readonly pushers?: Pushers;
-  /** Application services reserve names, log in as their users, and create users on demand. */
+  /** For application services, which reserve names, log in as their users, and create users on demand. */
   readonly appservices?: { readonly registry: AppserviceRegistry; readonly requests: ServiceRequests };
   readonly oauth?: OAuthBeforeUsers;
   /**

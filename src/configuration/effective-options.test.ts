@@ -50,7 +50,7 @@ describe('effectiveOptions', () => {
     assert.equal(valueAndPlace('listeners').line, 5);
   });
 
-  it('distinguishes defaults from values of the environment and of other options', () => {
+  it('distinguishes defaults from values that are derived from the environment or from other options', () => {
     assert.deepEqual(options.get('bcrypt_rounds'), { name: 'bcrypt_rounds', value: 12, source: 'default' });
     assert.deepEqual(options.get('caches.global_factor'), {
       name: 'caches.global_factor',

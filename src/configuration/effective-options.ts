@@ -6,8 +6,8 @@ import { sectionOptions } from '../kernel/config/section.ts';
 import { isJsonObject, type JsonObject } from '../protocol/index.ts';
 
 /**
- * Returns all options, each with its value as written in a file and with the source of that value. A mapping with
- * fixed names yields an option for each name; other mappings and lists are one option. Secrets are masked.
+ * Returns all options, each with its value in the form that files have, and with the source of that value. A mapping
+ * with fixed names yields an option for each name; other mappings and lists are one option. Secrets are masked.
  */
 export function effectiveOptions(values: HearthConfiguration, origins: OptionPlaces): EffectiveOption[] {
   const document = effectiveDocument(values, sections) as JsonObject;

@@ -122,7 +122,7 @@ describe('environment variables for cache factors', () => {
     assert.equal(factors('caches: {global_factor: 2}', {}).global, 2);
   });
 
-  it('override the factors of single caches, whose names they contain without special characters', () => {
+  it('override the factor of one cache, whose name they end with, in uppercase and without special characters', () => {
     const { factor } = factors('caches: {per_cache_factors: {"*stateGroupCache*": 2, users: 3}}', {
       SERVER_CACHE_FACTOR_STATEGROUPCACHE: '5',
       SERVER_CACHE_FACTOR_GET_USERS_IN_ROOM: '7',

@@ -83,7 +83,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const waitUntilFinalised = (delayId: string) =>
       eventually('end of the delayed event', async () => (await readDelayedEvent(delayId)).finalised);
 
-    it('sends events when their delay is over, also after a restart', async () => {
+    it('sends events when their delay is over, also after a restart of the server', async () => {
       const delayId = await schedule(60_000);
       await server.restart();
       assert.equal((await readDelayedEvent(delayId)).finalised, undefined);

@@ -41,13 +41,13 @@ const job = 'delayed-events/send';
 /** Maximum number of scheduled events per user. */
 export const maxScheduled = 100;
 
-/** Maximum characters of the contents and state keys of a user's scheduled events. */
+/** Maximum characters of the contents and state keys of all scheduled events of a user together. */
 const maxScheduledLength = 1024 * 1024;
 
 /** Maximum number of delayed events in one response. */
 const maxListed = 1_000;
 
-/** Maximum characters of the contents and state keys of the ended events in one response. */
+/** Characters of the contents and state keys of ended events after which a response contains no more of them. */
 const maxEndedLength = 1024 * 1024;
 
 /** Milliseconds for which ended delayed events are stored. */
@@ -72,7 +72,10 @@ export class DelayedEvents implements DelayedSending {
     });
   }
 
-  /** Handles requests in the form of the first proposal: the send endpoint with a query parameter. */
+  /**
+   * Schedules an event for a request in the form of the first proposal: the send endpoint with a query parameter.
+   * @returns the delay id
+   */
   async schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
     const earlier = await this.earlierDelayId(sender, event);
     if (earlier !== undefined) return earlier;
@@ -81,8 +84,9 @@ export class DelayedEvents implements DelayedSending {
   }
 
   /**
-   * Handles requests in the form of the accepted proposal: an endpoint of its own. Rejects delays with other errors than
-   * `schedule`.
+   * Schedules an event for a request in the form of the accepted proposal: an endpoint of its own. Rejects delays with
+   * other errors than `schedule`.
+   * @returns the delay id
    */
   async scheduleByOwnEndpoint(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
     this.#checkDelay(delay, 403, 'M_FORBIDDEN');
@@ -153,7 +157,7 @@ export class DelayedEvents implements DelayedSending {
 
   /**
    * Sends, cancels or restarts a delayed event; idempotent.
-   * @throws MatrixError M_NOT_FOUND, M_UNKNOWN (409) when it has ended in another way; errors of sending
+   * @throws MatrixError M_NOT_FOUND; M_UNKNOWN (409) when the event has ended in another way; the errors of sending it
    */
   async act(delayId: string, action: Action): Promise<void> {
     const event = await this.#get(delayId);

@@ -73,8 +73,8 @@ function readingRoutes(events: DelayedEvents, limit: ActionLimit): Route[] {
 }
 
 /**
- * Routes that send, cancel or restart. The id of a delayed event authorizes the request, so that a client can
- * delegate it.
+ * Returns the routes that send, cancel or restart a delayed event. The id of the event authorizes the request, so that
+ * a client can let another program send it.
  */
 function actionRoutes(events: DelayedEvents, limit: ActionLimit): Route[] {
   const act = async (delayId: string, action: Action, requester: Requester | undefined, ip: string) => {

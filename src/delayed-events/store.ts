@@ -66,7 +66,7 @@ export async function readScheduledEventsOf(
 /** Totals of the scheduled events of a user. */
 export interface ScheduledTotals {
   readonly count: number;
-  /** Characters of their contents as JSON, and of their state keys. */
+  /** Characters of the contents of these events as JSON and of their state keys, all together. */
   readonly length: number;
   /** When the first of these events is due, in milliseconds since the epoch; `undefined` when none is scheduled. */
   readonly nextAt: number | undefined;

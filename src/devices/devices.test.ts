@@ -217,7 +217,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await devices.changedSince(server.streams.current, server.streams.current + 1), []);
     });
 
-    it('deletes devices that were not used for long, even across restarts [option: delete_stale_devices_after]', async () => {
+    it('deletes devices that were not used for long, even if the server never runs for a whole day [option: delete_stale_devices_after]', async () => {
       const hour = 60 * minute;
       await start({ options: { delete_stale_devices_after: 36 * hour }, migrations: jobMigrations });
       const { database, clock, slice } = server;

@@ -303,8 +303,8 @@ export class Devices {
   }
 
   /**
-   * Records a change of the user's devices or keys, inside the caller's transaction. Clients are notified of
-   * changes of local and remote users; `ChangedDevices` is for the updates that are sent to other servers.
+   * Records a change of the devices or keys of a local or remote user, inside the caller's transaction, and notifies
+   * clients of it. `ChangedDevices` is given for local users only: it is sent to other servers.
    */
   async recordListChange(
     anyWriter: AnyWriter,

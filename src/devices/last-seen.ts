@@ -59,7 +59,7 @@ export class LastSeen {
   readonly #log: Logger;
   readonly #maxAge: number;
   readonly #listeners: ActivityListener[] = [];
-  /** Activity that is not on disk yet, by user: few users have several devices or addresses within a minute. */
+  /** Activity that is not on disk yet, by user. Few users have several devices or addresses, so lists are short. */
   #pending = new Map<string, PendingActivity[]>();
   #count = 0;
   #timer: Timer | undefined;

@@ -34,7 +34,7 @@ test('rules for aliases: null allows all, an empty list allows none, and the fir
   );
 });
 
-test('rules for publication: null allows administrators only, who may always publish; a rule matches any alias of the room', async () => {
+test('rules for publication: null allows administrators only, who may always publish; a pattern for aliases may match any alias of the room', async () => {
   const isAdmin = async (userId: string) => userId === '@admin:test';
   for (const rules of [rulesOf(null, null, isAdmin), rulesOf(null, [], isAdmin)]) {
     assert.equal(await rules.mayPublish('@a:test', '!r', []), false);

@@ -17,8 +17,9 @@ interface CompiledRule {
 }
 
 /**
- * Compiles the operator's rules. The first rule that matches decides; when none matches, the action is denied. A room
- * that is being created has no id yet, and matches only the pattern `*`. Administrators may publish all rooms.
+ * Compiles the operator's rules. The first rule that matches decides; when none matches, the action is denied. Without
+ * rules (null), all aliases are allowed and all publications denied. A room that is being created has no id yet, and
+ * matches only the pattern `*`. Administrators may publish all rooms.
  */
 export function directoryRules(
   options: DirectoryRuleOptions,

@@ -8,14 +8,14 @@ import { CommandFailure } from '../failure.ts';
 export interface StoredLogin {
   readonly userId: string;
   readonly accessToken: string;
-  /** Whether `hearth login` created the session. Otherwise the session belongs to another client. */
+  /** Whether `hearth login` created the session. The next login then ends it; a session of another client continues. */
   readonly isOwnSession?: boolean;
 }
 
 /** Logins by the address of the server. */
 type Logins = Readonly<Record<string, StoredLogin>>;
 
-/** Returns the path of the file with the logins of the current user of this machine: `$XDG_CONFIG_HOME/hearth/logins.json`. */
+/** Returns the path of the current user's file of logins: `hearth/logins.json` in `$XDG_CONFIG_HOME` or `~/.config`. */
 function loginsFile({ environment }: CommandContext): string {
   return join(environment['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'hearth', 'logins.json');
 }

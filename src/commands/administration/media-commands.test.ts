@@ -20,7 +20,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       return String(answer.body['content_uri']);
     };
 
-    it('lists and quarantines single files and all files of users and rooms, and releases a file', async () => {
+    it('lists the files of a user or room, quarantines one file or all of a user or room, and releases a file', async () => {
       const uri = await upload();
       const table = await succeeds('media', 'list', '--user', 'ann');
       assert.match(table, new RegExp(`^Media .*\\n${uri} +4 B {2}text/plain`));

@@ -18,7 +18,7 @@ export interface MediaSelection extends AdministrationFlags {
 }
 
 const userMedia = (userId: string) => `/_synapse/admin/v1/users/${encodeURIComponent(userId)}/media`;
-/** Returns the path of an action on a file. @param action empty, or with a slash at its end */
+/** Returns the path of an action on a file. @param action for example `quarantine/`; empty for the file itself */
 const mediaPath = (action: string, uri: string) => {
   const { server, id } = mediaOf(uri);
   return `/_synapse/admin/v1/media/${action}${encodeURIComponent(server)}/${encodeURIComponent(id)}`;
@@ -90,7 +90,7 @@ export async function unquarantineMedia(uris: readonly string[], flags: Administ
 export interface DeleteMediaFlags extends AdministrationFlags {
   readonly user?: string;
   readonly before?: string;
-  /** Bytes. */
+  /** With `before`: deletes only files of more bytes than this. */
   readonly largerThan?: number;
   readonly includeProfiles?: boolean;
 }
@@ -135,7 +135,7 @@ async function deleteUnused(session: Session, before: string, flags: DeleteMedia
   return deleteAll(deleteSome, undefined, flags);
 }
 
-/** Maximum number of files that one request deletes. */
+/** Maximum number of files that one request deletes when all files of a user are deleted. */
 const filesAtOnce = 100;
 
 async function deleteOfUser(session: Session, userId: string, flags: DeleteMediaFlags): Promise<unknown[]> {
@@ -147,7 +147,7 @@ async function deleteOfUser(session: Session, userId: string, flags: DeleteMedia
 
 /**
  * Deletes files until none are left.
- * @param deleteSome requests one deletion, of as many files as the server allows
+ * @param deleteSome sends one request, which may delete a part of the files only, and returns the response
  * @param total the number of all files, if it is known
  */
 async function deleteAll(

@@ -100,7 +100,7 @@ function asText(name: string, value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** The latest time that `Date` knows, in milliseconds since the epoch. Administrators may set later times. */
+/** The latest time that `Date` knows, in milliseconds since the epoch. Registration tokens may expire later. */
 const latestTime = 8.64e15;
 
 /** Returns a time in UTC, to the minute. @param value milliseconds since the epoch; `-` is returned for other values */

@@ -1,7 +1,7 @@
 import type { CommandContext } from '../command-context.ts';
 import { printable } from '../printable.ts';
 
-/** Characters of the bar. */
+/** Width of the bar in characters. */
 const barWidth = 30;
 
 /** Shows the progress of a long command, on terminals only. */

@@ -7,7 +7,7 @@ import { firstLine } from './server-choice.ts';
 /**
  * Asks whether to do something that cannot be undone; `--yes` answers in advance.
  * @param action a sentence that says what would happen
- * @throws CommandFailure unless the answer is yes; without a terminal unless `--yes` is given
+ * @throws CommandFailure when the answer is not yes, or when there is neither a terminal to ask at nor `--yes`
  */
 export async function confirm(action: string, { yes }: { readonly yes?: boolean }): Promise<void> {
   if (yes) return;

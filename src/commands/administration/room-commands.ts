@@ -23,7 +23,7 @@ export interface RoomListFlags extends AdministrationFlags {
   readonly reverse?: boolean;
 }
 
-/** `hearth room list`: lists the rooms that match. */
+/** `hearth room list`: lists all rooms, or those that match `--search`. */
 export async function listRooms(flags: RoomListFlags): Promise<void> {
   const session = await openSession(flags);
   const query = { search_term: flags.search, order_by: flags.orderBy, dir: flags.reverse ? 'b' : undefined };
@@ -181,8 +181,8 @@ const firstWait = 50;
 const longestWait = 1_000;
 
 /**
- * Waits for a job of the server.
- * @throws CommandFailure when the job fails; interrupting the command does not stop the job
+ * Waits until a job of the server is complete. The job continues when the command is interrupted.
+ * @throws CommandFailure when the job fails
  */
 async function untilDone(
   session: Session,

@@ -9,7 +9,7 @@ import type { StoredLogins } from './logins.ts';
 /** The options of all commands that use the admin API. */
 export interface AdministrationFlags extends ConfigFlags {
   readonly context: CommandContext;
-  /** The URL of the server; by default the first listener of the configuration, or else the server of the only login. */
+  /** The URL of the server; by default that of the configuration, or else that of the only stored login. */
   readonly server?: string;
   /** A file with an access token, used instead of a stored login. */
   readonly tokenFile?: string;

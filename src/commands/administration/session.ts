@@ -12,12 +12,12 @@ export interface Session {
   /** The part of local user ids after the colon. */
   readonly serverName: string;
   readonly userId: string;
-  /** Sends a request. @returns the JSON of the response @throws CommandFailure with the reason of the server */
+  /** Sends a request. @returns the JSON of the response @throws CommandFailure with the server's reason for an error */
   call(method: AdminMethod, path: string, body?: object): Promise<Readonly<Record<string, unknown>>>;
   /**
    * Sends a GET request for something that may not exist.
    * @returns the JSON of the response, or `undefined` for a 404 with M_NOT_FOUND
-   * @throws CommandFailure with the reason of the server
+   * @throws CommandFailure with the server's reason for another error
    */
   find(path: string): Promise<Readonly<Record<string, unknown>> | undefined>;
 }
@@ -25,7 +25,8 @@ export interface Session {
 /**
  * Finds the server and logs in: with the token of `--token-file`, with the login that `hearth login` has stored, or by
  * asking for a password at a terminal.
- * @throws CommandFailure when there is no login, or the server cannot be reached
+ * Checks the token or the password with the server, and trusts a stored login.
+ * @throws CommandFailure when there is no login, or the server refuses the token or the password or cannot be reached
  */
 export async function openSession(flags: AdministrationFlags): Promise<Session> {
   const logins = new StoredLogins(flags.context);

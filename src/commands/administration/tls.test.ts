@@ -8,7 +8,7 @@ import { commonTestAuthority } from '../../../test/support/network/test-authorit
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { run } from './test/administered-server.ts';
 
-describe('commands over the admin API with TLS', () => {
+describe('commands that use the admin API over TLS', () => {
   const authority = commonTestAuthority();
   let server: TestServer;
   let home = '';
@@ -41,7 +41,7 @@ describe('commands over the admin API with TLS', () => {
     rmSync(home, { recursive: true, force: true });
   });
 
-  it('accept the certificate that the configuration names, for any host, and reject other certificates', async () => {
+  it('accept the certificate of the configuration even if it is for another host, and reject other certificates', async () => {
     const configuration = join(home, 'homeserver.yaml');
     const write = (certificate: string) =>
       writeFileSync(

@@ -60,7 +60,7 @@ export async function deleteToken(token: string, flags: AdministrationFlags): Pr
   writeDone(outputOf(flags), `Deleted the token ${token}.`, answer);
 }
 
-/** Returns the limits as requests contain them. @throws CommandFailure when a limit has another form */
+/** Returns the limits as requests contain them. @throws CommandFailure when `uses` or `expires` is not valid */
 function limitsOf({ uses, expires }: TokenLimits): Record<string, number | null> {
   if (uses !== undefined && uses !== 'any' && !/^\d{1,9}$/.test(uses)) {
     throw new CommandFailure(`--uses ${uses}: expected a number or any`);

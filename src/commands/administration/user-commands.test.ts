@@ -56,7 +56,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         await request('PUT', path, { displayname: 'Ann' });
       });
 
-      it('cuts long names in tables, and shows whole names and properties as yes or no in details', async () => {
+      it('cuts long names in tables, and in details shows names whole and booleans as yes or no', async () => {
         const path = `${clientApi}/profile/${encode(subject.ann.userId)}/displayname`;
         const long = 'x'.repeat(200);
         await request('PUT', path, { displayname: long });

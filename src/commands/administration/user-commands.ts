@@ -36,7 +36,7 @@ export interface UserListFlags extends AdministrationFlags {
   readonly reverse?: boolean;
 }
 
-/** `hearth user list`: lists the users that match. */
+/** `hearth user list`: lists the users that match the options. */
 export async function listUsers(flags: UserListFlags): Promise<void> {
   const session = await openSession(flags);
   const query = {

@@ -98,7 +98,7 @@ async function copyMedia(mediaDirectory: string, directory: string): Promise<Bac
     try {
       copied.push({ path, ...(await copyFile(join(local, file), join(directory, path))) });
     } catch (error) {
-      // The file was deleted since the directory was read.
+      // A file that does not exist was deleted after the directory was read.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   }

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { HearthConfiguration } from '../../configuration.ts';
 import { Findings, readSourceFiles } from '../../kernel/config/index.ts';
 
-/** Members whose values are paths of files or directories that the configuration needs. */
+/** Matches the names of options whose values are paths of files or directories that the configuration needs. */
 const pathMember =
   /(_path|_paths|_file|_files|_dir|_directory)$|^log_config$|^federation_custom_ca_list$|^ssl(root)?(cert|key)$/;
 

@@ -11,8 +11,8 @@ export interface LastBackup {
 }
 
 /**
- * Returns the path of the file with the last backup. It is beside the media, where every server can write, whatever its
- * database is.
+ * Returns the path of the file that notes the last backup. It is in the directory of the media, where the server can
+ * write, whatever its database is.
  */
 export const lastBackupFile = ({ media }: HearthConfiguration) =>
   join(media.media_store_path, 'last-backup.json');

@@ -45,7 +45,7 @@ export interface OpenStores {
 /**
  * Opens the databases.
  * @param exclusively true: no server can use them until they are closed
- * @throws StartFailure when the two databases belong to different servers, or when one of two databases is given alone
+ * @throws StartFailure when the two databases belong to different servers, or when only one database of a pair is given
  */
 export async function openStores(
   { main, state }: ConfiguredDatabases,

@@ -27,7 +27,7 @@ export class ProgressLine {
   /**
    * Shows the progress, at most once in each interval.
    * @param part names the part that is in progress, for instance a table
-   * @param done part of `total`, in the same unit
+   * @param done how much of `total` is done, in the same unit
    */
   show(part: string, done: number, total: number): void {
     const { isTTY } = this.#output;

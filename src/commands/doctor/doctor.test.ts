@@ -18,7 +18,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     const { findings, sections, start, stop } = subject;
 
     describe('a server without problems', () => {
-      it('lists the checks, and reports no problem', async () => {
+      it('reports each check as ok, and no problem', async () => {
         const found = await findings();
         assert.deepEqual(problemsIn(found), []);
         const names = [

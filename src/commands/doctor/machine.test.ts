@@ -32,7 +32,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         assertFound(await findings(), 'clock-unknown', 'note', /No other server of trusted_key_servers/);
       });
 
-      it('reports little disk space, few inodes, little memory, and few open files', async () => {
+      it('reports little disk space, few free inodes, little memory, and a low limit of open files', async () => {
         const space = (free: number, freeInodes: number) => async () => ({
           free,
           total: 100 * GiB,

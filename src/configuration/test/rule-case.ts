@@ -6,7 +6,7 @@ import { loadConfigurationSources } from '../load.ts';
 export interface RuleCase {
   /** The title of the test. */
   readonly rule: string;
-  /** A document that breaks the rule; see `load`. */
+  /** A document that breaks the rule. `load` adds the server name to it. */
   readonly invalid: string;
   readonly kind: 'error' | 'warning' | 'notice';
   /** Path of the option that the problem is reported for. */

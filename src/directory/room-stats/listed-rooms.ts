@@ -40,7 +40,7 @@ const lacksRoom = 'not exists (select 1 from room_stats r where r.room_id = list
 /** Number of rooms that `addMissingRooms` reads and writes at once. */
 const rowsAtOnce = 500;
 
-/** Returns the row of a room that lists sort and search by. */
+/** Returns the row of `listed_rooms` for a room: the values that lists of rooms sort and search by. */
 export const listedRoom = (room: Room): ListedRow => ({
   room_id: room.room_id,
   name: sortable(room.name),

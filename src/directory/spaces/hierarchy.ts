@@ -32,8 +32,8 @@ const maxLevels = 50;
 const maxVisited = 2_000;
 
 /**
- * Walks the hierarchies of spaces, parents before their children. Each page walks from the root again, past
- * the rooms of earlier pages: no state is stored between requests, and hierarchies are bounded.
+ * Walks the hierarchies of spaces, parents before their children. Each page walks from the root again, past the rooms
+ * of earlier pages, so that no position is stored between requests. Hierarchies are bounded, and so is this repetition.
  * Source: client-server API, `GET /rooms/{roomId}/hierarchy`.
  */
 export class SpaceHierarchy {
@@ -118,8 +118,8 @@ export class SpaceHierarchy {
     const { userId } = page;
     const remote = page.seesAllRooms ? undefined : new RemoteWalk(this.#remote, suggestedOnly, page);
     /**
-     * The depths of visited rooms; 0 for rooms without children. A room is visited again by a shorter path, because
-     * more levels below it are then within the maximum depth.
+     * The depths of visited rooms. A room is visited again by a shorter path, because more levels below it are then
+     * within the maximum depth. Rooms without children have 0 here, so that they are not visited again.
      */
     const depths = new Map<string, number>();
     const stack: QueuedRoom[] = [{ roomId: rootId, depth: 0, via: [] }];

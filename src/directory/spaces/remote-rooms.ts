@@ -107,7 +107,7 @@ export class RemoteRooms {
     if (known) return known.tree;
     const answer = await this.#remote.hierarchy(roomId, via.slice(0, maxServers), suggestedOnly, budget);
     const tree = answer && treeFromJson(roomId, answer);
-    // The tree shares the strings and contents of the response.
+    // The tree shares the strings and contents of the response, so its size follows from that of the response.
     const bytes = tree ? 2 * sizeOfJson(answer) : 0;
     if (page) this.#answers.set(key, { until: this.#clock.monotonic() + cacheTime, tree, bytes });
     return tree;

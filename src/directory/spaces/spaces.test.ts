@@ -258,7 +258,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(namesIn(rest.body), ['50']);
     });
 
-    it('lists mutual rooms of two users, and rejects the own user id, an invalid user id and an invalid token with 400 M_INVALID_PARAM', async () => {
+    it('lists mutual rooms of two users, and rejects the id of the requester, an invalid user id and an invalid token with 400 M_INVALID_PARAM', async () => {
       const [one, two] = [await fixture.room('@x:test', '@y:test'), await fixture.room('@x:test', '@y:test')];
       await fixture.room('@x:test');
       const left = await fixture.room('@y:test', '@x:test');

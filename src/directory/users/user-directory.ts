@@ -155,8 +155,8 @@ export class UserDirectory {
   }
 
   /**
-   * Whether a local user has an active account. Guests and support users are never shown, locked users only with
-   * `show_locked_users`. Remote users are always shown.
+   * Whether the account of a user allows searches to show the user. Deactivated users, guests and support users are
+   * never shown, locked users only with `show_locked_users`. Remote users are always shown.
    */
   async #mayBeShown(userId: string): Promise<boolean> {
     if (!this.#isLocal(userId)) return true;

@@ -36,7 +36,7 @@ export class UserIndexJobs implements AccountLifecycle {
     await this.profileChanged(writer, userId);
   }
 
-  /** Runs in the transaction that changes a profile. */
+  /** Schedules the job of a user, in the transaction that changes the profile or the account. */
   profileChanged(writer: AnyWriter, userId: string): Promise<void> {
     return this.#jobs.schedule(writer, {
       kind: userIndexJob,

@@ -29,7 +29,7 @@ const backupRequest = { auth: 'user', query: Type.Object({ version: Type.String(
 
 const backupState = Type.Object({ etag: Type.String(), count: Type.Integer() });
 
-/** UTF-8 bytes of a request body. Clients upload some hundred keys at a time. */
+/** Maximum UTF-8 bytes of a request body. Clients upload some hundred keys at a time. */
 const bodyLimit = 16 * 1024 * 1024;
 
 /** Routes for the keys in backups. */

@@ -192,7 +192,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await server.rows('cross_signing_keys'), 0);
     });
 
-    it('answers 403 to a cross-signing key with the id of a device, and to a login with the id of a cross-signing key', async () => {
+    it('answers 403 to a cross-signing key with the id of a device, and to a login whose device id is that of a cross-signing key', async () => {
       await start();
       const device_id = identity.master.name;
       const login = await server.server.login('alice', { device_id });

@@ -13,7 +13,7 @@ import type { CrossSigningKey } from './cross-signing-key.ts';
 /** The stored cross-signing keys of a user. */
 export type StoredKeys = ReadonlyMap<KeyUsage, StoredCrossSigningKey>;
 
-/** Returns the uploaded keys that are not stored yet. */
+/** Returns the uploaded keys that differ from the stored key of the same usage, or for which none is stored. */
 export function newKeys(uploadedKeys: readonly CrossSigningKey[], stored: StoredKeys): CrossSigningKey[] {
   return uploadedKeys.filter(({ usage, covered }) => {
     const storedKey = stored.get(usage);

@@ -10,7 +10,7 @@ const anyObject = Type.Object({}, { additionalProperties: true });
 const paths = (path: string) =>
   ['v3', 'r0', 'unstable'].map((version) => `/_proto/client/${version}/keys/${path}`);
 
-/** UTF-8 bytes of a request body. */
+/** Maximum UTF-8 bytes of a request body. */
 const bodyLimit = 1024 * 1024;
 
 /** Returns the routes that upload cross-signing keys and signatures. Source: client-server API, "Cross-signing". */

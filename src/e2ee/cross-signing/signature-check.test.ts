@@ -50,7 +50,7 @@ describe('checkOwnSignatures and checkOtherUserSignature', () => {
     for (const kind of kinds) assert.equal(Object.keys(check[kind](signed[kind]).signatures).length, 1);
   });
 
-  it('return the same signature for a changed object, or reject it', () => {
+  it('reject a changed object, or return the same signature as for the unchanged object', () => {
     const anySignedObject = fc
       .constantFrom(...kinds)
       .chain((kind) => fc.tuple(fc.constant(kind), mutated(signed[kind])));

@@ -9,7 +9,7 @@ const eventsPath = `${devicePath}/:deviceId/events` as const;
 
 const anyObject = Type.Object({}, { additionalProperties: true });
 
-/** UTF-8 bytes of a request body. */
+/** Maximum UTF-8 bytes of a request body. */
 const bodyLimit = 1024 * 1024;
 
 /** Returns the routes of dehydrated devices. Source: MSC3814. */

@@ -36,7 +36,7 @@ export class MembershipHistory {
     });
   }
 
-  /** Reports that there were no transitions after a position. False means unknown. */
+  /** Whether it is known, without a query, that there were no transitions after a position. */
   isUnchangedSince(position: number): boolean {
     return this.#recent.isUnchangedSince(position);
   }

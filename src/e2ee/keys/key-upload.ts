@@ -59,6 +59,8 @@ export class KeyUpload {
   }
 
   /**
+   * Stores the keys that a device uploads.
+   *
    * @returns the number of unclaimed one-time keys of the device by algorithm
    * @throws MatrixError M_BAD_JSON, M_TOO_LARGE, M_INVALID_PARAM for another one-time key with the name of a stored one,
    * M_NOT_FOUND for a deleted device
@@ -160,7 +162,7 @@ export class KeyUpload {
       if (availableDigest !== undefined && availableDigest !== digest) {
         throw invalidParam(`The device has another one-time key with the name ${name}`);
       }
-      // A claimed key is uploaded again when the client did not receive the response to its upload.
+      // A claimed key is not stored again. A client uploads it again when it did not receive the first response.
       return availableDigest === undefined && digests.claimed.get(name) !== digest;
     });
     await insertOneTimeKeys(

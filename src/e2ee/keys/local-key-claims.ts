@@ -152,8 +152,7 @@ export class LocalKeyClaims {
   }
 
   /**
-   * Resolves each claim with its key. Claims whose key another process has taken in the meantime are queued
-   * again.
+   * Resolves each claim with its key. Claims whose key was taken or deleted in the meantime are queued again.
    */
   #resolveClaims({ claims, ids, fallback }: ClaimGroup, keys: readonly StoredOneTimeKey[]): void {
     for (const [index, claim] of claims.entries()) {

@@ -203,7 +203,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual((await keyCounts(alice)).counts, { [oneTimeKeyAlgorithm]: 2 });
     });
 
-    it('rejects more than 1,000 unclaimed keys of a device with 413 M_TOO_LARGE, and stores the last 1,000 claimed keys', async () => {
+    it('rejects more than 1,000 unclaimed keys of a device with 413 M_TOO_LARGE, and keeps the last 1,000 claimed keys', async () => {
       await start();
       const alice = await server.user('alice');
       const keysFrom = (first: number) => {

@@ -20,7 +20,7 @@ const defaultTimeout = 10_000;
 /** Maximum milliseconds to wait for other servers. */
 const maxTimeout = 60_000;
 
-/** UTF-8 bytes of a request body: enough for some thousand one-time keys or users. */
+/** Maximum UTF-8 bytes of a request body: enough for some thousand one-time keys or users. */
 const bodyLimit = 1024 * 1024;
 
 /**

@@ -12,7 +12,7 @@ export interface RemoteRequest {
 }
 
 /**
- * Requests the keys of remote users from their servers. Declared here, implemented by the federation slice.
+ * Requests the keys of remote users from their servers. Declared here, implemented by `KeysApi`.
  * The responses are not validated.
  */
 export interface RemoteKeys {

@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
     }
 
-    it('queries the server while a list is stale, and sends a device list change after the fetch', async () => {
+    it('asks the server of the user while the list is stale, and sends a device list change after the fetch', async () => {
       const { bob, changedSince, remoteServer, fetchesDone, deviceIds, lists, query } =
         await startSharingRoom();
       remoteServer.isDown = true;

@@ -39,8 +39,8 @@ const refetchDelay = 2_000;
 const parallel = 2;
 
 /**
- * Milliseconds after a failed attempt: half a minute, doubling up to half a day, so that the twenty attempts of a job
- * take about five days. `fetchNow` does not wait for the backoff when a server can be reached again.
+ * Milliseconds from a failed attempt to the next one: half a minute, doubling up to half a day, so that the twenty
+ * attempts of a job take about five days. `fetchNow` does not wait for the backoff when a server can be reached again.
  */
 const backoff = (attempt: number) => Math.min(30_000 * 2 ** (attempt - 1), 43_200_000);
 

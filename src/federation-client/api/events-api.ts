@@ -5,8 +5,8 @@ import type { ApiRequest } from './api-request.ts';
 import { ResponseShape } from './response-shape.ts';
 
 /**
- * Maximum bytes of a response with one event (including its `unsigned`), with a page of events or an auth chain, with
- * event ids, and with the whole state of a room.
+ * Maximum bytes of a response, by what it contains: one event (with its `unsigned`); a page of events or an auth
+ * chain; event ids; the whole state of a room.
  */
 const maxBody = {
   event: 1024 * 1024,

@@ -12,12 +12,12 @@ import type { ApiRequest } from './api-request.ts';
 import { ResponseShape } from './response-shape.ts';
 
 /**
- * Maximum bytes of a response with a profile (its fields have at most 64 KiB), with an alias and its servers, and
- * with a list of rooms.
+ * Maximum bytes of a response, by what it contains: a profile (its fields have at most 64 KiB); the room and the
+ * servers of an alias; a list of rooms.
  */
 const maxBody = { profile: 128 * 1024, alias: 256 * 1024, rooms: 8 * 1024 * 1024 } as const;
 
-/** Maximum number of values in a response with a profile, and with a list of rooms. A room has about 15 values. */
+/** Maximum number of values in a profile, and in a list of rooms, where a room has about 15 values. */
 const maxValues = { profile: 50_000, rooms: 200_000 } as const;
 
 /** Bounds of a response with a list of rooms. */

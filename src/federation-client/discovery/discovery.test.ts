@@ -156,7 +156,7 @@ describe('Discovery', () => {
     ]);
   });
 
-  it('uses port 8448 while SRV look-ups fail, and rejects a host that offers no service', async () => {
+  it('uses port 8448 while SRV look-ups fail, and rejects a host whose SRV record says that it offers no service', async () => {
     resolver.failing.add('_matrix-fed._tcp.example.org').add('_matrix._tcp.example.org');
     assert.equal((await endpoint('example.org'))[1], 8448);
     resolver.failing.clear();

@@ -87,8 +87,8 @@ export class Discovery {
   }
 
   /**
-   * A failed SRV look-up counts as no record, because some name servers always fail for SRV records. The failure is not
-   * cached. This is safe, because a wrong endpoint has no valid certificate for the host.
+   * Returns SRV records. A failed look-up counts as no record, because some name servers always fail for SRV records,
+   * and is not cached. The wrong endpoint that may follow does no harm: it has no valid certificate for the host.
    */
   async #records(name: string, host: string): Promise<readonly SrvRecord[]> {
     try {

@@ -34,7 +34,7 @@ export async function backupToStore(flags: ConfigFlags & StoreFlags): Promise<vo
   const paths = configPaths(flags).map((path) => resolve(path));
   if (paths.length === 0) throw new CommandFailure('no configuration found: give one with -c');
   const { values } = readConfiguration(paths, { environment: process.env });
-  // The directory is beside the media, where the running server can write. The server itself copies a SQLite database.
+  // The running server, which copies a SQLite database itself, can write below the directory of the media.
   const work = resolve(values.media.media_store_path, 'backup-work');
   const release = claimWork(work);
   try {
@@ -44,7 +44,11 @@ export async function backupToStore(flags: ConfigFlags & StoreFlags): Promise<vo
   }
 }
 
-/** Makes sure that no other backup uses the directory. @throws CommandFailure when another backup does */
+/**
+ * Claims the directory for this backup.
+ * @returns a function that releases the directory
+ * @throws CommandFailure when another backup uses the directory
+ */
 function claimWork(work: string): () => void {
   makeDirectoryForServer(dirname(work));
   try {
@@ -64,7 +68,7 @@ async function backUp(
   const { provider, close } = await openStore(flags.store, values);
   try {
     rmSync(work, { recursive: true, force: true });
-    // The running server writes its copy there.
+    // The running server writes its copy of a SQLite database there.
     makeDirectoryForServer(join(work, 'database'));
     const { name, createdTs, files, sentBytes, damaged } = await addBackup(
       provider,
@@ -148,7 +152,7 @@ async function addBackup(
   return { name, createdTs, files, sentBytes: writer.sentBytes, damaged: damaged.size };
 }
 
-/** Returns the pieces that are missing or damaged in the store. */
+/** Returns the hashes of the pieces of files that are missing or damaged in the store. */
 async function damagedPieces(provider: StorageProvider, files: readonly StoredFile[]): Promise<Set<string>> {
   const damaged = new Set<string>();
   for (const piece of new Set(files.flatMap(({ pieces }) => pieces))) {
@@ -186,7 +190,7 @@ async function addMedia(
     try {
       files.push(await writer.add(path, source));
     } catch (error) {
-      // The file was deleted since the directory was read.
+      // A file that does not exist was deleted after the directory was read.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   }

@@ -15,7 +15,7 @@ export interface FoundCertificate {
   /** Milliseconds since the epoch. */
   readonly validFrom: number;
   readonly validTo: number;
-  /** Code of OpenSSL; `undefined` when a trusted authority has signed it. */
+  /** Code of OpenSSL for a chain that is not trusted; `undefined` when it is trusted, or was not checked. */
   readonly chainProblem: string | undefined;
 }
 

@@ -76,7 +76,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assertFound(await check(options), 'database-newer', 'error', /applied future-1/, /hearth -- restore/);
     });
 
-    it('compares the migrations of a separate database of room states', async () => {
+    it('finds that all migrations of the main database and of a separate database of room states are applied', async () => {
       const [main, state] = [await open(migrations), await open(stateMigrations)];
       const entry = (database: Database, stores: readonly string[]) => {
         const { name, args } = databaseOption(open.optionsOf(database));
@@ -156,7 +156,7 @@ describe('hearth doctor, for a SQLite file', () => {
     }
   });
 
-  it('checks a separate database of room states, too', async () => {
+  it('reports problems of the main database and of a separate database of room states', async () => {
     const entry = (name: string, data_stores: readonly string[]) => ({
       ...testConfiguration().database.database,
       name: 'sqlite3',

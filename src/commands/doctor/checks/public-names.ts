@@ -23,7 +23,7 @@ export function isLocalName(serverName: string): boolean {
 /**
  * Resolves the server name as other servers do.
  * Source: server-server API, "Resolving server names".
- * @param runs whether the server answers at its own listener
+ * @param runs whether the server answers at its own listener. If not, it cannot serve `/.well-known`, which is no error
  */
 export async function checkFederationNames(
   examination: Examination,
@@ -90,7 +90,7 @@ async function delegation(
   return { findings: [note('well-known-server', text, fix)] };
 }
 
-/** Checks that a host name has addresses, and that other machines can reach them. */
+/** Checks that a host name has addresses, and that they are not private, so that other machines can reach them. */
 export async function checkAddresses(host: string, { resolver }: Examination): Promise<Finding[]> {
   const isAddress = isIP(host) !== 0;
   let addresses: readonly string[] = [host];

@@ -7,7 +7,7 @@ const timeout = 10_000;
 /** Maximum bytes of an answer. */
 const maxBody = 256 * 1024;
 
-/** An answer from the public name, or the failure of the request. */
+/** The response to a request to a public name or address of the server, or the failure of the request. */
 export type PublicAnswer = OutboundResponse | OutboundError;
 
 /** Requests a URL like a client does. */

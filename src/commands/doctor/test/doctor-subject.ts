@@ -155,7 +155,7 @@ export function doctorSubject(database: 'sqlite' | 'postgres'): DoctorSubject {
   };
 }
 
-/** Asserts that there is a finding with a name and a text, its level, and how to mend it. */
+/** Asserts that there is a finding with this name and message, and that it has this level and this way to mend it. */
 export function assertFound(
   found: readonly Finding[],
   name: string,

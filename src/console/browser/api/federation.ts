@@ -27,7 +27,7 @@ export interface SharedRoom {
   readonly stream_ordering: number;
 }
 
-/** @param search a part of a name */
+/** @param search a part of the names of the servers */
 export async function listDestinations(
   api: Api,
   search: string,

@@ -90,7 +90,7 @@ export async function userDevices(
   return devices.toSorted((a, b) => (b.last_seen_ts ?? 0) - (a.last_seen_ts ?? 0));
 }
 
-/** Ends the session of a device. */
+/** Deletes a device, which ends its session. */
 export const removeDevice = (api: Api, userId: string, deviceId: string): Promise<unknown> =>
   api.admin('DELETE', path`/v2/users/${userId}/devices/${deviceId}`);
 

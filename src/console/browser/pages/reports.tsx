@@ -13,7 +13,7 @@ const kinds = [
   ['room', 'Reports of rooms'],
 ] as const;
 
-/** Lists the open reports: an administrator deletes a report when it is dealt with. */
+/** Lists the reports. All of them are open, because administrators delete the reports that are dealt with. */
 export function ReportsPage({ address }: { readonly address: PageAddress }) {
   const { api } = useSession();
   // The number of reloads is in the address, because each change of the address loads the list.

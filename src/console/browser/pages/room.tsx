@@ -81,7 +81,7 @@ function useDeletions(roomId: string): Loaded<readonly Deletion[]> {
   return deletions;
 }
 
-/** Identifies how far the newest deletion is; `undefined` until the deletions have been loaded. */
+/** Returns a text that differs for each deletion and status of it; `undefined` until the deletions have been loaded. */
 function progressOf(deletions: readonly Deletion[] | undefined): string | undefined {
   const newest = deletions?.at(-1);
   return deletions && (newest ? `${newest.delete_id} ${newest.status}` : 'none');

@@ -1,8 +1,8 @@
 import { addressOf } from './route.ts';
 
 /**
- * The pages of the menu by group. `below` names pages that are not in the menu themselves: the menu marks this entry
- * for them.
+ * The pages of the menu by group. `below` names pages that have no entry themselves: while one of them is shown, the
+ * menu marks this entry.
  */
 const groups: readonly {
   readonly title: string;
