@@ -34,7 +34,7 @@ export interface FederationClientSliceDeps {
   readonly tracing?: OutboundTracing | undefined;
 }
 
-/** Requests to other servers, facts about them, and the keys of all servers. */
+/** Requests to other servers, what is known about these servers, and the keys of all servers. */
 export interface FederationClientSlice {
   readonly requests: FederationClient;
   readonly destinations: Destinations;

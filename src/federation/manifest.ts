@@ -7,7 +7,8 @@ export const federationManifest = {
   assignedNumbers: [{ bound: 'federation_outbox', table: 'federation_outbox', column: 'id' }],
   options: { federation: federationSection },
   migrations: federationMigrations,
-  // Other servers ignore an update of a device list when its id is below the last id that they received.
+  // Other servers ignore an update of a device list when its id is below the last id that they received, so the ids
+  // must not begin again at older values.
   afterDatabaseRestore: { sequences: ['device_list_updates'] },
   roomRows: {
     tables: [

@@ -8,7 +8,7 @@ export interface RoomAccessDeps {
   readonly serverName: string;
 }
 
-/** Checks which rooms another server may request. */
+/** Checks whether another server may make requests about a room. */
 export class RoomAccess {
   readonly #deps: RoomAccessDeps;
 

@@ -48,7 +48,7 @@ function add(tree: Tree, names: readonly string[]): void {
   }
 }
 
-/** The result has no prototype, so that `__proto__` is an ordinary member. */
+/** Returns the selected part of an object. It has no prototype, so that `__proto__` is an ordinary member. */
 function select(object: JsonObject, tree: Tree): JsonObject {
   const selected: Record<string, JsonValue> = Object.create(null);
   for (const [name, below] of tree) {

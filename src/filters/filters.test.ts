@@ -56,7 +56,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await assert.rejects(filters.resolve('@bob:test', id), { errcode: 'M_INVALID_PARAM' });
     });
 
-    it('resolves the query parameter filter from a stored id, with one read from the database, or from inline JSON, and rejects other texts', async () => {
+    it('resolves the query parameter filter, which is inline JSON or the id of a stored filter, reads a stored filter from the database only once, and rejects other texts', async () => {
       await start();
       const id = (await define({ room: { timeline: { limit: 3 } } })).body['filter_id'] as string;
       assert.equal((await filters.resolve('@alice:test', id)).room.timeline.limit, 3);

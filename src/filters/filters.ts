@@ -118,7 +118,7 @@ interface CachedFilter {
   readonly bytes: number;
 }
 
-/** Inline filters are cached for all users. The cache keys of stored filters begin with a user id instead. */
+/** Whether the query parameter is inline JSON, which is its own cache key for all users, and not the id of a filter. */
 const isInline = (parameter: string) => parameter.startsWith('{');
 
 const keyOf = (userId: string, filterId: string) => `${userId} ${filterId}`;

@@ -8,7 +8,7 @@ const paths = {
   get: ['/_proto/client/v3/user/:userId/filter/:filterId', '/_proto/client/r0/user/:userId/filter/:filterId'],
 } as const;
 
-/** UTF-8 bytes of a request body. */
+/** Maximum bytes of a request body. */
 const bodyLimit = 256 * 1024;
 
 const anyObject = Type.Object({}, { additionalProperties: true });

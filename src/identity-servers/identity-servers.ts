@@ -61,9 +61,9 @@ export class IdentityServers {
   }
 
   /**
-   * Returns the user id of the owner of a third-party identifier; `undefined` when it is not associated.
+   * Returns the user id that is associated with a third-party identifier; `undefined` when there is none.
    * Source: identity service API, "Association lookup".
-   * @throws MatrixError as in `IdentityServerError`; 502 when the server cannot be reached or its response is invalid
+   * @throws IdentityServerError; MatrixError 502 when the server cannot be reached or its response is invalid
    */
   async lookUp(address: ThirdPartyId): Promise<string | undefined> {
     try {
@@ -96,10 +96,10 @@ export class IdentityServers {
   }
 
   /**
-   * Stores an invite for a third-party identifier without an owner. The identity server invites the owner by
-   * mail or message and notifies this server when the identifier is associated.
+   * Stores an invite for a third-party identifier that is associated with no user. The identity server sends the
+   * invite by mail or message, and notifies this server when the identifier is associated with a user.
    * Source: identity service API, "Invitation storage".
-   * @throws MatrixError like `lookUp`, with M_THREEPID_IN_USE when the identifier has an owner
+   * @throws like `lookUp`, with M_THREEPID_IN_USE when the identifier is associated with a user
    */
   async storeInvite(
     { server, accessToken, medium, address }: ThirdPartyId,
@@ -114,7 +114,7 @@ export class IdentityServers {
   /**
    * Publishes the address of a session that the identity server has validated.
    * Source: identity service API, `POST /3pid/bind`.
-   * @throws MatrixError like `lookUp`
+   * @throws like `lookUp`
    */
   async bind(
     userId: string,

@@ -10,7 +10,7 @@ export interface InviteKey {
   readonly validityUrl: string | undefined;
 }
 
-/** The response of an identity server to a stored invite. */
+/** The response of an identity server that has stored an invite. */
 export interface StoredInvite {
   /** The state key of the `m.room.third_party_invite` event. */
   readonly token: string;

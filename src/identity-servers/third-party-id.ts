@@ -35,7 +35,7 @@ export function readThirdPartyId(given: {
   return { medium, address, server, accessToken };
 }
 
-/** Returns an access token that can be sent in a header. @throws MatrixError M_INVALID_PARAM */
+/** Returns the given access token. @throws MatrixError M_INVALID_PARAM when it cannot be sent in a header */
 export function readAccessToken(given: string): string {
   if (!/^[\x21-\x7e]{1,2048}$/.test(given)) throw invalidParam('id_access_token is not an access token');
   return given;

@@ -26,7 +26,7 @@ export type KeyServer = FederationClientConfig['trusted_key_servers'][number];
  * request from it, or needs the keys to continue.
  * @param now milliseconds since the epoch
  * @returns `undefined` when the response is not signed correctly, or is invalid otherwise
- * @throws FederationError, MatrixError M_FORBIDDEN
+ * @throws FederationError; MatrixError M_FORBIDDEN when this server does not federate with that server
  */
 export async function fetchFromOwner(
   requests: FederationClient,

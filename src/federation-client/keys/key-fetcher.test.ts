@@ -60,7 +60,7 @@ async function until(condition: () => boolean): Promise<void> {
 
 const wanted = (serverName: string) => ({ serverName, keyId: key.keyId, validUntil: 0 });
 
-it('KeyFetcher fetches the keys for a request while events of the same server wait behind events of servers that do not respond', async () => {
+it('KeyFetcher fetches a key for a request at once while the same key for events waits behind keys of servers that do not respond', async () => {
   const { caches, fetcher, releaseOthers, requestedServers, saved } = open();
   try {
     const dead = Array.from({ length: 40 }, (_, index) => `dead${index}.example`);
@@ -92,7 +92,7 @@ it('KeyFetcher shares a running request to a server among callers with different
   }
 });
 
-it('KeyFetcher sends no request to notaries, and waits for no slot, when the owner of the keys has sent all of them', async () => {
+it('KeyFetcher waits for no slot when a request to the owner of the keys is running, and requests nothing from notaries when the owner sends all keys', async () => {
   const { caches, fetcher, releaseOthers, requestedServers } = open(['live.notary']);
   try {
     const ofDead = Array.from({ length: 64 }, (_, index) =>

@@ -45,7 +45,7 @@ const maxRemembered = 10_000;
 interface Pause {
   /** End of the pause, in milliseconds since the epoch. */
   readonly until: number;
-  /** Milliseconds. */
+  /** Length of the pause in milliseconds, which the next failure doubles. */
   readonly length: number;
   /** Start of a period of `minPause`, in milliseconds since the epoch. */
   readonly since: number;
@@ -62,8 +62,8 @@ export class KeyFetcher {
   /** Running requests by server. */
   readonly #running = new LoadOnce<string, KeyResponse | undefined>();
   /**
-   * Callers that wait for a slot or a response, by purpose and server. The key of a request does not wait behind keys
-   * of events.
+   * Callers that wait for a slot or a response, by purpose and server, so that a key for a request does not wait behind
+   * keys for events.
    */
   readonly #waiting = new LoadOnce<string, KeyResponse | undefined>();
   readonly #pauses: Cache<string, Pause>;
@@ -89,7 +89,11 @@ export class KeyFetcher {
     });
   }
 
-  /** Fetches as many of the wanted keys as possible and passes them to `save`. Never rejects. */
+  /**
+   * Fetches as many of the wanted keys as possible and passes them to `save`. Requests keys for events from notaries
+   * first, keys for a request from notaries last, and keys for an answer as a notary from their owners only. Never
+   * rejects.
+   */
   async fetch(wantedKeys: readonly WantedKey[], purpose: KeyPurpose): Promise<void> {
     if (purpose === 'events') {
       const foundByNotaries = await this.#fetchFromNotaries(this.#exceptMissing(wantedKeys));
@@ -167,8 +171,8 @@ export class KeyFetcher {
   }
 
   /**
-   * Counts a response with a wanted key. Does not pause the first such responses, because a server that has rotated its
-   * keys may be requested again at once.
+   * Counts a response with a wanted key. Pauses requests to the server only after `maxHelpful` such responses, because
+   * the keys of a server that has rotated them may be needed again at once.
    */
   #countHelpful(serverName: string): void {
     const now = this.#deps.clock.now();

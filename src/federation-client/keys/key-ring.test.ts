@@ -332,7 +332,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok((await keys.responsesOf(name, [])).every((text) => text.length < 32_768));
     });
 
-    it('requests a key from its owner first, and from notaries afterwards', async () => {
+    it('requests a key for a request from its owner, and from notaries only when the owner does not send it', async () => {
       const a = await serveOwner();
       const other = await serveNotary(notaryKey, () => [keyResponse(a.name, a.validUntil)]);
       const options = { trusted_key_servers: [other.server] };

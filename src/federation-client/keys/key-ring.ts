@@ -59,8 +59,8 @@ export class KeyRing {
   }
 
   /**
-   * Returns a key of a server. Fetches a key of another server that is unknown, or that is not retired and expires before
-   * `validUntil`. The result may still expire earlier; the caller must check that.
+   * Returns a key of a server. Fetches the key of another server if the key is unknown, or is not retired and expires
+   * before `validUntil`. The result may still expire earlier; the caller must check that.
    */
   async find(wanted: WantedKey, purpose: KeyPurpose): Promise<ServerKey | undefined> {
     const known = await this.#read(wanted);
@@ -69,7 +69,7 @@ export class KeyRing {
     return this.#read(wanted);
   }
 
-  /** Finds many keys and fetches missing ones together. Used for events: see `isSignedByServer`. */
+  /** Finds the keys that verify events, fetches missing ones together, and marks the keys as used for events. */
   async findAll(wantedKeys: readonly WantedKey[]): Promise<ServerKeyLookup> {
     const keysByName = new Map<string, (ServerKey & Partial<StoredKey>) | undefined>();
     const readAll = async () => {
@@ -118,8 +118,8 @@ export class KeyRing {
   }
 
   /**
-   * Returns the stored responses that contain the keys of a server, as the server has signed them. They usually have
-   * some KiB, and are at most `maxResponses` texts of `maxResponseBytes` bytes.
+   * Returns the stored responses that contain the keys of a server, as the server has signed them. Together they
+   * usually have some KiB, and they are at most `maxResponses` texts of `maxResponseBytes` bytes.
    * @param keyIds the requested keys; an empty list means all
    */
   async responsesOf(serverName: string, keyIds: readonly string[]): Promise<readonly string[]> {
@@ -133,8 +133,8 @@ export class KeyRing {
   }
 
   /**
-   * Protects from deletion the keys that are used for events. A failure is only logged, because the caller has the keys
-   * already.
+   * Marks keys as used for events, so that they are deleted last. A failure is only logged, because the caller has the
+   * keys already.
    */
   async #markForEvents(keys: readonly WantedKey[]): Promise<void> {
     if (keys.length === 0) return;
@@ -182,7 +182,7 @@ export class KeyRing {
   }
 }
 
-/** Neither server names nor key ids contain spaces. */
+/** Names a key in maps. The names are unique, because neither server names nor key ids contain spaces. */
 const nameOf = ({ serverName, keyId }: Omit<WantedKey, 'validUntil'>) => `${serverName} ${keyId}`;
 
 /**

@@ -30,7 +30,7 @@ export const keyMigrations: readonly Migration[] = [
           .addColumn('fetched_ts', 'bigint', (column) => column.notNull())
           .addPrimaryKeyConstraint('server_key_responses_key', ['server_name', 'response_id']),
       ).execute();
-      // The bounds are `maxResponses` and `maxResponseBytes`.
+      // 32768 is `maxResponseBytes`, and 4 is `maxResponses`.
       await run(`insert into server_key_responses (server_name, response_id, text, fetched_ts)
         select server_name, response_id, response, fetched_ts from (
           select server_name, min(key_id) as response_id, response, max(fetched_ts) as fetched_ts,

@@ -34,7 +34,7 @@ export class OwnKeys {
     );
   }
 
-  /** Returns one of this server's keys in the form of remote keys. */
+  /** Returns a key of this server in the form in which keys of other servers are stored, valid without end. */
   find(keyId: string): ServerKey | undefined {
     const validUntilTs = Number.MAX_SAFE_INTEGER;
     const current = this.#signingKeys.find((key) => key.keyId === keyId);

@@ -9,7 +9,7 @@ export interface KeyBounds {
   readonly maxTextBytes: number;
 }
 
-/** A server in very many rooms knows some 100,000 keys; most responses have less than 1 KiB. */
+/** More than a server in very many rooms stores: some 100,000 keys, in responses that mostly have less than 1 KiB. */
 const defaultBounds: KeyBounds = { maxKeys: 500_000, maxTextBytes: 128 * MiB };
 
 /**
@@ -21,7 +21,7 @@ const slack = 1 / 20;
 /** Number of rows that one transaction deletes. */
 const chunk = 500;
 
-/** Number of responses that are read at once to be deleted. */
+/** Maximum number of responses that one query reads to delete them. */
 const textsAtOnce = 20_000;
 
 const deleteKey = 'delete from server_keys where server_name = ? and key_id = ?';

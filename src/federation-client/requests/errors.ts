@@ -33,7 +33,7 @@ export class RemoteError extends FederationError {
   readonly errcode: string;
   /** The whole response if it is JSON, for example with `room_version` of M_INCOMPATIBLE_ROOM_VERSION. */
   readonly body: JsonObject;
-  /** Milliseconds after which the server requests a retry. */
+  /** Milliseconds to wait before a retry, as the server has requested. */
   readonly retryAfter: number | undefined;
 
   constructor(destination: string, status: number, body: JsonObject, retryAfter?: number) {

@@ -85,7 +85,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await assert.rejects(requestPath('moved'), { name: 'RemoteError', status: 302 });
     });
 
-    it('rejects a response with too many values or a too long string before all of it has arrived, and drops the body of an error that is too large', async () => {
+    it('rejects a response with too many values or a too long string before all of it has arrived, and drops the body of an error if it is too large', async () => {
       const junk = Buffer.from(`{"state":[?,${'{},'.repeat(2_100_000)}{}]}`);
       const deep = Buffer.from(
         `{"a":[${Array(200).fill('{}'.padEnd(1_000)).join(',')}${'['.repeat(1_000_000)}`,
@@ -171,7 +171,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
     });
 
-    it('rejects with the status and the error of the other server, which clients receive', async () => {
+    it('rejects with the status and the error of the other server, which errorForClient passes on to the client', async () => {
       const server = await serve((request, response) => {
         if (request.url === '/_matrix/plain') response.writeHead(403).end('no');
         else

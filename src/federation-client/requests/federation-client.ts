@@ -119,7 +119,7 @@ export class FederationClient {
           await this.#recordFailure(error, request, begunAt);
           throw error;
         }
-        // Respects the delay that a busy server requests.
+        // The delay that a busy server requests is waited in full. Other waits end when the server is reachable.
         const isBusy = error instanceof RemoteError && error.retryAfter !== undefined;
         const pause = () =>
           isBusy ? sleep(clock, delay, signal) : destinations.waitForRetry(destination, delay, signal);

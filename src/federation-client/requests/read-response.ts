@@ -14,14 +14,14 @@ import type { ResponseMeasure } from './response-measure.ts';
 
 /**
  * Maximum nesting depth of a response. It is greater than the maximum depth of an event: if one event of a response is
- * too deep, only that event is invalid. See `parseJson`.
+ * too deep, only that event is invalid. See `ParseOptions.maxDepth`.
  */
 const maxDepth = 2_000;
 
-/** Maximum bytes of a measured response that is parsed at once. Parsing it takes some milliseconds. */
+/** Maximum bytes of a response that is parsed in one go, which takes some milliseconds. */
 const maxBytesAtOnce = 256 * 1024;
 
-/** Maximum number of values in a measured response that is parsed at once. */
+/** Maximum number of values in a response that is parsed in one go. */
 const maxValuesAtOnce = 15_000;
 
 /** Maximum bytes of the body of an error. */

@@ -6,11 +6,12 @@ import type { FederationRequest } from './request.ts';
 
 /**
  * Bounds of a response. The state of the largest rooms has some 3,000,000 values in 600,000 objects; a response of the
- * same size that consists of small values would take gigabytes in memory. Strings are parsed without a pause.
+ * same size that consists of small values would take gigabytes in memory. `stringBytes` is smaller than a response may
+ * be, because one string is parsed without a pause.
  */
 const bounds = { values: 8_000_000, containers: 2_000_000, items: 500_000, stringBytes: 4 * MiB };
 
-/** Maximum bytes of a response without bounds of its own that is not measured. */
+/** A response without bounds of its own is measured only if it has more bytes than this. */
 const maxUnmeasured = 64 * 1024;
 
 /** The bounds of one response. Without them, a response of up to `maxUnmeasured` bytes is not measured. */

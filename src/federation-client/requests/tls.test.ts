@@ -52,7 +52,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         await assert.rejects(requestWith(pattern), tlsFailure);
     });
 
-    it('rejects servers with an older TLS version [option: federation_client_minimum_tls_version]', async () => {
+    it('rejects servers whose TLS version is older than the configured minimum [option: federation_client_minimum_tls_version]', async () => {
       const server = await serve(respond, { maxVersion: 'TLSv1.2' });
       for (const version of ['1', '1.1', '1.2'] as const) {
         const { requests } = await client({ federation_client_minimum_tls_version: version });

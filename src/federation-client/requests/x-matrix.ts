@@ -15,7 +15,7 @@ export function formatXMatrix({ origin, destination, key, signature }: XMatrix):
 
 const scheme = /^x-matrix +/i;
 
-/** One parameter, quoted or not, with the following comma. Unquoted values may contain more characters than tokens. */
+/** One parameter with the following comma. A value without quotes may have characters that RFC 9110 does not allow. */
 const parameter =
   /[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s",]*))[ \t]*(?:,|$)/sy;
 

@@ -75,7 +75,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   const login = async () => server.device('alice');
 
   describe('DeviceListAnnouncer sends device list updates to other servers', () => {
-    it('sends m.device_list_update to every server in a room with the user, each naming the previous update', async () => {
+    it('sends m.device_list_update to every server in a room with the user, and names in each update the previous one', async () => {
       await start();
       await sharedRoom('@bob:b', '@carol:c', '@dan:c');
       await takeSentEdus();
@@ -211,7 +211,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok((content!['prev_id'] as number[])[0]! > before);
     });
 
-    it('announces when it starts the changes that were made while it was stopped', async () => {
+    it('announces the changes that were made while it was stopped when it starts again', async () => {
       await start();
       await sharedRoom('@bob:b');
       await takeSentEdus();
@@ -239,7 +239,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     it('announces hundreds of removed devices in one chain of updates', async () => {
       await start();
       await sharedRoom('@bob:b');
-      // The announcer reads 200 changes at once.
+      // The announcer reads 200 changes in a round, so it needs two rounds.
       const ids = Array.from({ length: 210 }, (_, n) => `DEVICE${n}`);
       const { devices } = server.server.slice;
       for (const deviceId of ids)

@@ -172,9 +172,8 @@ export class DeviceListAnnouncer {
   }
 
   /**
-   * Called when the partial state of a room has become complete. Finds the servers that were not known to be in the
-   * room before (`unnamedAtJoin`), because they have missed updates. Repeats the last update of each local user of the
-   * room for these servers.
+   * Called when the partial state of a room has become complete. Repeats the last update of each local user of the room
+   * for the servers that were not known to be in the room before (`unnamedAtJoin`): they have missed updates.
    */
   async #announceToServersUnnamedAtJoin(roomId: string): Promise<void> {
     const servers = await this.#servers.unnamedAtJoin(roomId);

@@ -13,8 +13,8 @@ import type { Outbox } from './device-list-announcer.ts';
 import type { ToDevicePace } from './to-device-pace.ts';
 
 /**
- * Maximum length of the messages in one EDU, in UTF-16 units, because a transaction holds up to 100 EDUs. A single
- * longer message gets an EDU of its own.
+ * Maximum total length of the messages in one EDU, in UTF-16 units. It is small because a transaction holds up to 100
+ * EDUs. A single longer message gets an EDU of its own.
  */
 const maxEduLength = 65_536;
 

@@ -108,7 +108,7 @@ function claimRoute({ claiming, serverName }: DeviceQueryDeps): Route {
         isUserOfServer(serverName, userId),
       );
       const requests = users.map(([userId, devices]) => {
-        // Device ids and algorithms do not contain U+0000.
+        // No device id or algorithm contains U+0000, so there is no key for such an entry.
         const entries = Object.entries(devices).filter((entry) => !entry.join('').includes('\0'));
         return [userId, new Map(entries)] as const;
       });

@@ -2,8 +2,8 @@ import { type Clock, sleep } from '../../kernel/clock.ts';
 import { type RateLimit, RateLimiter } from '../../kernel/rate-limits/index.ts';
 
 /**
- * Limit of the to-device messages of one server: 10,000 without a delay, and 2,000 in each second after that. A new
- * session key for a room with thousands of devices is not delayed.
+ * Limit of the to-device messages of one server: 10,000 without a delay, and 2,000 in each second after that, so that a
+ * new session key for a room with thousands of devices is not delayed.
  */
 const defaultLimit = { per_second: 2_000, burst_count: 10_000 };
 

@@ -72,7 +72,7 @@ function roomListRoutes({ directory, options }: DirectoryQueryDeps): Route[] {
       throw forbidden('This server does not show its public rooms to other servers');
     }
   };
-  /** Without a limit, and with the limit 0, a page has as many rooms as it may hold. */
+  /** Without a limit, and with the limit 0, a page has the maximum number of rooms. */
   const pageLimit = (limit: number | undefined) => limit || Number.MAX_SAFE_INTEGER;
   return [
     route(

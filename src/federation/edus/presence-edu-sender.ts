@@ -26,8 +26,8 @@ const lifetime = 5 * 60_000;
 const maxInEdu = 50;
 
 /**
- * Maximum number of members of a room. A server that joins a larger room does not receive the presence of local
- * members.
+ * A server that joins a room with more members than this does not receive the presence of the local members when it
+ * joins.
  */
 const maxMembers = 1_000;
 

@@ -96,10 +96,10 @@ function contentOf({ roomId, userId, eventId, threadId, ts }: Receipt): JsonObje
   return { [roomId]: { 'm.read': { [userId]: { data, event_ids: [eventId] } } } };
 }
 
-/** Room id to receipt type to user id to receipt. */
+/** Receipts by room id, receipt type and user id. */
 type Content = Record<string, Record<string, Record<string, JsonObject>>>;
 
-/** Combines receipts into as few EDU contents as possible; one content has one receipt per room and user. */
+/** Combines receipts into as few EDU contents as possible. A content has at most one receipt per room and user. */
 export function combine(contents: readonly JsonObject[]): JsonObject[] {
   const combined: Content[] = [];
   for (const content of contents as readonly Content[]) {

@@ -34,7 +34,7 @@ const maxRequestTime = 15_000;
 /** Number of servers whose stored responses are read at the same time, for one answer. */
 const serversPerRead = 8;
 
-/** Maximum bytes of one answer; a thousand servers have about 1 MiB. Further responses are left out. */
+/** Maximum bytes of one answer; the keys of a thousand servers have about 1 MiB. Further responses are left out. */
 const maxAnswerBytes = 8 * 1024 * 1024;
 
 /** Criteria for the keys of one server. Times are in milliseconds since the epoch, by default the current time. */

@@ -6,7 +6,7 @@ import { QueryLimits } from './query-limits.ts';
 const limited = { errcode: 'M_LIMIT_EXCEEDED' };
 
 describe('QueryLimits limits queries for the keys of other servers', () => {
-  it('limits the number of servers whose keys one client address requests', () => {
+  it('limits the number of servers whose keys one IP address requests', () => {
     const clock = manualClock();
     const limits = new QueryLimits(clock);
     for (let count = 0; count < 10; count++) limits.admit('192.0.2.1', 1_000);
@@ -16,7 +16,7 @@ describe('QueryLimits limits queries for the keys of other servers', () => {
     limits.admit('192.0.2.1', 2);
   });
 
-  it('limits the requests to other servers that the queries of one client address cause, and those that the queries of all addresses cause together', () => {
+  it('limits the requests to other servers that the queries of one IP address cause, and those that the queries of all addresses cause together', () => {
     const clock = manualClock();
     const limits = new QueryLimits(clock);
     const allowed = (ip: string) =>
@@ -28,7 +28,7 @@ describe('QueryLimits limits queries for the keys of other servers', () => {
     assert.ok(others.at(-1)! < 400, String(others));
   });
 
-  it('bounds the answers that are sent at the same time, to one client address and to all addresses together', async () => {
+  it('bounds the answers that are sent at the same time, to one IP address and to all addresses together', async () => {
     const limits = new QueryLimits(manualClock());
     const begin = (ip: string) => {
       const { promise, resolve } = Promise.withResolvers<boolean>();

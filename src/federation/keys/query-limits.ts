@@ -3,13 +3,13 @@ import { addressKey, RateLimiter } from '../../kernel/rate-limits/index.ts';
 import { limitExceeded } from '../../protocol/index.ts';
 
 /**
- * Rate limit of the servers whose keys one client address may query. A server that has just joined some large rooms can
+ * Rate limit of the servers whose keys one IP address may query. A server that has just joined some large rooms can
  * query the keys of all their servers at once.
  */
 const serversOfAddress = { per_second: 2, burst_count: 10_000 };
 
 /**
- * Rate limit of the requests to other servers that the queries of one client address may cause. A query causes requests
+ * Rate limit of the requests to other servers that the queries of one IP address may cause. A query causes requests
  * when the stored keys do not suffice. The rate is low: anyone may invent names of servers, and the responses of such
  * servers are stored, too.
  */
@@ -18,7 +18,7 @@ const requestsOfAddress = { per_second: 0.5, burst_count: 400 };
 /** Rate limit of the requests to other servers that the queries of all addresses together may cause. */
 const requestsOfAll = { per_second: 10, burst_count: 2_000 };
 
-/** Maximum number of answers that are sent to one client address at the same time. */
+/** Maximum number of answers that are sent to one IP address at the same time. */
 const maxAnswersOfAddress = 8;
 
 /** Maximum number of answers that are sent to all addresses at the same time: each answer has up to 1 MiB in memory. */
@@ -36,7 +36,7 @@ export class QueryLimits {
   readonly #servers: RateLimiter;
   readonly #requests: RateLimiter;
   readonly #allRequests: RateLimiter;
-  /** Number of answers that are being sent, by the key of the client address. */
+  /** Number of answers that are being sent, by `addressKey` of the IP address. */
   readonly #answers = new Map<string, number>();
   #total = 0;
 

@@ -223,7 +223,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(requestCount, before + 1, 'a client that is connected causes a request');
     });
 
-    it('sends requests to at most 40 servers for one query, and to none when the limits of the client address do not permit it', async () => {
+    it('sends requests to at most 40 servers for one query, and to none when the limits of the IP address do not permit it', async () => {
       const lookedUpHosts = () =>
         new Set(ownServer.resolver.lookedUpNames.filter((name) => name.startsWith('invented'))).size;
       const invented = Array.from({ length: 900 }, (_, index) => [`invented${index}.example`, {}]);
@@ -278,7 +278,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(bytes > 7 * 1_048_576 && bytes < 8.1 * 1_048_576, String(bytes));
     });
 
-    it('answers 429 when one client address queries the keys of very many servers', async () => {
+    it('answers 429 when one IP address queries the keys of very many servers', async () => {
       const names = Array.from({ length: 1_000 }, (_, index) => [`no server/name ${index}`, {}]);
       const query = () => call('POST', '/query', { server_keys: Object.fromEntries(names) });
       const statuses: number[] = [];

@@ -13,7 +13,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 const minute = 60_000;
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('a destination that missed events which this server sent before it was removed from the room', () => {
+  describe('events that a destination missed before the only local user was removed from the room and joined again', () => {
     let test: SenderUnderTest;
     afterEach(() => test.close());
 

@@ -16,7 +16,7 @@ import type { RoomTables } from '../../room-engine/index.ts';
 const minute = 60_000;
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('catching up with a server that has missed events', () => {
+  describe('FederationSender, for a server that has missed events', () => {
     const start = senderStarter(open);
 
     /** Appends events that all have the same prev_events. */
@@ -168,7 +168,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await test.nothingMissed();
     });
 
-    it('stops buffering events in memory for a server that is too slow, and catches up', async () => {
+    it('stops buffering events in memory for a server that is too slow, and later sends it the newest event', async () => {
       const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       const finish = holdAnswers(a);

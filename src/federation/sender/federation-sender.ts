@@ -40,7 +40,7 @@ export interface FederationSenderDeps {
 /** Maximum number of concurrent transactions to servers that have answered before and have no failed transaction. */
 const healthySlots = 200;
 
-/** Maximum number of concurrent transactions to other servers. */
+/** Maximum number of concurrent transactions to all other destinations. */
 const unprovenSlots = 50;
 
 /** Milliseconds between two saves of the delivery progress. */

@@ -60,7 +60,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
     });
 
-    it('leaves no backoff when this server stops between two attempts, and sends the unacknowledged transaction first', async () => {
+    it('leaves no backoff when this server stops between two attempts, and after the restart sends the unacknowledged events first', async () => {
       const { test, recipients, say } = await start(['a.example'], { federation: { max_long_retries: 2 } });
       const [a] = recipients;
       await test.idle();
@@ -132,7 +132,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(accepted.toSorted(), ['1', '2', '3', '4', '5']);
     });
 
-    it('backs off from a server that refuses every event, and catches up when the server accepts events', async () => {
+    it('backs off from a server that refuses every event, and sends it the newest event when it accepts events again', async () => {
       const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();

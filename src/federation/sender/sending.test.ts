@@ -105,7 +105,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(a.arrived.some(({ pdus }) => pdus.some(({ type }) => type === 'm.room.server_acl')));
     });
 
-    it("sends no events from before a server's first join", async () => {
+    it('sends a server no events from before its first join', async () => {
       const { test, recipients, say, roomId } = await start(['a.example']);
       const [a] = recipients;
       const b = await test.recipient('b.example');

@@ -2,7 +2,7 @@ import type { Reader, Statement, Writer } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
 import type { SenderTables } from './tables.ts';
 
-/** Maximum number of rows per statement; each binds five values, far below the limit of both databases. */
+/** Maximum number of rows per statement. With five values per row, it is far below the limits of both databases. */
 const maxRows = 2_000;
 
 /** Stores EDUs. */

@@ -25,12 +25,12 @@ export interface SenderTables {
      */
     arrived_stream: number;
   };
-  /** Stream positions delivered to each destination. */
+  /** The stream position up to which each destination has received events. */
   destination_positions: {
     destination: string;
     /** Position on the stream of rooms of the newest acknowledged event, except for events sent to catch up. */
     stream: number;
-    /** When a transaction was last acknowledged, in milliseconds since the epoch. */
+    /** When that event was acknowledged, in milliseconds since the epoch. */
     sent_ts: number;
   };
 }

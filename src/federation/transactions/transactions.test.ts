@@ -21,7 +21,7 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('Transactions', () => {
-    it('remembers received transactions for a day, and at most a given number', async () => {
+    it('remembers received transactions for a day, and at most a given number of them', async () => {
       const server = await start();
       const { clock } = server;
       const received: string[] = [];

@@ -12,7 +12,8 @@ export interface Shrinkable {
 export const autotuningInterval = 5_000;
 
 /**
- * Share of its entries that each cache drops per check. The freed memory shows only after garbage collection.
+ * Share of its entries that each cache drops per check. It is small, because the freed memory shows only after garbage
+ * collection.
  */
 const share = 0.1;
 

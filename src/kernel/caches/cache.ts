@@ -38,7 +38,7 @@ const keyBytes = 24;
 /** Estimated bytes of an entry with a key of about 50 characters, for caches that bound only the number of entries. */
 const smallEntryBytes = 200;
 
-/** Bytes below which no factor reduces the maximum of a cache. */
+/** No factor reduces the maximum of a cache below this number of bytes. Smaller caches are not reduced at all. */
 const minBytes = 65_536;
 
 /** Returns the maximum bytes of a cache at factor 1. */

@@ -54,7 +54,7 @@ export interface OptionNotes {
   readonly description: string;
   /**
    * The value when the option is not given, as written in a file (`10m`, not 600000). The default of a mapping consists
-   * of the defaults of its members. Leave it out together with `required`.
+   * of the defaults of its members. Absent when `required` is set.
    */
   readonly default?: unknown;
   /** There is no default; the option must be given whenever its mapping is given. */

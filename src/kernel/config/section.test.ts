@@ -42,7 +42,7 @@ const kitchen = section({
 });
 type KitchenConfig = SectionType<typeof kitchen>;
 
-test('loadConfiguration returns typed values in base units, and the defaults of options that are not set', () => {
+test('loadConfiguration returns typed values in milliseconds and bytes, and the defaults of options that are not set', () => {
   const { values, errors, warnings } = loadConfiguration(
     [{ file: 'a.yaml', text: 'server_name: example.org\noven: {mode: grill}\ntrays: [{level: 2}]\n' }],
     { kitchen },

@@ -36,7 +36,7 @@ const insert = (...rows: [number, string][]): Statement => ({
 });
 
 forEachDatabase((open) => {
-  test('reader and scanner see a transaction once it has resolved', async () => {
+  test('reader and scanner return what a transaction has written once it has resolved', async () => {
     const database = await open([notes]);
     const text = await database.transaction<Schema, string>(async (writer) => {
       await writer.insertInto('notes').values({ id: 1, text: 'one', bytes: null, weight: 1.5 }).execute();

@@ -50,8 +50,8 @@ export interface Database {
   fullText(name: string): FullText;
 
   /**
-   * Runs `change` in a transaction that excludes schema changes of other processes. Only for `migrate`.
-   * Changing an existing table is safe only while no other process uses it.
+   * Runs `change` in a transaction that excludes schema changes of other processes. Only for `migrate`, and for tables
+   * that are needed before it runs. Changing an existing table is safe only while no other process uses it.
    */
   changeSchema<T>(change: (schema: SchemaBuilder) => Promise<T>): Promise<T>;
 

@@ -7,7 +7,7 @@ type Build<S, P extends readonly SqlValue[], R> = (reader: Reader<S>, ...paramet
 
 /**
  * A frequent query of which only the parameters change. It is built and compiled only at its first use with each
- * database, because that takes longer than a short query runs.
+ * database, because building it takes longer than running a short query.
  */
 export class FixedQuery<S, P extends readonly SqlValue[], R> {
   readonly #build: Build<S, P, R>;

@@ -18,7 +18,7 @@ const migration = {
 };
 
 const rowCount = 10_000;
-/** PostgreSQL compresses values of an index from about 500 bytes on. */
+/** Returns a name of less than 500 bytes, because PostgreSQL compresses longer values in an index. */
 const nameOf = (id: number) => `${id} ${'name '.repeat(95)}`;
 const text = 'text '.repeat(160);
 

@@ -30,7 +30,7 @@ test('databaseOptions returns the settings of a SQLite file [option: database.na
   assert.deepEqual(databaseOptions(entry), { kind: 'sqlite', path: '/data/home.db' });
 });
 
-test('databaseOptions passes all options of a PostgreSQL server on [option: database.txn_limit, database.args.user, database.args.password, database.args.dbname, database.args.host, database.args.port, database.args.cp_min, database.args.cp_max]', () => {
+test('databaseOptions returns the settings of a PostgreSQL server, including options of the driver [option: database.txn_limit, database.args.user, database.args.password, database.args.dbname, database.args.host, database.args.port, database.args.cp_min, database.args.cp_max]', () => {
   const args = {
     user: 'hearth',
     password: 'secret',

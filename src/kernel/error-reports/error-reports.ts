@@ -130,7 +130,7 @@ export class ErrorReports {
     });
   }
 
-  /** Sends an event. @returns milliseconds until the next attempt; `undefined` when it was sent, or `close` was called */
+  /** Sends an event. @returns milliseconds until the next request; `undefined` when it was sent, or was aborted */
   async #send(body: string): Promise<number | undefined> {
     const { http, project, log } = this.#deps;
     this.#attempts += 1;

@@ -318,7 +318,7 @@ forEachDatabase((open) => {
     assert.equal(wasCancelled, true);
   });
 
-  test('waits until scheduled jobs were attempted once, up to a timeout, and not again for a job that took longer', async () => {
+  test('Jobs.attempted waits until scheduled jobs were attempted once, up to a timeout, and does not wait again for a job that took longer', async () => {
     const fixture = await setUp();
     const begun: string[] = [];
     const released = new Map(['a', 'b', 'again'].map((name) => [name, Promise.withResolvers<void>()]));

@@ -116,7 +116,7 @@ export class JobRunner {
     const reader = database.reader<JobTables>();
     const now = clock.now();
     const found = await store.nextJobs(reader, kinds, now, slots);
-    // After a suspension of the machine, leases of running jobs have expired.
+    // After a suspension of the machine, the leases of running jobs have expired, and `nextJobs` returns these jobs.
     const next = found.filter(({ id }) => !this.#running.has(id));
     const due = next.filter(({ runAt }) => runAt <= now);
     const interrupted = due.filter(wasInterrupted);

@@ -25,7 +25,7 @@ describe('JsonScan', () => {
     );
   });
 
-  it('rejects a string with more bytes than its bound, however the bytes are divided', () => {
+  it('rejects a string with more bytes than stringBytes, however the bytes are divided', () => {
     const text = JSON.stringify(['é'.repeat(49), '"'.repeat(49)]);
     for (const bytes of [1, 3, 64, 1_000]) {
       assert.equal(scanned(text, bytes, { stringBytes: 99 }).maxDepth, 1);

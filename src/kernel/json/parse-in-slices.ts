@@ -1,7 +1,7 @@
 import { badJson, endOfString, type JsonValue, notJson, quoteByte } from '../../protocol/index.ts';
 import type { TimeSlices } from '../time-slices.ts';
 
-/** Default bytes that are parsed at once: some milliseconds of work. */
+/** Default number of bytes that are parsed in one go: some milliseconds of work. */
 const defaultPieceBytes = 64 * 1024;
 
 /** Bytes that are scanned between two checks of the clock. */
@@ -25,7 +25,7 @@ export interface ParseInSlicesOptions {
   /** Maximum nesting of objects and arrays. */
   readonly maxDepth: number;
   readonly slices: TimeSlices;
-  /** Bytes that are parsed at once. */
+  /** Number of bytes that are parsed in one go; by default 64 KiB. */
   readonly pieceBytes?: number | undefined;
 }
 

@@ -21,7 +21,7 @@ interface Pending {
 /** Maximum number of pending EDUs for one destination; beyond it the oldest are dropped. */
 const maxPending = 500;
 
-/** Maximum number of EDUs that are combined at once. */
+/** Maximum number of EDUs that one call of `combine` receives. */
 const maxCombined = 100;
 
 /** The pending ephemeral EDUs of one destination. */

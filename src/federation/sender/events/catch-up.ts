@@ -95,7 +95,7 @@ export class CatchUp {
       return { events, upTo: missedEvents.length > limit ? (events.at(-1)?.stream ?? missedAt) : missedAt };
     }
     const nids = [...head.formerExtremities, ...head.extremities.map(({ nid }) => nid)];
-    // Extremities that are not on disk yet are fanned out later; they refer to the events they have replaced.
+    // Extremities that are not on disk yet are fanned out later. Until then, the last missed event stands for them.
     const onDisk = [...(await engine.events.getMany(nids)).values()]
       .filter(isPlaced)
       .filter(({ stream }) => stream <= upTo);

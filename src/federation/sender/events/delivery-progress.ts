@@ -17,7 +17,7 @@ interface Missed {
 interface DestinationProgress {
   /** By room. */
   readonly missed: Map<number, Missed>;
-  /** Stream position up to which a room has arrived, by room. */
+  /** Stream position up to which the events of a room have arrived, by room. */
   readonly arrived: Map<number, number>;
   /** Stream position up to which the destination has acknowledged events, and the time of the acknowledgement. */
   position: { readonly stream: number; readonly sentTs: number } | undefined;

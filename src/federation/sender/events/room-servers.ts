@@ -33,7 +33,7 @@ export class RoomServers {
   async before(stored: StoredEvent, head: RoomHead): Promise<ReadonlyMap<string, number>> {
     const group = stored.stateBefore;
     if (stored.event.type === 'm.room.create') return new Map();
-    // While the room state is partial, the servers that were in the room at this server's join addUsers as well.
+    // While the state of the room is partial, the servers that were in the room at this server's join count as well.
     if (group === undefined || head.isPartial) {
       this.#cache.delete(head.roomId);
       return head.servers;

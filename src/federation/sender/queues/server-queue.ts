@@ -7,7 +7,7 @@ import { QueueContents } from './queue-contents.ts';
 import type { QueueDeps } from './queue-deps.ts';
 import type { HeldSlot } from './send-slots.ts';
 
-/** Backoff in milliseconds after an internal error, and when the destination has no backoff. */
+/** Backoff in milliseconds after an internal error, and after a failure that put the destination into no backoff. */
 const defaultBackoff = 5_000;
 
 /** State of a destination, for metrics. */
@@ -242,8 +242,8 @@ export class ServerQueue {
         this.#contents.forget(transaction);
       }
     }
-    // Any response counts as a sign that the server is reachable, but a server that refuses transactions must not
-    // receive requests all the time.
+    // Any response counts as a sign that the server is reachable. A server that refuses transactions must not receive
+    // requests all the time, so the failure is recorded here.
     await destinations.recordFailure(this.destination, startedAt);
     const until = await destinations.backoffUntil(this.destination);
     this.#pause(until === undefined ? defaultBackoff : until - clock.now());

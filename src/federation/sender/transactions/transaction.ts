@@ -18,7 +18,7 @@ export interface DurableEdu {
 
 /**
  * The rooms whose newest events a transaction contains. Maps the nid of a room to a stream position: a destination that
- * has received these events lacks nothing up to it.
+ * has received these events lacks no event of the room up to that position.
  */
 export type CaughtUp = ReadonlyMap<number, number>;
 

@@ -7,7 +7,7 @@ type JsonSchema = Record<string, unknown>;
 /**
  * Returns the JSON Schema (draft 2020-12) of the whole document, with standard keywords only and without references.
  * Every option has a description and a member `default`, which is null where the option is required or has no default.
- * Old names and names of other servers are not included.
+ * Old names of options, and the names that options have in other servers, are not included.
  */
 export function jsonSchema(sections: Readonly<Record<string, AnySection>>, title: string): JsonSchema {
   const options = Object.values(sections).flatMap((section) => Object.entries(sectionOptions(section)));

@@ -1,4 +1,4 @@
-/** Matches the path of a Python class: `package.module.Class`. Names of npm packages contain no capital letters. */
+/** Matches the path of a Python class, `package.module.Class`, but no npm package: their names have no capital letters. */
 const pythonClass = /^[a-z_]\w*(\.\w+)*\.[A-Z]\w*$/;
 
 /**

@@ -12,7 +12,7 @@ export interface MissingFile {
   readonly path: string;
   readonly file: string;
   readonly content: 'secret' | 'signing-key';
-  /** Sets the option to the content of the created file. */
+  /** Sets the option that the file stands for, if there is one, to the content of the created file. */
   readonly apply: (content: string) => void;
 }
 
@@ -48,7 +48,7 @@ function readMember(
   return parts.flatMap((part) => readValueFiles(part.members, part.values, view, part.path));
 }
 
-/** Creates missing files, readable by their owner only, and sets the options to their content. */
+/** Creates missing files, readable by their owner only, and sets the options that the files stand for. */
 export function createMissingFiles(
   missing: readonly MissingFile[],
   randomness: Randomness,

@@ -75,7 +75,7 @@ test('parseYaml rejects a small file that expands into a huge one', () => {
   assert.match(findings.errors[0]?.message ?? '', /more than 100000 values/);
 });
 
-test('parseYaml rejects an anchor inside itself', () => {
+test('parseYaml rejects an alias inside the value that it stands for', () => {
   assert.match(parse('a: &x [*x]\n').findings.errors[0]?.message ?? '', /more than 100000 values|alias/);
 });
 

@@ -36,7 +36,7 @@ export function formatDuration(milliseconds: number): string {
   return milliseconds === 0 ? '0' : `${milliseconds / size}${unit}`;
 }
 
-/** Multiplies a decimal text exactly: 0.3 s are 300 ms, not 299.99999999999994. */
+/** Multiplies a decimal text exactly: 0.3 s are 300 ms, not 299.99999999999994. Returns NaN for a fraction. */
 function scale(amount: string, factor: number): number {
   const [whole = '0', fraction = ''] = amount.split('.');
   const numerator = BigInt(whole + fraction) * BigInt(factor);

@@ -69,7 +69,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await find('hello', []), []);
   });
 
-  test('full text restricts searches to scopes and pages from the highest id down', async () => {
+  test('full text restricts searches to scopes, and returns pages that begin with the highest id', async () => {
     const { index, find } = await opened();
     assert.deepEqual(await find('he', [1]), ['Hello World']);
     assert.deepEqual(await find('he', [2]), ['hel lo wor ld']);

@@ -4,7 +4,7 @@ import type { TextQuery } from './grams.ts';
 
 /** A text in a full-text index. */
 export interface TextDocument {
-  /** Id of the document in its index; later documents should have higher ids. */
+  /** Id of the document in its index. Later documents should have higher ids, because searches return these first. */
   readonly id: number;
   /** The group of the document, for example a room: searches can be restricted to some scopes. */
   readonly scope: number;

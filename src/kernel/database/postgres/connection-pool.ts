@@ -83,7 +83,7 @@ function midTransaction(client: ClientBase): boolean {
   return client.getTransactionStatus() !== 'I';
 }
 
-/** Returns statements that set up a connection; connection poolers reject the settings as connection parameters. */
+/** Returns the statements that set up a connection: connection poolers would reject these settings as parameters. */
 function settingsOf(purpose: Purpose, { scanLimit = defaults.scanLimit }: PostgresOptions): string[] {
   // Parallel workers would shorten the scan, but would take even more CPU time from other requests.
   if (purpose === 'scanning')

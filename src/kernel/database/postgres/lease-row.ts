@@ -24,7 +24,7 @@ export interface LeaseHolder {
   readonly takenTs: number;
   /** Changes with each renewal. */
   readonly expiresTs: number;
-  /** Milliseconds until the lease expires; not positive when it has. */
+  /** Milliseconds until the lease expires; zero or negative when it has expired. */
   readonly remaining: number;
 }
 

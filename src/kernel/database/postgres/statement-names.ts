@@ -10,7 +10,7 @@ export class StatementNames {
   readonly #names = new Map<string, string>();
   readonly #uses = new Map<string, number>();
 
-  /** Returns the name of `sql`, or `undefined` while it is too rarely used. */
+  /** Returns the name of `sql`; `undefined` while it is used too rarely, or when other statements have all names. */
   nameFor(sql: string): string | undefined {
     const name = this.#names.get(sql);
     if (name || this.#names.size >= maxNames) return name;

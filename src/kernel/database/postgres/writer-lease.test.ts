@@ -134,7 +134,7 @@ forPostgres((open: OpenDatabase) => {
       assert.equal(processes.losses.length, 1);
     });
 
-    it('does not release the lease of the main process when it is closed', async () => {
+    it('does not release the lease of the main process when the database of the other process is closed', async () => {
       const processes = await start();
       const main = await processes.open(long);
       await (await processes.openBeside()).close();
@@ -151,7 +151,7 @@ forPostgres((open: OpenDatabase) => {
   });
 
   describe('openDatabaseExclusively on PostgreSQL', () => {
-    it('refuses a second process while the first renews its lease, and names the first', async () => {
+    it('refuses a second process while the first renews its lease, and names the first process in the error', async () => {
       const processes = await start();
       const first = await processes.open(renewed);
       await assert.rejects(processes.open(renewed), (error: Error) => {
@@ -167,7 +167,7 @@ forPostgres((open: OpenDatabase) => {
       assert.deepEqual(processes.losses, []);
     });
 
-    it('opens a database at once that another process has closed', async () => {
+    it('opens at once a database that another process has closed', async () => {
       const processes = await start();
       const first = await processes.open(long);
       await add(first, 'one');

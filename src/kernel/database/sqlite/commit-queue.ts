@@ -6,7 +6,7 @@ import type { Executor } from './protocol.ts';
 
 /** A transaction or batch in the queue. */
 export interface Entry {
-  /** Whether the entry is large enough for a flush of its own; it then begins at once. */
+  /** Whether the entry is large enough for a flush of its own. It then does not wait for others to join its group. */
   readonly isLarge: boolean;
   /** Runs in `group`. When it rejects, it must have undone its effects in the group. */
   run(group: Group): Promise<void>;

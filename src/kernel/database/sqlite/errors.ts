@@ -17,7 +17,7 @@ export function plainError(error: unknown): PlainError {
   return code === undefined ? { message: error.message } : { message: error.message, code };
 }
 
-/** Returns the corresponding error of `errors.ts`. */
+/** Converts an error from another thread back into an error, where possible into a class of `../errors.ts`. */
 export function typedError({ message, code }: PlainError): Error {
   if (code === undefined) return new Error(message);
   if (!uniqueCodes.includes(code)) return new DatabaseError(message, String(code));

@@ -22,8 +22,8 @@ interface Pages {
 }
 
 /**
- * Releases free pages of the file to the file system, in small transactions, except a reserve. Does nothing for files whose `auto_vacuum`
- * mode is not incremental.
+ * Releases free pages of the file to the file system in small transactions, and keeps a reserve of free pages. Does
+ * nothing for files whose `auto_vacuum` mode is not incremental.
  * @returns the number of released bytes
  */
 export async function releaseFreePages(

@@ -4,7 +4,7 @@ import { DatabaseOverloaded } from '../errors.ts';
 import { ShortCheckpoints } from './short-checkpoints.ts';
 
 describe('ShortCheckpoints', () => {
-  it('runs work when the setting cannot be written, and shortens the checkpoints of the next work', async () => {
+  it('runs work although the setting cannot be written, and shortens the checkpoints during the next work', async () => {
     const written: string[] = [];
     let isOverloaded = true;
     const checkpoints = new ShortCheckpoints({

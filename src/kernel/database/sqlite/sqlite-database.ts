@@ -94,7 +94,7 @@ export class SqliteDatabase implements Database {
   /**
    * Opens or creates the file.
    * @param afterClose called after the database was closed
-   * @throws StartFailure when that fails
+   * @throws StartFailure when the file cannot be opened or created
    */
   static async open(
     given: SqliteOptions,

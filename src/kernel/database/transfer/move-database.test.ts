@@ -248,7 +248,7 @@ forEachDatabase((open) => {
     await remove();
   });
 
-  it('moveDatabase refuses a source and a target that is one of the two databases of a server', async () => {
+  it('moveDatabase refuses a source or a target that is one of the two databases of a split server', async () => {
     const { database, from, to, remove, move } = await sourceAndTarget();
     await writeStoreMark(database, { store: 'main', setId: 'set' });
     await database.close();

@@ -263,7 +263,10 @@ function isSame(one: DatabaseOptions, other: DatabaseOptions): boolean {
   return describeDatabase(one) === describeDatabase(other);
 }
 
-/** Returns the kind and place of a database, for messages. Move marks compare it, so it must stay the same in later versions. */
+/**
+ * Returns the kind and place of a database, for messages and for `MoveMark.other`. Stored marks are compared with it, so
+ * it must stay the same in later versions.
+ */
 export function describeDatabase(options: DatabaseOptions): string {
   if (options.kind === 'sqlite') return `the SQLite database ${resolve(options.path)}`;
   const { host = 'localhost', port = 5432, database = options.user ?? '' } = options;

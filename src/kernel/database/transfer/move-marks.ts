@@ -14,7 +14,7 @@ export interface MoveMark {
    * `setId` that the databases of the data stores `main` and `state` have in common (`StoreMark`).
    */
   readonly moveId: string;
-  /** The other database or the directory of the backup, for messages. */
+  /** The other database or the directory of the backup: for messages, and to recognize a repeated move. */
   readonly other: string;
 }
 

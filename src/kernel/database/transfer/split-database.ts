@@ -35,7 +35,7 @@ export interface SplitDeps extends Omit<MoveDeps, 'textIndexes' | 'overwrites'> 
  *
  * A server starts with the source alone only before the source is marked as the store `main`, and with both databases
  * only after the mark `incomplete` of the target was removed. The source is marked first, so that at no time both
- * configurations start. The rows of the source are deleted last.
+ * configurations start. The state groups in the source are deleted last.
  * @throws StartFailure when one of the databases is not in the required state; then nothing is changed
  */
 export async function splitDatabase(deps: SplitDeps): Promise<MoveResult> {

@@ -60,10 +60,10 @@ export type ConnectionLimits = Pick<
 >;
 
 const defaultLimits: ConnectionLimits = {
-  // The query of a request may hold a filter.
+  // The query of a request may contain a filter, which can be long.
   maxHeaderSize: 64 * 1024,
   headersTimeout: 60_000,
-  // Includes the body: a large upload over a slow connection.
+  // Includes the time for the body, which may be a large upload over a slow connection.
   requestTimeout: 300_000,
   // Longer than reverse proxies keep idle connections, so that the proxy closes them and loses no request.
   keepAliveTimeout: 75_000,
@@ -141,8 +141,8 @@ async function listenUnix(
 }
 
 /**
- * Returns a function that closes idle connections. To Node, a connection is not idle before its first request; browsers
- * open such connections in advance.
+ * Returns a function that closes idle connections, and connections that have sent no request yet: browsers open these
+ * in advance, and Node does not count them as idle.
  */
 function closerOfIdleConnections(server: Server): () => void {
   const sockets = new Set<Socket>();

@@ -122,7 +122,10 @@ export class BodyReader {
     }
   }
 
-  /** Verifies a body that is not sent as canonical JSON. @throws MatrixError */
+  /**
+   * Verifies a body that is not sent as canonical JSON.
+   * @throws MatrixError 401 M_UNAUTHORIZED, M_LIMIT_EXCEEDED, M_NOT_JSON, M_BAD_JSON
+   */
   async #verifyParsed(bytes: Buffer, scan: JsonScan, signature: RequestSignature): Promise<void> {
     this.#unverified.checkFailuresOfAll();
     const slices = new TimeSlices(this.#clock);

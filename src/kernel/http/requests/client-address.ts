@@ -3,9 +3,9 @@ import { isIP } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 
 /**
- * Returns the address of the client. With `forwarded` it is the first address in `X-Forwarded-For`, which the
- * reverse proxy must set; otherwise, or if that is not an address, the peer of the connection. Clients on a
- * Unix socket count as local.
+ * Returns the address of the client or server that sends a request. With `forwarded` it is the first address in
+ * `X-Forwarded-For`, which the reverse proxy must set; otherwise, or if that is not an address, it is the peer of the
+ * connection. A peer on a Unix socket counts as local.
  */
 export function clientAddress(request: IncomingMessage, forwarded: boolean): string {
   if (forwarded) {

@@ -101,8 +101,8 @@ const bytesAtOnce = 256 * 1024;
 
 /**
  * Returns the text with null in place of each object or array at `itemLevel` that is nested deeper than `limit` or has
- * more than `maxItemBytes`, and of each EDU that would raise the total of the accepted EDUs above `maxEduValues`. Without such items,
- * returns `bytes` itself. Yields after each `bytesAtOnce`.
+ * more than `maxItemBytes`, and of each EDU that would raise the total of the accepted EDUs above `maxEduValues`.
+ * Returns `bytes` itself if nothing is replaced. Yields after each `bytesAtOnce`.
  */
 export function* withoutUnusableItems(bytes: Buffer, limit: number): Generator<void, Buffer> {
   const pieces: Buffer[] = [];

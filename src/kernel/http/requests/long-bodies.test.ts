@@ -259,7 +259,7 @@ describe('long JSON bodies of requests', () => {
     assert.deepEqual(bodies, []);
   });
 
-  it('reads no long body of a client address for a time after three long bodies with invalid signatures', async () => {
+  it('reads no long body from an IP address for some time after three long bodies with invalid signatures', async () => {
     const body = bodyOf('{}', 100_000);
     for (let count = 0; count < 3; count++) assert.deepEqual(await send(body), forged);
     const unread = begin(maxBytes);
@@ -275,7 +275,7 @@ describe('long JSON bodies of requests', () => {
     assert.deepEqual(await send(body), ok);
   });
 
-  it('counts all addresses of one IPv6 /64 network as one client address', async () => {
+  it('counts long bodies from all addresses of an IPv6 /64 network as if they came from one address', async () => {
     const body = bodyOf('{}', 100_000);
     for (const address of ['2001:db8::1', '2001:db8:0:0:1::', '2001:db8::ffff:0:0:2']) {
       assert.deepEqual(await send(body, address), forged);
@@ -284,7 +284,7 @@ describe('long JSON bodies of requests', () => {
     assert.deepEqual(await send(body, '2001:db8:0:1::77'), forged);
   });
 
-  it('bounds the bytes of bodies that wait for their verification, for each client address and in total', async () => {
+  it('bounds the bytes of bodies that wait for their verification, for each IP address and in total', async () => {
     await http.stop(0);
     await serve({ ofAddress: 2 * 1024 * 1024, total: 8 * 1024 * 1024 });
     const part = Buffer.from(bodyOf(`"${'x'.repeat(1_000)}"`, 750_000).slice(0, -2));

@@ -10,13 +10,13 @@ import {
   withoutUnusableItems,
 } from './json-body.ts';
 
-/** Maximum bytes of a body that is parsed at once, whatever it contains: a few milliseconds of work. */
+/** Maximum bytes of a body that is parsed in one go, whatever it contains: a few milliseconds of work. */
 export const maxShortBytes = 64 * 1024;
 
-/** Maximum bytes of a body that is parsed at once after a `JsonScan` has measured it. */
+/** Maximum bytes of a body that is parsed in one go after a `JsonScan` has measured it. */
 const maxBytesAtOnce = 256 * 1024;
 
-/** Maximum number of values of a body that is parsed at once after a `JsonScan` has measured it. */
+/** Maximum number of values of a body that is parsed in one go after a `JsonScan` has measured it. */
 const maxValuesAtOnce = 15_000;
 
 /** Bounds of a client's JSON: several times what 4 MiB of encrypted messages, or 16 MiB of room keys, contain. */

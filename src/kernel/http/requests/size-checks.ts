@@ -31,7 +31,7 @@ export function sizeCheck(schema: unknown): FindExcess | undefined {
   if (!isObject(schema)) return undefined;
   const { maxLength, maxItems, maxProperties, anyOf } = schema as SizedSchema;
   const checks: FindExcess[] = [];
-  // The bound of a string is in characters of one or two code units: only the validator counts the characters.
+  // A character has one or two code units. A string within twice the bound is left to the validator, which counts.
   if (maxLength !== undefined)
     checks.push((value) =>
       typeof value === 'string' && value.length > 2 * maxLength ? excess(maxLength, 'characters') : undefined,

@@ -7,7 +7,7 @@ const mebibyte = 1024 * 1024;
 const limitExceeded = { errcode: 'M_LIMIT_EXCEEDED' };
 
 describe('UnverifiedBodies', () => {
-  it('holds at most 32 MiB for one client address and 128 MiB in total by default', () => {
+  it('holds at most 32 MiB of bodies from one IP address and 128 MiB in total by default', () => {
     const bodies = new UnverifiedBodies(manualClock());
     const held = [1, 2, 3, 4].map((number) => bodies.open(`192.0.2.${number}`));
     for (const body of held) {

@@ -4,21 +4,21 @@ import { addressKey, RateLimiter } from '../../rate-limits/index.ts';
 
 /** Maximum bytes of long bodies that wait to be verified and parsed. */
 export interface UnverifiedBounds {
-  /** Of one client address. */
+  /** From one IP address. */
   readonly ofAddress: number;
   readonly total: number;
 }
 
-/** One address may send two of the largest transactions at a time; other servers send one. */
+/** One IP address may send two of the largest transactions at a time; a homeserver sends only one. */
 export const defaultUnverifiedBounds: UnverifiedBounds = {
   ofAddress: 32 * 1024 * 1024,
   total: 128 * 1024 * 1024,
 };
 
-/** Rate limit of the long bodies with invalid signatures from one client address. */
+/** Rate limit of the long bodies with invalid signatures from one IP address. */
 const failuresOfAddress = { per_second: 0.02, burst_count: 3 };
 
-/** Rate limit of the long bodies with invalid signatures from all client addresses together. */
+/** Rate limit of the long bodies with invalid signatures from all IP addresses together. */
 const failuresOfAll = { per_second: 0.5, burst_count: 30 };
 
 /** Milliseconds after which a server may repeat a request that was refused because too many bytes wait. */
@@ -36,7 +36,7 @@ export interface UnverifiedBody {
 
 /**
  * Bounds the bytes of long bodies of other servers that are in memory before it is known which server sent them, and
- * how often one client address may send such bodies with invalid signatures.
+ * how often one IP address may send such bodies with invalid signatures.
  */
 export class UnverifiedBodies {
   readonly #bytes = new Map<string, number>();
@@ -56,7 +56,7 @@ export class UnverifiedBodies {
     return this.#total;
   }
 
-  /** Begins to count the bytes of a body. @throws MatrixError M_LIMIT_EXCEEDED after too many failures of the address */
+  /** Begins to count the bytes of a body. @throws MatrixError M_LIMIT_EXCEEDED after too many `failed` of the address */
   open(ip: string): UnverifiedBody {
     const address = addressKey(ip);
     this.#failures.check(address);
@@ -86,7 +86,7 @@ export class UnverifiedBodies {
 
   /**
    * Checks whether a long body may be parsed before its signature is known to be valid.
-   * @throws MatrixError M_LIMIT_EXCEEDED after too many failures, of all client addresses
+   * @throws MatrixError M_LIMIT_EXCEEDED after too many invalid signatures from all IP addresses together
    */
   checkFailuresOfAll(): void {
     this.#allFailures.check('');

@@ -6,7 +6,7 @@ import type { Requester } from '../requester.ts';
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /**
- * Which clients may call a route:
+ * Who may call a route:
  * - `none`: all clients; the token is ignored;
  * - `optional`: all clients; a token, if there is one, must be valid;
  * - `on-demand`: all clients; the token is authenticated only when the handler calls `request.authenticate()`;
@@ -146,7 +146,7 @@ export interface RouteRequest<C extends RouteContract = RouteContract> {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Address of the client, according to the listener's `x_forwarded`. */
+  /** Address of the client or server that sends the request, according to the listener's `x_forwarded`. */
   readonly ip: string;
   /** Whether the client's own connection uses TLS, according to the listener and its reverse proxy. */
   readonly isSecure: boolean;
