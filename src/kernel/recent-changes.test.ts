@@ -97,7 +97,7 @@ describe('RecentChangesByKey', () => {
     );
   });
 
-  it('bounds the changes of a key and the number of keys, and keeps the newest', () => {
+  it('bounds the changes of a key and the number of keys, and keeps the newest changes and keys', () => {
     const recent = new RecentChangesByKey<number>(0, plainCaches(manualClock()), bounds(100, 500));
     for (let position = 1; position <= 5000; position++) recent.add('key', position, position);
     assert.equal(recent.between('key', 0, 5000), undefined);

@@ -15,8 +15,8 @@ export class RecentChanges<T> {
   #floor: number;
 
   /**
-   * @param floor position after which all changes are added
-   * @param capacity minimum total size of the kept changes; up to twice as much is in memory
+   * @param floor the caller adds every change after this position
+   * @param capacity total size to which the changes are reduced when they reach twice as much
    * @param sizeOf size of one change, by default 1
    */
   constructor(floor: number, capacity: number, sizeOf: (change: T) => number = one) {
@@ -95,7 +95,7 @@ export class RecentChangesByKey<T> {
   /** Changes up to this position may be missing for keys that are not in memory. */
   #floor: number;
 
-  /** @param floor position after which all changes are added */
+  /** @param floor the caller adds every change after this position */
   constructor(floor: number, caches: CacheRegistry, cache: RecentChangesCache) {
     const { name, maxKeys, perKey, maxBytes, changeBytes } = cache;
     this.#floor = floor;
@@ -139,7 +139,7 @@ export class LastChanges {
   #floor: number;
 
   /**
-   * @param floor position after which all changes are recorded
+   * @param floor the caller records every change after this position
    * @param cache name of the cache, and maximum number of keys
    */
   constructor(floor: number, caches: CacheRegistry, { name, maxKeys }: { name: string; maxKeys: number }) {

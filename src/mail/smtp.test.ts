@@ -154,7 +154,7 @@ describe('Smtp', () => {
     assert.equal(error.isPermanent, false);
   });
 
-  it('reports rejected recipients and rejected mails as permanent, and other refusals as temporary', async () => {
+  it('reports the refusal of a recipient (550) or of a mail (554) as permanent, and the status 451 for a mail as temporary', async () => {
     await start();
     server.unknownRecipients.add('nobody@example.org');
     const unknown = await failure(smtp().send({ ...mail, to: 'nobody@example.org' }));

@@ -8,7 +8,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     const { start, stopAll } = mediaServersForTests(database);
     afterEach(stopAll);
 
-    it('answers 403 to avatars that are too large, of another type, or of another server', async () => {
+    it('answers 403 to avatars that are too large, of a type that is not allowed, or of another server', async () => {
       const { server, user: anna } = await start(
         {},
         { profiles: { max_avatar_size: 10, allowed_avatar_mimetypes: ['image/png'] } },

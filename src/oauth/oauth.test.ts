@@ -163,7 +163,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await client.exchange(code)).status, 200);
     });
 
-    it('shows the user errors about unknown clients and redirect URIs, and never redirects to such a URI', async () => {
+    it('shows the user errors about unknown clients and unregistered redirect URIs, and never redirects to such a URI', async () => {
       const browser = new TestBrowser(server);
       for (const more of [
         { client_id: 'unknown' },

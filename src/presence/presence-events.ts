@@ -30,8 +30,9 @@ export interface PresenceRequest {
 const maxUsers = 5_000;
 
 /**
- * Maximum number of changes of presence that are kept in memory; also of joins. A client whose token is older than the
- * kept changes receives the presence of all users in its rooms, except users who were never present.
+ * Number of changes of presence, and number of joins, that `RecentChanges` keeps; up to twice as many are in memory. A
+ * client whose token is older than the kept changes receives the presence of all users in its rooms, except users who
+ * were never present.
  */
 const maxRecentChanges = 50_000;
 

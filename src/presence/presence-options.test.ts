@@ -34,7 +34,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('includes offline users in an initial sync [option: presence.include_offline_users_on_sync]', async () => {
+    it('includes offline users in an initial sync only if the option is on [option: presence.include_offline_users_on_sync]', async () => {
       for (const includeOffline of [false, true]) {
         const fixture = await PresenceUnderTest.open(open, { includeOffline });
         await fixture.rooms.room(alice, bob);

@@ -41,7 +41,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await fixture.presenceEvents(carol, fixture.position), {});
     });
 
-    it('makes a user offline 30 seconds after the last sync', async () => {
+    it('makes a user offline 30 seconds after the end of the last sync', async () => {
       const fixture = await PresenceUnderTest.open(open);
       await fixture.rooms.room(alice, bob);
       const end = fixture.sync(alice);

@@ -151,7 +151,10 @@ export class Presence {
     };
   }
 
-  /** Sets the presence of a local user; has no effect when `presence.enabled` is `untracked`. @throws MatrixError M_LIMIT_EXCEEDED */
+  /**
+   * Sets the presence of a local user; has no effect unless `presence.enabled` is true.
+   * @throws MatrixError M_LIMIT_EXCEEDED
+   */
   set(
     { userId, deviceId = '', isUnlimited = false }: PresentDevice,
     presence: PresenceState,

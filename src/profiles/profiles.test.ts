@@ -182,7 +182,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('lets only the user and administrators change a profile', async () => {
+    it('lets only the owner of a profile and administrators change the profile', async () => {
       await start();
       const alice = await server.register('alice');
       await server.register('bob');

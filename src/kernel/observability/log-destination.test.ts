@@ -9,7 +9,7 @@ import { LogDestination } from './log-destination.ts';
 
 /**
  * Runs a program that logs like the server, including uncaught exceptions.
- * @param target the code of a log output's member `to`
+ * @param target JavaScript source of the member `to` of a log output
  */
 function run(target: string, statements: string) {
   const logs = new URL('./index.ts', import.meta.url).href;
@@ -33,7 +33,7 @@ function run(target: string, statements: string) {
 }
 
 describe('LogDestination', () => {
-  it('reports only once that a log cannot be written, and affects neither the process nor the other logs', () => {
+  it('reports only once that a log cannot be written, while the process and the other logs go on', () => {
     const { status, stderr, messages } = run(
       `{ file: '/dev/full' }`,
       `for (const line of ['one', 'two', 'three']) { log.info(line); await delay(20); }

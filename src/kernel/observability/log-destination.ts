@@ -10,7 +10,7 @@ const maxExitRetries = 20;
 /**
  * Writes lines to a file descriptor. Lines that arrive during a write are written together afterwards.
  * Failures never affect the server: an unwritable log is reported once on standard error, and its lines wait
- * until a write succeeds. When too many wait, further lines are lost, and the log then says how many.
+ * until a write succeeds. When too many wait, further lines are lost; once the log can be written, it says how many.
  */
 export class LogDestination {
   readonly #fd: number;
@@ -89,7 +89,7 @@ export class LogDestination {
   }
 
   #fail(error: NodeJS.ErrnoException): void {
-    // EPIPE means that the reader closed the pipe deliberately; all other errors are reported.
+    // EPIPE means that the reader closed the pipe deliberately. Errors of stderr (2) cannot be reported there.
     if (!this.#isFailing && error.code !== 'EPIPE' && this.#fd !== 2) {
       reportOnStderr(`hearth: cannot write the log ${this.#name}: ${error.message}\n`);
     }

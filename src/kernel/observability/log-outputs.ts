@@ -18,7 +18,7 @@ interface OpenOutput {
  * run time.
  */
 export class LogOutputs {
-  /** Makes pino set `lastLevel`. Source: its documentation, "pino.destination", `pino.metadata`. */
+  /** Makes pino set `lastLevel`. Source: pino's documentation, "pino.destination", `pino.metadata`. */
   readonly [pinoMetadata] = true;
   lastLevel = 0;
   #open: readonly OpenOutput[];

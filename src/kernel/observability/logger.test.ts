@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { createLogger } from './logger.ts';
 
 describe('createLogger', () => {
-  it('writes one line of JSON per entry of its level and above', () => {
+  it('writes one line of JSON for each entry at the level of the logger or above', () => {
     const lines: string[] = [];
     const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
     log.debug('below the level');

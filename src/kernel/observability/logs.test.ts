@@ -32,7 +32,7 @@ describe('Logs', () => {
   const until = (name: string, message: string) =>
     eventually(message, () => messages(name).includes(message));
 
-  it('writes entries by the level of each logger and of each file, and changes levels and files at run time', async () => {
+  it('writes the entries that reach the levels of their logger and of the file, and changes levels and files at run time', async () => {
     const logs = new Logs(config({ levels: new Map([['http', 'debug' as const]]) }));
     const [http, database] = [logs.named('http'), logs.named('database')];
     assert.equal(logs.named('http'), http);

@@ -8,8 +8,8 @@ import type {
 } from 'prom-client';
 
 /**
- * Registry of metrics in the text format of Prometheus. Names begin with `server_`. Without `enable_metrics`
- * there is no registry, and nothing is measured.
+ * Registry of metrics in the text format of Prometheus. The names of the server's own metrics begin with `server_`.
+ * Without `enable_metrics` there is no registry, and nothing is measured.
  */
 export interface Metrics {
   counter<L extends string>(options: CounterConfiguration<L>): Counter<L>;

@@ -32,7 +32,7 @@ describe('PeriodicReading', () => {
     assert.equal(await reading.value(), 'first');
   });
 
-  it('returns the last value while a read does not end', async () => {
+  it('returns the last value after two seconds while a later read is still running', async () => {
     const clock = manualClock();
     let reads = 0;
     const read = () => (reads++ === 0 ? Promise.resolve('first') : new Promise<string>(() => {}));
@@ -44,7 +44,7 @@ describe('PeriodicReading', () => {
     assert.equal(await value, 'first');
   });
 
-  it('returns undefined while the first read does not end', async () => {
+  it('returns undefined after two seconds while the first read is still running', async () => {
     const clock = manualClock();
     const reading = new PeriodicReading<string>(clock, 1_000, () => new Promise(() => {}));
     const value = reading.value();

@@ -7,8 +7,8 @@ import { type Clock, sleep } from '../clock.ts';
 const maxWait = 2_000;
 
 /**
- * Values for metrics that cost queries. They are read at most once in `interval`, however often metrics are scraped,
- * and never twice at the same time.
+ * Values of metrics whose reading costs queries. They are read at most once in `interval`, however often metrics are
+ * scraped, and never twice at the same time.
  */
 export class PeriodicReading<T> {
   readonly #clock: Clock;

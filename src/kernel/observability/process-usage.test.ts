@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { ProcessReading } from './process-usage.ts';
 
-test('ProcessReading measures the event loop lag again when the last value is four seconds old, and returns none after a minute without a reading', () => {
+test('ProcessReading measures the event loop lag again when the last value is four seconds old, and returns no lag at the first reading after a minute without one', () => {
   const clock = manualClock();
   const reading = new ProcessReading({ clock });
   try {

@@ -7,8 +7,9 @@ import { OutboundError, toOutboundError } from './errors.ts';
 export const acceptedEncodings = 'gzip, deflate';
 
 /**
- * Decompresses a response body and limits it to `limit` bytes: a body that is larger, before or after decompression, or
- * that arrives in too many chunks, fails with `too-large`. Errors of the stream are `OutboundError`s.
+ * Decompresses a response body and limits its content to `limit` bytes. A body with more content, a compressed body
+ * that is longer than such content can be, or a body in too many chunks fails with `too-large`. Errors of the stream
+ * are `OutboundError`s.
  * @throws OutboundError `protocol` when the encoding was not offered, or is applied more than once
  */
 export function decodeBody(body: Readable, encoding: string | undefined, limit: number): Readable {

@@ -8,8 +8,9 @@ export interface HostAddress {
 }
 
 /**
- * Maximum number of look-ups that the operating system does at the same time. Each takes a thread of the pool of libuv until
- * the name server answers; libuv runs two at a time, and keeps the others in a queue that cannot be cancelled.
+ * Maximum number of look-ups that libuv has at the same time. Each takes a thread of its pool until the name server
+ * answers. With the default pool, libuv runs two at a time and keeps the others in a queue, where they cannot be
+ * cancelled.
  */
 const maxRunning = 4;
 

@@ -192,7 +192,7 @@ describe('OutboundHttp', () => {
     assert.equal((await http.fetch(url(server, '/fits'), limits)).body.toString(), 'fits');
   });
 
-  it('rejects a response that arrives in thousands of chunks of one byte, and a response whose compressed form is longer than maxBody', async () => {
+  it('rejects a response that arrives in thousands of chunks of one byte, and a response whose compressed form is much longer than maxBody', async () => {
     const emptyBlocks = Buffer.concat(Array(10_000).fill(Buffer.from([0, 0, 0, 0xff, 0xff])));
     const server = await serve((request, response) => {
       const isCompressed = request.url === '/compressed';
@@ -250,7 +250,7 @@ describe('OutboundHttp', () => {
     }
   });
 
-  it('streams the body, which fails only for a caller that reads it', async () => {
+  it('streams the body, and reports a broken body only to a caller that reads it', async () => {
     const server = await serve((request, response) => {
       if (request.url === '/cut') response.write('a', () => request.socket.destroy());
       else response.end('whole');
@@ -317,7 +317,7 @@ describe('OutboundHttp', () => {
       return { seen, proxyUrl: (user = '') => `http://${user}127.0.0.1:${server.port}` };
     }
 
-    it('sends http requests to the proxy and tunnels https through it, to any address [option: http_proxy, https_proxy]', async () => {
+    it('sends http requests to the proxy, tunnels https requests through it, and checks no address [option: http_proxy, https_proxy]', async () => {
       const { seen, proxyUrl } = await proxy();
       const server = keep(
         await serveOnLoopback(

@@ -30,8 +30,8 @@ export interface OutboundRequest {
   readonly mayFollow?: (to: URL) => boolean;
   readonly signal?: AbortSignal | undefined;
   /**
-   * Called with each chunk of a response body that is read whole, when it arrives. The request fails with the
-   * OutboundError that it throws, and the rest of the body is not read.
+   * Called by `fetch` and `send` with each chunk of the response body, when it arrives. If this throws an
+   * OutboundError, the request fails with it, and the rest of the body is not read.
    */
   readonly inspect?: (chunk: Buffer) => void;
   /** Replaces the certificate authorities and TLS versions of the machine. */

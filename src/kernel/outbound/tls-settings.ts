@@ -36,8 +36,8 @@ export class TlsSettings {
 }
 
 /**
- * Returns the certificate authorities of the operating system, and the authorities that the environment adds. If there
- * are none, returns the authorities of Node.
+ * Returns the certificate authorities of the operating system, and those that `NODE_EXTRA_CA_CERTS` adds. If the
+ * operating system has none, returns the authorities of Node.
  */
 function systemAuthorities(): string[] {
   const system = getCACertificates('system');

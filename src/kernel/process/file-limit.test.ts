@@ -7,7 +7,7 @@ import { limitOpenFiles } from './index.ts';
 const softLimit = () => execFileSync('sh', ['-c', 'ulimit -Sn'], { encoding: 'utf8' }).trim();
 const hardLimit = () => execFileSync('sh', ['-c', 'ulimit -Hn'], { encoding: 'utf8' }).trim();
 
-it('limitOpenFiles sets the soft limit of open files, keeps it for 0, and rejects a limit above the hard limit [option: soft_file_limit]', async () => {
+it('limitOpenFiles sets the soft limit of open files, leaves it as it is for 0, and rejects a limit above the hard limit [option: soft_file_limit]', async () => {
   const [before, hard] = [softLimit(), hardLimit()];
   if (hard !== 'unlimited')
     assert.equal(before, hard, 'Node raises the soft limit to the hard limit at start');

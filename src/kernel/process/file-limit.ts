@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
 /**
- * Sets the soft limit of open files of this process. 0 leaves the limit as it is: the runtime raises it to the hard
- * limit at start.
+ * Sets the soft limit of open files of this process. 0 leaves the limit as it is, which is the hard limit: the runtime
+ * raises the soft limit at start.
  * @throws Error when the program `prlimit` is missing (it is a part of Linux), or when `limit` is above the
  * hard limit
  */

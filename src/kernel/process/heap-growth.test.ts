@@ -25,11 +25,11 @@ function percentagesFor(sizes: readonly number[], parameters: readonly string[] 
 }
 
 describe('HeapGrowth', () => {
-  it('lets a small heap grow by 32 MiB, but at most to three times its size', () => {
+  it('lets a small heap grow by 32 MiB between two collections, but at most to three times its size', () => {
     assert.deepEqual(percentagesFor([10, 16, 20, 32, 64]), [200, 160, 100, 50]);
   });
 
-  it('lets a large heap grow by 40 %', () => {
+  it('lets a large heap grow by 40 % between two collections', () => {
     assert.deepEqual(percentagesFor([32, 80, 400, 1_000]), [100, 40]);
   });
 
@@ -42,7 +42,7 @@ describe('HeapGrowth', () => {
     assert.deepEqual(percentagesFor([48], []), []);
   });
 
-  it('assumes the percentage that bin/memory-settings.js sets at the start', () => {
+  it('has the same percentage at the start as bin/memory-settings.js', () => {
     const settings = readFileSync(new URL('../../../bin/memory-settings.js', import.meta.url), 'utf8');
     assert.match(settings, /'--heap-growing-percent': 40/);
   });

@@ -7,8 +7,7 @@ const interval = 5_000;
 const mebibyte = 1024 * 1024;
 
 /**
- * Bytes by which the old generation may always grow. While its size is very small, `maxPercent` of the size is the
- * limit instead.
+ * Bytes by which the old generation may grow at least, unless `maxPercent` of its size are fewer.
  */
 const minGrowth = 32 * mebibyte;
 
@@ -31,8 +30,8 @@ export interface HeapGrowthDeps {
 }
 
 /**
- * Lets the old generation of a small heap grow by some MiB between two full collections: the percentage that bounds a large
- * heap would collect a small one every second under load. A percentage that the operator has set stays.
+ * Lets the old generation of a small heap grow by some MiB between two full collections: with the percentage that suits
+ * a large heap, a small one would be collected every second under load. A percentage that the operator has set stays.
  */
 export class HeapGrowth {
   readonly #clock: Clock;

@@ -50,7 +50,7 @@ describe('IdleCollection', () => {
     assert.equal(state.collections, 0);
   });
 
-  it('collects garbage again after the next busy period only if the heap has grown', async () => {
+  it('collects garbage again after the next busy period only if the heap has grown by 8 MiB', async () => {
     const { state, advance } = makeProcess();
     await advance(60, 10);
     await advance(10, 500);

@@ -11,7 +11,7 @@ const quietTime = 20_000;
 /** Maximum share of one CPU that a quiet process uses. */
 const maxShare = 0.05;
 
-/** Bytes by which the heap must have grown since the last collection. */
+/** Bytes by which the heap must have grown since `IdleCollection` last collected garbage. */
 const minGrowth = 8 * 1024 * 1024;
 
 export interface IdleCollectionDeps {
@@ -25,8 +25,8 @@ export interface IdleCollectionDeps {
 }
 
 /**
- * Collects garbage once when the process has been quiet for 20 seconds and its heap has grown since the last collection:
- * V8 collects garbage only while objects are allocated, so a process that has become quiet would keep its memory.
+ * Collects garbage once when the process has been quiet for 20 seconds and its heap has grown by 8 MiB since the last
+ * time: V8 collects garbage only while objects are allocated, so a process that has become quiet would keep its memory.
  */
 export class IdleCollection {
   readonly #clock: Clock;
@@ -67,7 +67,7 @@ export class IdleCollection {
     if (this.#heapSize() < this.#heapAfterCollection + minGrowth) return;
     await this.#collect();
     this.#heapAfterCollection = this.#heapSize();
-    // The time of the collection itself does not end the quiet period.
+    // The CPU time of the collection itself must not end the quiet period.
     this.#cpuTimeBefore = this.#cpuTime();
   }
 }

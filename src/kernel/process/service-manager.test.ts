@@ -28,7 +28,7 @@ describe('ServiceManager', () => {
     ]);
   });
 
-  it('notifies the watchdog of systemd twice in its timeout, until the server stops', async () => {
+  it('notifies the watchdog of systemd whenever half of its timeout has passed, until the server stops', async () => {
     const { sent, manager, clock } = open({
       ...socket,
       WATCHDOG_USEC: '60000000',

@@ -15,7 +15,7 @@ const defaultTimes = {
   reportAfter: 2_000,
   /** Time without a heartbeat after which the watcher writes that code to stderr, since the log cannot be written. */
   writeAfter: 10_000,
-  /** Time without a heartbeat after which the watcher ends the process if it runs code of modules. */
+  /** Time without a heartbeat after which the watcher ends the process if the running code is that of a module. */
   endAfter: 60_000,
 };
 

@@ -18,7 +18,7 @@ const maxWait = 24 * 60 * 60 * 1000;
 /**
  * A leaky bucket for each key; client addresses with the same `addressKey` share one. An action adds its cost to the
  * bucket, time drains the bucket, and an action that would overflow it is rejected. Bounds the number of buckets: drops
- * empty buckets and, if these are less than a tenth, the buckets that were created first.
+ * empty buckets and, if these are less than a tenth of the maximum, the buckets that were created first.
  */
 export class RateLimiter {
   readonly #clock: Clock;

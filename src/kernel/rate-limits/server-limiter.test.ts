@@ -81,7 +81,7 @@ describe('ServerLimiter', () => {
     assert.deepEqual(admitted, ['1', 'other', '2', '3']);
   });
 
-  it('rejects queued requests whose client disconnects, and frees their places in the queue', async () => {
+  it('rejects waiting requests whose sender disconnects, and frees their places', async () => {
     const { admitted, releases, request, clock } = open({ sleep_limit: 4, concurrent: 1, reject_limit: 2 });
     const [queued, delayed] = [new AbortController(), new AbortController()];
     await request('1');

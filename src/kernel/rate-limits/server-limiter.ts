@@ -69,7 +69,7 @@ export class ServerLimiter {
     };
   }
 
-  /** Resolves when a request that has ended passes on its place. @throws MatrixError when `signal` aborts */
+  /** Resolves when another request ends and passes its place to this one. @throws MatrixError when `signal` aborts */
   #queued({ queue }: Caller, signal: AbortSignal | undefined): Promise<void> {
     return new Promise<void>((resolve, reject) => {
       const leave = () => {

@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
  */
 export type SignText = (text: string) => string;
 
-/** The functions of libsodium in use. Each writes into its first buffers. */
+/** The functions of libsodium in use. Each writes its results into its first one or two parameters. */
 export interface Sodium {
   crypto_sign_seed_keypair(publicKey: Uint8Array, secretKey: Uint8Array, seed: Uint8Array): void;
   crypto_sign_detached(signature: Uint8Array, message: Uint8Array, secretKey: Uint8Array): void;
@@ -19,8 +19,8 @@ const signatureBytes = 64;
 const signatureCharacters = 86;
 
 /**
- * Returns a function that signs with `key`. It uses libsodium, which takes half the time of Node's crypto module. It
- * uses that module when libsodium has no build for this machine. Both make the same signatures (RFC 8032).
+ * Returns a function that signs with `key`. It uses libsodium, which takes half the time of Node's crypto module. Where
+ * libsodium has no build for this machine, it uses Node's module. Both make the same signatures (RFC 8032).
  * @param key an Ed25519 private key
  */
 export function signingWith(key: KeyObject): SignText {

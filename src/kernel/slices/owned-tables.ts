@@ -13,7 +13,7 @@ export interface AccountTable {
   readonly deletedOn: 'deactivation' | 'erasure' | 'logout';
 }
 
-/** Rows in the tables of one slice that are deleted in the transaction that deactivates their account. */
+/** The tables of one slice whose rows belong to accounts. */
 export interface AccountRows {
   readonly tables: readonly AccountTable[];
 }

@@ -23,7 +23,7 @@ export interface SliceManifest {
   readonly deviceRows?: DeviceRows;
   /** The full-text indexes that the migrations make. */
   readonly textIndexes?: readonly TextIndex[];
-  /** Checks of the consistency of its tables, for `hearth database check`. */
+  /** Checks of the consistency of the slice's tables, for `hearth database check`. */
   readonly checks?: readonly DatabaseCheck[];
   /** Columns with numbers that the server assigns in memory, and the names of their bounds on disk. */
   readonly assignedNumbers?: readonly AssignedNumbers[];
@@ -36,7 +36,7 @@ export interface SliceManifest {
  * numbers from after the backup.
  */
 export interface AfterRestore {
-  /** Sequences of numbers that clients or other servers have seen: they continue far ahead. */
+  /** Sequences whose numbers clients or other servers have seen: after a restore, they continue far ahead. */
   readonly sequences?: readonly string[];
   /** Further changes. */
   change?(writer: AnyWriter): Promise<void>;

@@ -26,8 +26,8 @@ const log = pino({ level: 'silent' });
 const step = 10;
 
 /**
- * Calls `before` before each write in the background that only raises bounds: it is a batch without statements.
- * `before` may delay or fail the write.
+ * Calls `before` before each write in the background that only raises bounds. Such a write is a batch without
+ * statements. `before` may delay the write or make it fail.
  */
 function beforeBackgroundRaises(database: Database, before: () => Promise<void>): void {
   const batch = database.batch.bind(database);
@@ -125,7 +125,7 @@ forEachDatabase((open) => {
     assert.ok(2 * (await boundOf(database, 'batches')) + 1 >= Math.max(...ids.slice(60).flat()));
   });
 
-  test('LocalStreams with a first step of 10 assigns 500 positions in one turn of the event loop, and delivers no fact above the bound on disk before that is raised', async () => {
+  test('LocalStreams with a first step of 10 assigns 500 positions in one turn of the event loop, and delivers no fact above the bound on disk before the bound is raised', async () => {
     const database = await openEmpty();
     const streams = await LocalStreams.open({ database, clock: systemClock, log, boundStep: step });
     const delivered: number[] = [];
@@ -150,7 +150,7 @@ forEachDatabase((open) => {
     assert.ok((await boundOf(database, 'positions')) >= streams.current);
   });
 
-  test('LocalStreams delivers facts that are not stored, although the first raise of their bound fails', async () => {
+  test('LocalStreams delivers facts that are not stored, although the first raise of the bound on disk fails', async () => {
     const database = await openEmpty();
     const streams = await LocalStreams.open({ database, clock: systemClock, log, boundStep: step });
     const stream = new Stream<string>('numbers', jsonFacts());

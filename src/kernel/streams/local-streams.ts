@@ -23,11 +23,11 @@ const defaultBoundStep = 100_000;
 
 /**
  * The writing half of the streams: the counter that all of them share, and the order in which their facts become
- * visible. A position is reserved before a transaction, and completed when the transaction settles. `current` never
- * passes a pending position.
+ * visible. A position is reserved before or in a transaction, and completed or abandoned when the transaction ends.
+ * `current` never passes a pending position.
  *
  * No position is assigned twice, not even after a crash or on streams that live in memory: a bound on disk is raised
- * with the transactions that store positions, and `current` never passes it. Reserving a position never waits for it.
+ * with the transactions that store positions, and `current` never passes it. Reserving never waits for this bound.
  */
 export class LocalStreams implements StreamWriter {
   readonly #database: Database;

@@ -29,7 +29,7 @@ export class PendingWatch {
     if (metrics) this.#measure(metrics);
   }
 
-  /** Begins to watch, after a position was reserved. */
+  /** Begins to watch, unless it watches already. Must be called for each reserved position. */
   watch(): void {
     this.#timer ??= this.#clock.setTimer(limit, () => this.#checkPending());
   }

@@ -19,13 +19,13 @@ export interface PendingPosition {
   readonly reservedAt: number;
 }
 
-/** While slots are pending, settled slots are freed only when they are more than this and more than the other slots. */
+/** Slots up to `current` are freed when they are more than this and more than those above, or when none is above. */
 const maxSettled = 1_024;
 
 /** A two-phase counter: assigns positions and moves `current` over settled positions, in order, up to a limit. */
 export class PositionCounter {
   #current: number;
-  /** Slots of the positions above `current`, the lowest at `#head`. */
+  /** Slots of the positions above `current`, the lowest at `#head`; the slots before it are passed, but not freed. */
   #slots: Slot[] = [];
   #head = 0;
   #isAdvancing = false;
@@ -61,7 +61,7 @@ export class PositionCounter {
     return slot;
   }
 
-  /** The lowest pending position. `current` waits below it. */
+  /** The lowest position above `current`: it is pending, or settled and above the limit. */
   get oldestPending(): PendingPosition | undefined {
     return this.#slots[this.#head];
   }

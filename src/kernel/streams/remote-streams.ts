@@ -8,8 +8,8 @@ export interface RemoteStreamsDeps {
   /** The writer's `current` when this process begins to follow; earlier facts are read from the database. */
   readonly current: number;
   /**
-   * Reads lost facts: those at the positions in `(after, upTo]`, in their order. Resolves with `undefined` when the
-   * facts cannot be read. Absent: lost facts can never be read.
+   * Reads lost facts: those at the positions in `(after, upTo]`, in their order. Is called again after it has rejected.
+   * Resolves with `undefined` when the facts can never be read. Absent: lost facts can never be read.
    */
   readonly readMissing?:
     | ((after: number, upTo: number) => Promise<readonly PublishedFact[] | undefined>)

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 const templateName = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/;
 
 /**
- * Matches Jinja2's `with context` and `without context`; in nunjucks, an included template always sees the variables of
- * the template that includes it.
+ * Matches Jinja2's `with context` and `without context`, which nunjucks does not know, in order to remove them: in
+ * nunjucks, an included template always sees the variables of the template that includes it.
  */
 const includeContext = /(\{%-?\s*include\b(?:(?!%\}).)*?)\s+with(?:out)?\s+context(?=\s*-?%\})/gs;
 

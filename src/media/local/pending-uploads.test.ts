@@ -17,7 +17,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         headers: { 'content-type': 'text/plain' },
       });
 
-    it('lets downloads wait for a pending upload until timeout_ms', async () => {
+    it('lets downloads wait for a pending upload for timeout_ms, and then answers 504 M_NOT_YET_UPLOADED', async () => {
       const { server, user: anna } = await start();
       const media = mediaOf((await create(server, anna)).body);
       const withoutWaiting = download(server, anna, `${media}?timeout_ms=0`);
@@ -37,7 +37,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(await (await waiting).text(), 'there');
     });
 
-    it('accepts one upload, from the creator of the media id only', async () => {
+    it('accepts one upload to a media id, and only from its creator', async () => {
       const { server, user: anna } = await start();
       const ben = await server.register('ben');
       const media = mediaOf((await create(server, anna)).body);

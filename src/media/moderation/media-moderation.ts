@@ -152,7 +152,7 @@ export class MediaModeration {
     });
   }
 
-  /** Deletes uploads of local users and their files. @returns the ids of the uploads that existed */
+  /** Deletes uploads and images of URL previews, with their files. @returns the ids of those that existed */
   deleteLocal(mediaIds: readonly string[]): Promise<string[]> {
     return this.#deleteByIds(mediaIds, (deletion) => deletion);
   }

@@ -37,7 +37,7 @@ export async function recordQuarantineChanges(
   }
 }
 
-/** Deletes the changes of files that have a later change. */
+/** Deletes each change of these files that has been followed by a later change of the same file. */
 async function deleteSuperseded(writer: Writer<MediaTables>, mediaIds: readonly string[]): Promise<void> {
   await writer
     .deleteFrom('quarantine_changes')

@@ -10,7 +10,7 @@ describe('FileSystemProvider', () => {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-directory-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('stores the same file several times at once', async () => {
+  it('stores one file when 20 calls store the same file at the same time', async () => {
     const target = join(folder, 'concurrent');
     const source = join(folder, 'source');
     writeFileSync(source, 'the file');

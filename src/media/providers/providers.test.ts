@@ -288,7 +288,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await environment.http.close();
     });
 
-    it('reads only the beginning of an error of S3 storage', async () => {
+    it('reads only the beginning of an error response of S3 storage', async () => {
       let pieces = 0;
       let isClosed = false;
       async function* body() {

@@ -52,7 +52,7 @@ describe('chooseTarget', () => {
     assert.equal(chosen(photograph, 3_500, 10, 'crop'), 'whole');
   });
 
-  it('returns a size for scale when crop is requested and the list has none for crop, and no size in the opposite case', () => {
+  it('returns a size for scale when crop is requested and the list has none for crop, and no size when scale is requested and the list has none for scale', () => {
     const [crops, scales] = (['crop', 'scale'] as const).map((method) => ({
       ...defaultOptions,
       thumbnail_sizes: defaultOptions.thumbnail_sizes.filter((size) => size.method === method),

@@ -6,7 +6,7 @@ import { ModuleFiles } from './module-files.ts';
 import { ModuleHeap } from './module-heap.ts';
 
 describe('ModuleHeap', () => {
-  it('logs which module keeps much memory, logs it again when the module keeps twice as much, and reports it in a metric', async () => {
+  it('logs which module keeps much memory, logs it again when the module keeps twice as much, and reports the memory in a metric', async () => {
     const files = new ModuleFiles();
     files.add('the leaking module', import.meta.url);
     const log: Record<string, unknown>[] = [];
@@ -44,7 +44,7 @@ describe('ModuleHeap', () => {
 });
 
 describe('ModuleFiles', () => {
-  it('finds the module of its own file, of a file beside that file, and of an error thrown there, and finds none for files of Hearth', () => {
+  it('finds a module by its file, by another file in the same folder and by an error thrown there, and finds no module for files of Hearth', () => {
     const files = new ModuleFiles();
     files.add('one', 'file:///etc/hearth/modules/one.ts');
     files.add('package', 'file:///opt/hearth/node_modules/a/index.js');

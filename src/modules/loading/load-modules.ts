@@ -13,7 +13,7 @@ export interface ConfiguredModule {
 
 export interface LoadDeps {
   readonly clock: Clock;
-  /** Names the module in the errors that it leaves uncaught. */
+  /** Attributes the errors that a module leaves uncaught to that module. */
   readonly context: ModuleContext;
 }
 

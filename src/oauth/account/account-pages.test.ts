@@ -175,7 +175,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('deactivates the account after the user has entered its id', async () => {
+    it('deactivates the account after the user has entered the user id', async () => {
       const { user, name, browser } = await signedIn();
       const page = await browser.get(`${account}?action=org.matrix.account_deactivate`);
       const wrong = await send(browser, page, 'deactivate', { confirmed_user_id: '@other:test' });

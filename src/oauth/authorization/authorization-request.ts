@@ -61,7 +61,7 @@ export async function answerTarget(
 }
 
 /**
- * Checks the other parameters of an authorization request.
+ * Checks the parameters of an authorization request that `answerTarget` does not check.
  * Source: client-server API, "Authorisation code flow"; RFC 7636, with the method `S256` only.
  * @throws OAuthError, which is sent to the client
  */

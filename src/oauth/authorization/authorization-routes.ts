@@ -143,7 +143,8 @@ function showConsent(
 }
 
 /**
- * Returns the URL of an authorization request on this server, without the parameter `prompt`: the user has answered it.
+ * Returns the URL of an authorization request on this server, without the parameter `prompt`: the user has done what it
+ * asks for when the browser returns to this URL.
  */
 function urlOf(parameters: AuthorizationParameters): string {
   const known = Object.keys(authorizationParameters) as (keyof typeof authorizationParameters)[];

@@ -18,7 +18,7 @@ export interface BrowserRequest {
 export interface BrowserSession {
   readonly userId: string;
   /**
-   * When the user last proved the identity with certainty, for instance with a password, in milliseconds
+   * When the user last proved their identity with certainty, for instance with a password, in milliseconds
    * since the epoch; 0 when that is not known.
    */
   readonly authenticatedAt: number;

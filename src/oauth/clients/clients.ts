@@ -43,7 +43,7 @@ const maxMetadata = 8_192;
 /** Milliseconds after which a use is written to `last_used_at` again. */
 const usePrecision = 86_400_000;
 
-/** Milliseconds after which a client without sessions is deleted. */
+/** Milliseconds since the last use after which a client without sessions is deleted. */
 const unusedLifetime = 365 * 86_400_000;
 
 /**

@@ -11,7 +11,7 @@ const bodyLimit = 32_768;
 
 /**
  * Registers clients. Source: RFC 7591.
- * @param limiter limits registrations by the address of the client
+ * @param limiter limits registrations by the IP address of the request
  */
 export function clientRegistrationRoute(clients: Clients, limiter: Limiter): Route {
   return route(

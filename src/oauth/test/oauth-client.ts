@@ -14,7 +14,7 @@ export interface WebAnswer {
 /** Removes the public origin from a URL of the server under test, so that requests use the test server's address instead. */
 const pathOf = (url: string) => url.replace(/^https:\/\/(test|sso\.example)(?=\/)/, '');
 
-/** A browser without scripts: it stores cookies, fills in forms and shows redirects. */
+/** A browser without scripts: it stores cookies and fills in forms. Only `open` follows redirects. */
 export class TestBrowser {
   readonly #server: TestServer;
   readonly #cookies = new Map<string, string>();

@@ -17,7 +17,7 @@ export interface TokenRoutesDeps {
   readonly accounts: Pick<Accounts, 'getUser'>;
 }
 
-/** Absent parameters are empty, so that the answer is an error of OAuth 2.0. */
+/** Absent parameters count as empty, so that the answer is an error of OAuth 2.0 and not of the Matrix API. */
 const text = Type.String({ default: '', maxLength: 2_000 });
 
 const tokenParameters = {

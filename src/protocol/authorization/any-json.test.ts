@@ -53,7 +53,7 @@ const anyEvent: fc.Arbitrary<EventFields> = fc.record({
 
 const anyVersion = fc.constantFrom(...roomVersions.values());
 
-test('authorize returns a verdict for any event in any state, and looks up only auth events and the create event', () => {
+test('authorize returns a verdict for any event in any state, and looks up only events of the auth events selection and the create event', () => {
   let allowed = 0;
   fc.assert(
     fc.property(

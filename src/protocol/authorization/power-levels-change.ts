@@ -114,7 +114,7 @@ function forbiddenChange(change: LevelsChange, event: RoomEvent): string | undef
   );
 }
 
-/** Rule 10.6. A missing level has its default, as the note at the head of the rules says. */
+/** Rule 10.6. A missing level has its default, as the note before the rules in the specification says. */
 function forbiddenNamedLevel({ before, after, senderLevel }: LevelsChange): string | undefined {
   for (const name of namedLevels) {
     const old = before.named.get(name);

@@ -59,7 +59,7 @@ describe('selectAuthEventKeys', () => {
     assert.equal(invite({ signed: { token: 'x' } }, 'leave'), `member|${bob}`);
   });
 
-  test('selects the user who authorised a join since v8', () => {
+  test('selects the membership of the user who authorised a join since v8', () => {
     const join = (number: number, via: JsonValue, kind = 'join') =>
       select(number, membership(ann, kind, ann, { join_authorised_via_users_server: via })).at(-1);
     assert.equal(join(8, cat), `member|${cat}`);

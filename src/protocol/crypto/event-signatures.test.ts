@@ -77,7 +77,7 @@ suite('isKeyValidFor', () => {
     assert.equal(isValid('5', now, validUntil(now)), true);
   });
 
-  test('refuses events more than seven days ahead since room version 5', () => {
+  test('refuses events whose origin_server_ts is more than seven days ahead since room version 5', () => {
     assert.equal(isValid('4', now + 8 * DAY, validUntil(now + 100 * DAY)), true);
     assert.equal(isValid('5', now + 8 * DAY, validUntil(now + 100 * DAY)), false);
     assert.equal(isValid('5', now + 7 * DAY, validUntil(now + 100 * DAY)), true);

@@ -180,7 +180,7 @@ describe('authorize, rules 5.3.2 to 5.3.4: joins by invitation', () => {
   ]);
 });
 
-/** A join that `user` authorised, signed by both servers. */
+/** A join that `user` authorised, signed by the servers of both users. */
 const joinAuthorisedBy = (user: JsonValue) => ({
   ...membership(stranger, 'join', stranger, { join_authorised_via_users_server: user }),
   signatures: { 'a.example': { 'ed25519:1': 's' }, 'b.example': { 'ed25519:1': 's' } },

@@ -41,7 +41,7 @@ export function authorizeThirdPartyInvite(change: MembershipChange, invite: Json
   return allowIf(isSigned, 'The signed object is not signed by a key of the third-party invite');
 }
 
-/** `m.room.third_party_invite` event to an invite that redeems it, to the result of `isSignedByKeyOf`. */
+/** Results of `isSignedByKeyOf`, by the `m.room.third_party_invite` event and the invite that redeems it. */
 const verified = new WeakMap<RoomEvent, WeakMap<RoomEvent, boolean>>();
 
 /**
