@@ -150,8 +150,8 @@ export interface RoomVersion {
   readonly createInAuthEvents: boolean;
 
   /**
-   * Whether a state key may be the sender's id with a suffix, and users may set the state of users with a lower power
-   * level. Source: MSC3757, "Restricting who can overwrite a state event".
+   * Whether a state key may be the sender's id with a suffix, and also the id (with or without a suffix) of a user with
+   * a lower power level. Source: MSC3757, "Restricting who can overwrite a state event".
    */
   readonly ownedState: boolean;
 }

@@ -15,8 +15,8 @@ export interface PushTables {
     /** Events up to this stream position were evaluated. */
     up_to: number;
     /**
-     * The unread events as JSON of `StoredMarks`; in rows of earlier versions an array of `[stream position, highlight
-     * (0 or 1), id of the thread root or null, time of sending or null]`.
+     * The unread events as JSON of `StoredMarks`; in rows of earlier server versions an array of `[stream position,
+     * highlight (0 or 1), id of the thread root or null, time of sending or null]`.
      */
     marks: string;
   };

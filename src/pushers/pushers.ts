@@ -79,7 +79,7 @@ export class Pushers {
    * canonical form, so that no user has several pushers for one address.
    * @param append whether pushers of other users with the same kind, `app_id` and `pushkey` stay
    * @throws MatrixError M_THREEPID_NOT_FOUND for a mail address that the user's account does not have, M_LIMIT_EXCEEDED
-   * for another pusher of a user with 100
+   * for a new pusher of a user who has 100 pushers
    */
   async set(owner: PusherOwner, settings: PusherSettings, append: boolean): Promise<void> {
     const pushkey = settings.kind === 'email' ? await this.#addressOf(owner, settings) : settings.pushkey;
@@ -134,7 +134,9 @@ export class Pushers {
     });
   }
 
-  /** Deletes the pusher of a user with this `app_id` and `pushkey`, if there is one; also for another form of a mail address. */
+  /**
+   * Deletes the user's pusher with this `app_id` and `pushkey`, if there is one. A mail address is found in any form.
+   */
   async remove(userId: string, key: Pick<PusherSettings, 'appId' | 'pushkey'>): Promise<void> {
     await this.#deps.database.transaction<PusherTables, void>((writer) => this.removeIn(writer, userId, key));
   }

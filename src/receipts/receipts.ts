@@ -112,7 +112,7 @@ export class Receipts {
 
   /**
    * Stores a checked receipt of a local user, or the receipt of a remote user, unless a receipt for the same or a later
-   * event is stored. A receipt for an unknown event replaces any other receipt.
+   * event is stored. Where one of the two events is unknown, the new receipt replaces the stored one.
    */
   async record(receipt: Receipt): Promise<void> {
     try {

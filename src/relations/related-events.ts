@@ -174,7 +174,7 @@ async function viewOfParent(
   return view;
 }
 
-/** Hides whether a room contains an event from users who may not read it. */
+/** Answers users who may not read the room as if it did not contain the event. */
 function asNotFound(error: unknown): never {
   if (error instanceof MatrixError && error.errcode === 'M_FORBIDDEN') throw notFound('Event not found');
   throw error;

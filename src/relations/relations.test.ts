@@ -350,7 +350,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal((await relations(talk, carol, root)).status, 404);
       });
 
-      it('neither lists nor counts related events of ignored users, and lists the thread of an ignored user without its content', async () => {
+      it('neither lists nor counts related events of ignored users, and lists a thread that an ignored user began without the content of the root', async () => {
         const talk = await TestRoom.create(server, alice, [bob, carol]);
         const root = await talk.say(bob, 'root');
         const reply = await talk.relate(alice, 'm.thread', root);

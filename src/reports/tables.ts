@@ -14,7 +14,7 @@ export interface ReportTables {
     /** Set for events (the sender) and users. */
     user_id: string | null;
     reason: string | null;
-    /** From -100 (most offensive) to 0, for events reported by clients of older versions. */
+    /** From -100 (most offensive) to 0, for events that clients of earlier versions of the specification report. */
     score: number | null;
   };
 }

@@ -15,7 +15,7 @@ export interface RoomSize {
 /**
  * Returns the rooms with the most bytes in events, largest first.
  * @param state the database of state groups
- * @param kind of `main`
+ * @param kind the kind of the database `main`
  */
 export async function largestRooms(
   { main, state }: { readonly main: Database; readonly state: Database },

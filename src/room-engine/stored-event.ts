@@ -77,9 +77,9 @@ export interface RoomFact {
   /** Position on the stream. */
   readonly position: number;
   /**
-   * Whether `stored` is a new event of the room's timeline, at `position`. Otherwise only memberships or
-   * state changed because of it: an out-of-band invite, the completion of a partial state, or backfill; or `stored` is
-   * a redaction that was withheld until its target arrived.
+   * Whether `stored` is a new event of the room's timeline, at `position`. Otherwise `stored` is an out-of-band
+   * membership event, the cause of the completion of a partial state, a backfilled event, or a redaction that was
+   * withheld until its target arrived.
    */
   readonly onTimeline: boolean;
   /** Whether the room's partial state (`omit_members`) is complete from `position` on. */

@@ -66,7 +66,7 @@ export interface RoomTables {
   event_places: { position: number; nid: number };
   /** The auth events of state events. */
   event_auth: { event_nid: number; auth_nid: number };
-  /** The previous events (`prev_events`) of timeline events that are not on the timeline. */
+  /** The events that timeline events have among their `prev_events`, and that are not on the timeline themselves. */
   backward_extremities: {
     room_nid: number;
     event_id: string;

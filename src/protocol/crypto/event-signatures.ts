@@ -23,11 +23,11 @@ export type VerifySignature = (key: VerifyKey, text: string, signature: string) 
 /** Verifies synchronously on this thread. */
 const verifySignature: VerifySignature = (key, text, signature) => key.verifies(text, signature);
 
-/** Maximum time that a key counts as valid in advance, so that a stolen key does not stay usable. */
+/** How far ahead of the current time `valid_until_ts` counts at most, so that a stolen key does not stay usable. */
 const MAX_KEY_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
 
 /**
- * Returns the servers that must sign an event; `undefined` if the event names a server that cannot exist.
+ * Returns the servers that must sign an event; `undefined` if an id that names one of them is malformed.
  * - The server of the sender, except for third-party invites.
  * - Up to room version 2, also the server in the event id.
  * - Since room version 8, also the server of the user in `join_authorised_via_users_server`.
@@ -72,8 +72,8 @@ export function isKeyValidFor(key: ServerKey, event: RoomEvent, now: number): bo
 }
 
 /**
- * Whether a server has signed an event: at least one of its signatures is by a known and valid key, and every
- * such signature is correct. Never throws.
+ * Whether a server has signed an event: at least one of the server's signatures is by a known and valid key, and
+ * every such signature is correct. Never throws.
  * @param signingInput the redacted event without signatures, from `receivePdu`
  * @param now milliseconds since the epoch
  * @param verify verifies on this thread by default; see `checkIntegrity`

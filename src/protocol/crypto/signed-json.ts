@@ -49,8 +49,8 @@ export function signaturesOf(object: JsonObject, entity: string): readonly [keyI
 }
 
 /**
- * Whether an entity has signed a JSON object: at least one of its signatures is by a known key, and all
- * signatures by known keys are correct. Never throws.
+ * Whether an entity has signed a JSON object: at least one of the entity's signatures is by a known key, and all of
+ * the entity's signatures by known keys are correct. Never throws.
  * Source: appendices, "Checking for a Signature".
  * @param keyOf returns the entity's key of that id; `undefined` if it is not known or not trusted
  */

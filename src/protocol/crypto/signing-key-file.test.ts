@@ -7,7 +7,7 @@ import { readSigningKeys, writeSigningKeys } from './signing-key-file.ts';
 
 const seed = 'YJDBA9Xnr2sVqXD9Vj7XVUnmFZcZrlw8Md7kMW+3XA1';
 
-test('readSigningKeys reads several keys in order, with any white space', () => {
+test('readSigningKeys reads several keys in order, whatever the white space around and between the words of a line', () => {
   const keys = readSigningKeys(`ed25519 a_AbCd ${seed}\r\n\n  ed25519\tauto  ${seed}=\n`);
   assert.deepEqual(
     keys.map((key) => key.keyId),
@@ -16,7 +16,7 @@ test('readSigningKeys reads several keys in order, with any white space', () => 
   assert.equal(keys[0]!.publicKey.base64, keys[1]!.publicKey.base64);
 });
 
-test('writeSigningKeys writes what readSigningKeys reads', () => {
+test('writeSigningKeys writes again the file that readSigningKeys has read', () => {
   const file = `ed25519 a_AbCd ${newSigningKey('a').exportSeed()}\ned25519 b ${newSigningKey('b').exportSeed()}\n`;
   assert.equal(writeSigningKeys(readSigningKeys(file)), file);
 });

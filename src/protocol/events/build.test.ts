@@ -80,7 +80,7 @@ suite('buildEvent: differences between room versions', () => {
     }
   });
 
-  test('makes the room id of version 12 from the id of the create event', () => {
+  test('makes the id of a room of version 12 from the id of the create event', () => {
     const version = getRoomVersion('12')!;
     const create = { ...draftFor(version), type: 'm.room.create', roomId: undefined, stateKey: '' };
     const { event, json } = buildEvent(create, version, signer);

@@ -16,7 +16,7 @@ function eventOf(versionId: string, changes: Partial<EventDraft> = {}) {
 }
 
 suite('clientEvent', () => {
-  test('leaves out the fields of the federation format', () => {
+  test('leaves out the fields that only the federation format has', () => {
     const event = eventOf('12', { stateKey: '' });
     const expected = {
       type: 'm.room.message',

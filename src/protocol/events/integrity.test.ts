@@ -44,7 +44,7 @@ for (const [id, version] of roomVersions) {
     assert.deepEqual(result.event, redacted.event);
   });
 
-  test(`checkIntegrity rejects changes of signed fields in room version ${id}`, () => {
+  test(`checkIntegrity rejects an event of room version ${id} with a changed signed field`, () => {
     const changes: JsonObject[] = [
       { type: 'm.room.topic' },
       { sender: '@bob:example.org' },

@@ -34,7 +34,7 @@ export function parsePolicyServer({ via, public_keys: keys }: JsonObject): Polic
   return key && { serverName: via, key };
 }
 
-/** Whether a policy server must sign an event of this type and state key: all events except `m.room.policy` itself. */
+/** Whether a policy server must sign an event: every event except `m.room.policy` with the empty state key. */
 export function needsPolicyServerSignature({
   type,
   stateKey,

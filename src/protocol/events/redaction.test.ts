@@ -64,7 +64,7 @@ suite('redactContent of a third-party invite', () => {
   const redact = (invite: JsonObject['x'], version = v11!) =>
     redactContent('m.room.member', { membership: 'invite', third_party_invite: invite }, version);
 
-  test('keeps only the field signed, and keeps it only since room version 11', () => {
+  test('keeps only the field `signed` since room version 11, and nothing up to room version 10', () => {
     const signed = { mxid: '@a:example.org', token: 'abc' };
     assert.deepEqual(redact({ signed, display_name: 'A' }), {
       membership: 'invite',

@@ -34,7 +34,7 @@ describe('matching of hostile patterns', () => {
     'a run between stars': `*${'a?'.repeat(MAX_GLOB_LENGTH / 2 - 2)}b*`,
   };
   for (const [name, pattern] of Object.entries(patterns)) {
-    it(`reads each character at most once, and handles at most ${MAX_GLOB_LENGTH / 32 + 1} words for each: ${name}`, () => {
+    it(`reads each character at most once, and updates at most ${MAX_GLOB_LENGTH / 32 + 1} 32-bit words for each: ${name}`, () => {
       const program = compileProgram(pattern, 'wildcards');
       assert.ok(program.wordCount <= MAX_GLOB_LENGTH / 32 + 1);
       for (const matches of [matchesWhole, matchesWords]) {

@@ -23,7 +23,7 @@ export interface GlobProgram {
   readonly setOf: ReadonlyMap<number, number>;
   /** The states that stay on any character: those before a `*`. */
   readonly staying: Uint32Array;
-  /** Number of the last state. */
+  /** The last state, in which the whole pattern has been matched. */
   readonly accepting: number;
 }
 
@@ -101,7 +101,7 @@ export function matchesWhole(program: GlobProgram, text: CodePoints): boolean {
 }
 
 /**
- * Whether the glob matches a substring that starts and ends at a word boundary. Reads each character once.
+ * Whether the glob matches a substring that starts and ends at a word boundary. Reads each character at most once.
  */
 export function matchesWords(program: GlobProgram, text: CodePoints): boolean {
   const states = new Uint32Array(program.wordCount);

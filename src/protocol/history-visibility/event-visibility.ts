@@ -37,8 +37,8 @@ function visibilitiesAround(event: VisibilitySubject, before: HistoryVisibility)
 
 /**
  * Whether the history visibility permits a user to see an event. An event that changes the visibility or the
- * user's own membership is visible if the state before or after it permits it. For each of these states, in
- * the order of the specification:
+ * user's own membership is visible if the state before or the state after the event permits it. For each of these
+ * states, in the order of the specification:
  * 1. `world_readable`: visible.
  * 2. The user is joined: visible.
  * 3. `shared`, and the user joined later: visible.
@@ -73,7 +73,7 @@ export interface ServerVisibilityFacts {
  * to see the event.
  */
 export function isVisibleToServer(event: VisibilitySubject, facts: ServerVisibilityFacts): boolean {
-  // The server may always have a user who is not in the room.
+  // Any server may have users who are not in the room, so `leave` is always one of the memberships.
   const memberships = new Set(facts.memberships).add('leave');
   if (
     event.type === 'm.room.member' &&

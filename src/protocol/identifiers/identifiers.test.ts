@@ -119,7 +119,7 @@ suite('room ids and aliases', () => {
 suite('event ids', () => {
   const [v1, v3, v4] = ['1', '3', '4'].map((id) => getRoomVersion(id)!);
 
-  test('accepts only the event ids of the given room version', () => {
+  test('accepts only event ids in the format of the given room version', () => {
     const old = '$opaque:example.org';
     const base64 = `$${hash.replace('-', '+').replace('_', '/').replaceAll('-', '/')}`;
     assert.deepEqual(
@@ -157,7 +157,7 @@ suite('other identifiers', () => {
     for (const id of ['', 'a\0', 'x'.repeat(256), '\ud800', undefined]) assert.ok(!isDeviceId(id));
   });
 
-  test('parses content URIs, and refuses malformed ones and those that could leave a directory', () => {
+  test('parses content URIs, and refuses malformed ones, also those with `..` as server name or media id', () => {
     assert.deepEqual(parseMxcUri('mxc://example.org:8448/aB_-1'), {
       serverName: 'example.org:8448',
       mediaId: 'aB_-1',

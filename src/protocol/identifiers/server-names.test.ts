@@ -49,12 +49,12 @@ test('parseServerName refuses malformed server names', () => {
   assert.equal(isServerName(undefined), false);
 });
 
-test('isIpv4 accepts four numbers up to 255', () => {
+test('isIpv4 accepts only four numbers up to 255', () => {
   for (const text of ['0.0.0.0', '255.255.255.255', '001.2.3.4']) assert.ok(isIpv4(text), text);
   for (const text of ['1.2.3', '1.2.3.4.5', '256.1.1.1', '1..2.3', 'a.b.c.d']) assert.ok(!isIpv4(text), text);
 });
 
-test('isIpv6 accepts the addresses of RFC 3513, section 2.2', () => {
+test('isIpv6 accepts the addresses of RFC 3513, section 2.2, and refuses malformed addresses', () => {
   const right = [
     'FEDC:BA98:7654:3210:FEDC:BA98:7654:3210',
     '1080::8:800:200C:417A',

@@ -123,7 +123,7 @@ test('canonicalJsonPieces writes long values in pieces, and refuses what canonic
 });
 
 suite('canonicalJson: properties', () => {
-  test('parses back to the same value, which serialises to the same text again', () => {
+  test('writes text that parses to the same value, and writes the same text for the parsed value', () => {
     fc.assert(
       fc.property(canonicalValue, (value) => {
         const text = canonicalJson(value);

@@ -13,7 +13,7 @@ import { isRawNumber } from './raw-number.ts';
 const valuesAtOnce = 200;
 
 /**
- * Like `canonicalJson`, for values that take long to write: yields the text in pieces of a few hundred values.
+ * Like `canonicalJson`, for values that take long to write: yields the text in pieces of `valuesAtOnce` values.
  * @throws MatrixError as `canonicalJson`
  */
 export function* canonicalJsonPieces(

@@ -90,7 +90,7 @@ suite('parseJson: nesting depth', () => {
     assert.ok(took < 5000, `${took} ms`);
   });
 
-  test('agrees with the depth of the parsed value', () => {
+  test('exceedsDepth agrees with the depth of the parsed value', () => {
     fc.assert(
       fc.property(canonicalValue, fc.integer({ min: 1, max: 6 }), (value, max) => {
         assert.equal(exceedsDepth(JSON.stringify(value), max), depthOf(value) > max);

@@ -13,7 +13,7 @@ export interface ParseOptions {
   readonly maxSize?: number;
   /**
    * Maximum nesting depth of objects and arrays; `MAX_JSON_DEPTH` by default. Allow more for bodies with events of many
-   * servers: an event that is too deep is then refused when it is read, and the rest of the body is not.
+   * servers: `receivePdu` then refuses only an event that is too deep, instead of `parseJson` the whole body.
    */
   readonly maxDepth?: number;
   /**

@@ -41,7 +41,7 @@ export class PowerLevels {
     return isCreator ? creatorLevelWithoutEvent : defaultLevels.users_default;
   }
 
-  /** Returns the level required to ban, kick, invite or redact, or a default level. */
+  /** Returns a named level, for instance the level required to ban, or `state_default`. */
   required(name: NamedLevel): number {
     return this.#content?.named.get(name) ?? defaultLevels[name];
   }

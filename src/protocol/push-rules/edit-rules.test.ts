@@ -120,7 +120,7 @@ describe('putRule', () => {
     assert.deepEqual(putRule(NO_USER_RULES, 'override', 'x', NOTIFY).rules.override[0]?.conditions, []);
   });
 
-  it('refuses user rules of the kind postcontent, whose default rule can be enabled', () => {
+  it('refuses user rules of the kind postcontent, and enables its default rule', () => {
     const kind = 'postcontent';
     assert.throws(() => putRule(NO_USER_RULES, kind, 'x', NOTIFY), fails('M_INVALID_PARAM'));
     assert.throws(() => deleteRule(NO_USER_RULES, kind, 'x'), fails('M_NOT_FOUND', 404));

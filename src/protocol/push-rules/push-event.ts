@@ -30,8 +30,9 @@ export interface PushMember {
 
 /**
  * Maximum search steps of one member's rules on one event. One step compares one character with a symbol of a short
- * pattern or with 32 symbols of a long pattern, or checks one element of an array. Patterns beyond the budget match
- * nothing. The budget bounds the cost of a user with thousands of hostile rules to some twenty milliseconds.
+ * pattern or with 32 symbols of a long pattern, searches eight characters for a short literal, or checks one element of
+ * an array. Patterns beyond the budget match nothing. The budget bounds the cost of a user with thousands of hostile
+ * rules to some twenty milliseconds.
  */
 export const SEARCH_BUDGET = 1_048_576;
 

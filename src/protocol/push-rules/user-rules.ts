@@ -18,7 +18,7 @@ export interface DefaultRuleChange {
 
 /**
  * The stored rules of a user: their own rules and their changes to default rules, as plain JSON. Does not
- * hold the default rules themselves, so that later versions can change them.
+ * hold the default rules themselves, so that later versions of the server can change them.
  */
 export interface UserPushRules {
   /** Most important first. */

@@ -11,7 +11,7 @@ const REL_TYPE = /^[\x21-\x7e]{1,255}$/;
 export interface Relation {
   /** For instance `m.thread`, `m.replace`, `m.annotation`, `m.reference`, or any other. */
   readonly relType: string;
-  /** The parent, which must be in the same room. */
+  /** The id of the parent, which counts only if it is in the same room; that is not checked here. */
   readonly eventId: string;
   /** The key of an annotation, for instance an emoji. `undefined` if it is absent or not a string. */
   readonly key: string | undefined;

@@ -3,7 +3,8 @@ import { matchesGreedily } from '../globs/greedy-match.ts';
 import { isJsonObject, type JsonValue } from '../json.ts';
 
 /**
- * Glob patterns, grouped by how they can be looked up: most lists of thousands of patterns cost two or three look-ups.
+ * Glob patterns, grouped by how they can be looked up: to find a name in most lists, even of thousands of patterns,
+ * takes a few look-ups.
  */
 interface PatternSet {
   readonly names: ReadonlySet<string>;
@@ -91,8 +92,8 @@ export function isServerAllowed(acl: ServerAcl | undefined, serverName: string):
 }
 
 /**
- * Like `isServerAllowed`, but compares the patterns with the name including its port, so that an ACL may deny
- * other servers on the same host.
+ * Like `isServerAllowed`, but compares the patterns with the name including its port, so that an ACL can deny one
+ * server on a host and allow another.
  */
 export function isServerWithPortAllowed(acl: ServerAcl, serverName: string): boolean {
   return serverName.length <= MAX_SERVER_NAME_LENGTH && decide(acl, serverName);

@@ -44,8 +44,8 @@ export function conflictedSubgraph(
   conflicted: ReadonlySet<string>,
   source: StateResolutionSource,
 ): Set<string> {
-  // Every event in this graph can be reached from a conflicted event. The events from which a conflicted event can be
-  // reached are on such a path.
+  // Every event in this graph can be reached from a conflicted event. So each of them from which a conflicted event can
+  // be reached is on a path between conflicted events.
   const graph = new AuthGraph(conflicted, source);
   const targets = Array.from(conflicted, (id) => graph.numberOf(id));
   const subgraph = new Set<string>();

@@ -1,6 +1,6 @@
 import type { StateMap } from '../event.ts';
 
-/** The state sets of a resolution, divided. */
+/** The state sets of a resolution, divided into what they agree on and what they do not. */
 export interface Conflicts {
   /** Entries that are the same in every set. */
   readonly unconflicted: StateMap<string>;

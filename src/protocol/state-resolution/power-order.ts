@@ -18,9 +18,9 @@ interface Node {
 }
 
 /**
- * Sorts events in reverse topological power order, earliest first, by Kahn's algorithm: takes the first event
- * that has no auth event left to be taken, and repeats. The first event is the one with the highest power level of the
- * sender; at the same level the one with the earliest `origin_server_ts`, then the one with the smallest event id.
+ * Sorts events in reverse topological power order, earliest first, by Kahn's algorithm: of the events whose auth events
+ * have all been taken, takes the one with the highest power level of the sender, and repeats; at the same level the one
+ * with the earliest `origin_server_ts`, then the one with the smallest event id.
  * Leaves out events in a cycle, which only rooms with chosen event ids (v1 and v2) can have, and the events that depend
  * on them.
  * Source: https://spec.matrix.org/latest/rooms/v2/#definitions

@@ -69,7 +69,7 @@ function compareByDepth(a: RoomEvent, b: RoomEvent): number {
 /** Chooses one of the events in conflict for a key, given the state that is resolved so far. */
 type ChooseEvent = (events: readonly RoomEvent[], isAllowed: AllowedIn, key: string) => RoomEvent;
 
-/** Whether the event is allowed in the resolved state, with `current`, unless `undefined`, as the entry for `key`. */
+/** Whether the event is allowed in the resolved state, with `current` (if it is defined) as the entry for `key`. */
 type AllowedIn = (event: RoomEvent, key: string, current: RoomEvent | undefined) => boolean;
 
 /** Resolves all conflicts of that type, or all that remain. */

@@ -70,7 +70,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await badge(bob), 1);
     });
 
-    it('loads only the rooms with unread events after a restart', async () => {
+    it('loads into memory, after a restart, only the rooms with unread events', async () => {
       const { fixture, read, badge } = await openUnread(open);
       const rooms: string[] = [];
       for (let count = 0; count < 12; count++) {

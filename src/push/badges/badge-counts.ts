@@ -68,8 +68,8 @@ export class BadgeCounts {
   }
 
   /**
-   * Returns the number for the badge: the shown invites, plus the joined rooms with unread notifications, or plus the
-   * unread notifications (`push.group_unread_count_by_room`). Notifications in threads count, too.
+   * Returns the number for the badge: the shown invites, plus the joined rooms with unread notifications or, when
+   * `push.group_unread_count_by_room` is off, plus the unread notifications. Notifications in threads count, too.
    */
   of(userId: string): Promise<number> {
     return this.#mutex.run(userId, () => this.#count(userId));

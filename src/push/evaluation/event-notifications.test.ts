@@ -106,7 +106,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       } as unknown as PushEvaluation;
       const invitePolicy = { decide: async () => 'allow' as const };
       const deps = { engine, clock, evaluation, invitePolicy, enabled: true };
-      // The clock makes the evaluation pause after each user, so that it fails before its results are awaited.
+      // The clock makes the evaluation pause after each user, so that reading fails before the results are awaited.
       await assert.rejects(new EventNotifications(deps).of(stored, [bob, carol]), /The database is down/);
     });
 

@@ -49,7 +49,7 @@ export class EventNotifications {
    * Of the events outside of the timeline, only out-of-band invites notify a user. History visibility is not checked,
    * because joined users may see every event since their join.
    * @param stored an event of the timeline, or an out-of-band invite
-   * @param userIds local users; users outside of the room are left out
+   * @param userIds local users; users outside of the room are left out, except the user whom the event invites
    */
   async of(stored: StoredEvent, userIds: Iterable<string>): Promise<Map<string, EventNotification>> {
     const notifications = new Map<string, EventNotification>();

@@ -7,8 +7,8 @@ import type { SearchCount } from './search-count.ts';
 /**
  * Returns whether and how an event notifies a member of its room, for unread counts, the list of notifications and
  * pushers. Events that are redacted, expired or hidden from clients notify no user. An event notifies neither its
- * sender nor members who ignore its sender; state events are no exception. Receipts, and the time when the user joined,
- * are not considered.
+ * sender nor members who ignore its sender, not even if it is a state event. Receipts, and the time when the user
+ * joined, are not considered.
  * Source: client-server API, "Push Rules" and "Ignoring Users".
  * @param searches counts the search steps, where many events are evaluated together
  */

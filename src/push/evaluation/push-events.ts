@@ -57,8 +57,8 @@ export class PushEvents {
   }
 
   /**
-   * Returns an event prepared with the power levels and member count that the room had when it was prepared first;
-   * without a promise when the prepared event is in the cache.
+   * Returns an event prepared with the power levels and member count that the room had when the event was first
+   * prepared; without a promise when the prepared event is in the cache.
    */
   get(head: RoomHead, stored: StoredEvent): PreparedEvent | Promise<PreparedEvent> {
     const cached = this.#events.get(stored.nid);

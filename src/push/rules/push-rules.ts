@@ -102,7 +102,7 @@ export class PushRules {
   }
 
   /**
-   * Replaces a user's rules by the result of `edit`.
+   * Replaces a user's rules by the result of `edit`, which is called again when the rules were changed meanwhile.
    * @throws MatrixError what `edit` throws; M_TOO_LARGE for rules of more than `maxBytes` that `edit` has made larger
    */
   async change(userId: string, edit: (rules: UserPushRules) => UserPushRules): Promise<void> {

@@ -14,7 +14,7 @@ export interface OwnedTally extends TallyOwner {
   readonly tally: Tally;
 }
 
-/** An unread event in a row of an earlier version; some have no time of sending. */
+/** An unread event in a row that an earlier version of the server wrote; some have no time of sending. */
 type OlderMark = [stream: number, highlight: 0 | 1, threadId?: string | null, sentTs?: number | null];
 
 /**

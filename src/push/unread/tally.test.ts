@@ -45,7 +45,7 @@ describe('Tally', () => {
     assert.equal(tally.counts(1).highlight_count, 0);
   });
 
-  it('counts from zero after a join', () => {
+  it('drops the events before a join', () => {
     const tally = new Tally(2, markList([mark(1), mark(2)]));
     tally.add(newMarks([mark(4)], { dropsOlder: true }), 5, nothingRead);
     assert.deepEqual(marksIn(tally), [mark(4)]);

@@ -59,7 +59,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await counts(bob, roomId), '1/0 1/0');
     });
 
-    it('excludes messages that have expired since they were counted, by the times that are stored with them', async () => {
+    it('excludes messages that expire after they were counted, by the times of sending in the tally', async () => {
       const policy = { default_policy: { max_lifetime: 60_000 }, allowed_lifetime_min: null };
       const options = { retention: { ...policy, enabled: true, allowed_lifetime_max: null } };
       const { fixture, roomId, counts } = await openUnread(open, {}, { options });
@@ -98,7 +98,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await counts(bob, roomId), '0/0 0/0');
     });
 
-    it('reads the saved unread events of earlier versions', async () => {
+    it('reads unread events that an earlier version of the server has saved', async () => {
       const { fixture, roomId } = await openUnread(open);
       const marks = JSON.stringify([
         [3, 1],
@@ -119,7 +119,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('excludes redacted events, before and after they were counted', async () => {
+    it('excludes events that were redacted before or after they were counted', async () => {
       const { fixture, roomId, counts } = await openUnread(open);
       const first = await fixture.say(alice, roomId, 'one', mention(bob));
       const second = await fixture.say(alice, roomId, 'two');
@@ -244,7 +244,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(turns >= 8, `${turns} turns`);
     });
 
-    it('evaluates only new events when a user who was away has read or is notified, and only unsaved events after a restart', async () => {
+    it('evaluates a thousand events for a user who was away and sends a receipt, then only new events, and after a restart only unsaved events', async () => {
       const { fixture, roomId, unread, counts, read } = await openUnread(open);
       const first = await fixture.say(alice, roomId, 'first');
       await Promise.all(Array.from({ length: 3_000 }, () => fixture.say(alice, roomId, 'x')));
@@ -296,7 +296,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await later.counts(carol, roomId), '251/0 251/0');
     });
 
-    it('reads old events without caching them, and saves the tally soon, so that the next restart reads none', async () => {
+    it('reads old events without caching them, and saves the tally soon, so that no event is evaluated again after a restart', async () => {
       const { fixture, roomId } = await openUnread(open);
       const sent = await Promise.all(Array.from({ length: 60 }, () => fixture.say(alice, roomId, 'x')));
       const reply = await fixture.reply(alice, roomId, sent[0]!);

@@ -81,7 +81,7 @@ export class Unread {
     );
   }
 
-  /** Returns the position of the newest event of a room, or a later position. */
+  /** Returns the position of the newest event of a room, or a later position where it is not in memory. */
   newestEventOf(roomId: string): number {
     return this.#lastEvents.of(roomId);
   }

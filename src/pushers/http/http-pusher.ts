@@ -55,7 +55,7 @@ export class HttpPusher {
   #hasWork = false;
   /** Whether the unread count may have changed since the gateway received it. */
   #badgeIsStale = false;
-  /** Number of consecutive steps that failed in this server; failures of the gateway are counted in the database. */
+  /** Number of consecutive steps with an error of this server; failures of the gateway are counted in the database. */
   #failedSteps = 0;
   #timer: Timer | undefined;
   /**

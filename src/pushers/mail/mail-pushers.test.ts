@@ -67,7 +67,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     });
     after(() => fixture.stop());
 
-    /** Returns a user who receives mails. The address was validated before the clock was advanced. */
+    /** Returns a user who receives mails, whose address was validated above, before tests advance the clock. */
     const subscriber = (name: (typeof names)[number]) => users.get(name)!;
     const users = new Map<string, TestUser>();
 

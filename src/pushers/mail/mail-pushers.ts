@@ -88,7 +88,7 @@ export class MailPushers {
     return this.#deps.jobs.scheduleAll(writer, requests);
   }
 
-  /** Mails the user if an event of the room is due; otherwise schedules itself again for when one is due. */
+  /** Mails the user if an event of the room is due; otherwise schedules the job again for when one is due. */
   async #run(room: MailJobPayload): Promise<void> {
     const { pusherId, roomId } = room;
     const { database, clock, addresses } = this.#deps;

@@ -8,10 +8,10 @@ const hour = 60 * minute;
 
 /**
  * Milliseconds of the first pause after a mail that contains a room. During a pause, the room causes no further mail;
- * the pause does not change what a mail contains: it shows the pending events of all rooms. This constant and the next
- * three are the same as in the reference server (`THROTTLE_START_MS`, `THROTTLE_MULTIPLIER`, `THROTTLE_MAX_MS` and
- * `THROTTLE_RESET_AFTER_MS` in `synapse/push/emailpusher.py`). The reference server lengthens the pause with each event
- * of a mail; this server lengthens it once with each mail.
+ * the pause does not change what a mail contains: each mail shows the pending events of all rooms. This constant and
+ * the next three are the same as in the reference server (`THROTTLE_START_MS`, `THROTTLE_MULTIPLIER`, `THROTTLE_MAX_MS`
+ * and `THROTTLE_RESET_AFTER_MS` in `synapse/push/emailpusher.py`). The reference server lengthens the pause with each
+ * event of a mail; this server lengthens it once with each mail.
  */
 const firstPause = 10 * minute;
 

@@ -40,7 +40,7 @@ async function forgetWithheld(database: Database): Promise<void> {
 forSelectedDatabases(import.meta.url, (open) => {
   describe('the migration rooms/0014-redactions-without-effect', () => {
     for (const version of ['10', '11']) {
-      it(`withholds the redactions that have no effect from clients, in a database of an older server and room version ${version}`, async () => {
+      it(`withholds from clients the redactions that have no effect, in a database of an older server and room version ${version}`, async () => {
         const fixture = await RoomsUnderTest.open(open);
         const { engine, database } = fixture;
         const [room, otherRoom] = [new ReferenceRoom(version), new ReferenceRoom(version)];

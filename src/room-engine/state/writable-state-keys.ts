@@ -23,13 +23,13 @@ export interface WritableStateKeysDeps {
   readonly keys: Sequence;
   readonly caches: CacheRegistry;
   readonly slices: TimeSlices;
-  /** Maximum number of cached keys at factor 1. */
+  /** Maximum number of cached keys, before it is multiplied by the cache factor. */
   readonly size: number;
 }
 
 /**
- * State keys in the main process. It allocates the nids of new keys. New keys are prepared and used within an attempt;
- * a new key that no attempt has written is forgotten when all attempts that used it have ended.
+ * State keys in the main process, which allocates the nids of new keys. New keys are prepared and used within an
+ * attempt. A new key that no attempt has written is forgotten when all attempts that used it have ended.
  */
 export class WritableStateKeys extends StateKeys {
   readonly #sequence: Sequence;

@@ -33,7 +33,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await userRooms.withMembership(bob, 'join'), [roomId]);
     });
 
-    it('keeps the order of each sender under concurrent sends, shares flushes, and reads nothing from the database', async () => {
+    it('keeps the order of the events of each sender under concurrent sends, shares flushes, and reads nothing from the database', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice, bob, carol);
       for (const userId of [alice, bob, carol]) await fixture.say(userId, roomId, 'warm');
@@ -215,7 +215,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.notEqual(await fixture.rooms.sending.state(sender, roomId, topic, { topic: 'x' }), first);
     });
 
-    it('rejects when the equal event that is being sent could not be stored', async () => {
+    it('rejects two equal events that are sent at the same time when the first of them could not be stored', async () => {
       const { fixture, database } = await openUnreliableRooms(open);
       const roomId = await fixture.room(alice);
       database.fails = (statements) => mentions(statements, 'doomed');

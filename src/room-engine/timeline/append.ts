@@ -31,8 +31,8 @@ export interface AppendOptions {
 /** Sends events of local users that `EventAppender` cannot add synchronously. */
 export interface SlowSends {
   /**
-   * Sends into a room that has more forward extremities than an event may have previous events, and different states
-   * after them.
+   * Sends into a room that has more forward extremities than an event may have previous events, when the states after
+   * these extremities differ.
    */
   readonly sendOverManyExtremities: Send;
   /** Sends after the room's policy server has signed the event. */
@@ -342,8 +342,8 @@ function requireAuthorized({ unsigned }: ComposedEvent, head: WritableHead, cont
 }
 
 /**
- * Returns whether a room has more forward extremities than an event may have previous events, and their states differ.
- * Then the state before the event is not the current state.
+ * Returns whether a room has more forward extremities than an event may have previous events, and the states after
+ * these extremities differ. Then the state before the event is not the current state.
  */
 function hasForkedState({ extremities }: WritableHead): boolean {
   if (extremities.length <= maxPrevEvents) return false;

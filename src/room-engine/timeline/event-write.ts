@@ -32,7 +32,7 @@ export interface EventWrite {
   readonly remote?: RemoteWrite;
 }
 
-/** The rows that mostly events of remote servers have. */
+/** The rows that are written mostly for events of remote servers. */
 export interface RemoteWrite {
   /** `stateMapKey` of entries of the new groups, so that their `state_keys` rows are written. */
   readonly stateKeys?: Iterable<string>;
@@ -46,7 +46,7 @@ export interface RemoteWrite {
   readonly missing?: readonly string[];
   /** Number of backfill responses that may be fetched from `missing` without a request of a client; absent: 0. */
   readonly backfillsLeft?: number | undefined;
-  /** The event may be a backward extremity, and is on the timeline after this write. */
+  /** The event may be a backward extremity, and is none after this write, because it is placed or rejected. */
   readonly fillsGap?: boolean;
   /** The id of the event that `stored` redacts, when that event is unknown. */
   readonly pendingTarget?: string | undefined;

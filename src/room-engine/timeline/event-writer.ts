@@ -128,9 +128,9 @@ export class EventWriter {
   }
 
   /**
-   * Runs `work`. It reserves positions, extends `head` and stages events, all synchronously. When it throws, none of
-   * these events is written, the positions are released, and a head that may contain a part of an event is marked as
-   * broken.
+   * Runs `work`, which reserves positions, extends `head` and stages events, all synchronously. When `work` throws,
+   * none of these events is written, the positions are released, and a head that may contain a part of an event is
+   * marked as broken.
    */
   extend<T>(head: WritableHead, work: (reserve: ReservePlace) => T): T {
     const stagedBefore = this.#staged.length;

@@ -57,7 +57,7 @@ class GrowingRoom {
     this.#roomId = roomVersion.roomId === 'origin' ? '!room:a' : `!${this.#createId.slice(1)}`;
   }
 
-  /** Returns the state after the events that begin every room. */
+  /** Returns the state after the first events of the room. */
   start(): StateMap<string> {
     const [ann, bob, cat] = users;
     const additional = this.#random.chance(0.3) ? { additional_creators: [cat] } : {};

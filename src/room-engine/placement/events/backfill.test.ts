@@ -15,7 +15,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     await fixture.engine.placement.enter(room.room, room.join(alice));
     const facts: RoomFact[] = [];
     fixture.engine.stream.subscribe((fact) => facts.push(fact));
-    /** Returns the events to backfill; the oldest has the state before it. */
+    /** Returns the events to backfill; for the oldest, the state before it is supplied. */
     const older = async (eventIds: readonly string[]) => {
       const { state, authChain } = room.stateAndAuthChain(room.stateBefore(eventIds[0]!));
       await fixture.engine.placement.addOutliers(room.room, [...authChain, ...state]);

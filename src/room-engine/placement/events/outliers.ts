@@ -25,8 +25,9 @@ export class Outliers {
    * Stores events as outliers, each after its auth events; an event that its auth events do not allow is
    * stored as rejected. Calls for one room must be serialized.
    * @returns the events by id, including events that were stored before
-   * @throws MissingEvents when an auth event is neither stored nor in `received`; MatrixError M_FORBIDDEN for an event or
-   * a version of another room, M_BAD_JSON when auth events refer to each other in a circle
+   * @throws MissingEvents when an auth event is neither stored nor in `received`; MatrixError M_FORBIDDEN for an event
+   * of another room and for a room that was entered with another version, M_BAD_JSON when auth events refer to each
+   * other in a circle
    */
   async add(room: RoomWithVersion, received: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>> {
     const { slices } = this.#deps;

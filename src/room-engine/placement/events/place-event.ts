@@ -215,7 +215,7 @@ function addToTimeline(
 }
 
 /**
- * Returns the rows that are written only for events that are placed.
+ * Returns the rows that are written only for placed events, not for events that `EventAppender` adds.
  * @param place the position on the timeline; absent when the nid of the event is its position
  */
 function remoteWriteOf(

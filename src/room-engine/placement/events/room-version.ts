@@ -8,7 +8,7 @@ import type { WritableHead } from '../../timeline/writable-head.ts';
 const maxDeletedTogether = 500;
 
 /**
- * Replaces the unverified version of a room that an invite claimed by the version that a resident server names when
+ * Replaces the unverified room version, which an invite claimed, with the version that a resident server names when
  * this server enters the room. Deletes the outliers that failed joins stored with another version. Out-of-band
  * memberships stay, because each has its own version.
  * @param head must have no pending writes

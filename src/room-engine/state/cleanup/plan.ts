@@ -43,8 +43,8 @@ const groupsAtOnce = 10_000;
 
 /**
  * Plans which state groups of a room are removed, and which are rebased. If only one group is built on an unused group,
- * the unused group is merged into it. This never makes the stored states larger, and the next plan removes the unused
- * group. Other requests are processed meanwhile.
+ * the unused group is merged into that one. This never makes the stored states larger, and the next plan removes the
+ * unused group. Other requests are processed meanwhile.
  */
 export async function planCleanup({ groups, used, growing, upTo }: CleanupInput): Promise<CleanupPlan> {
   const links = new Map<number, GroupLink>();
