@@ -2,7 +2,7 @@ import type { RoomEvent } from '../protocol/index.ts';
 
 /**
  * An event of a remote server whose format, signatures and hash have been checked, or an event that this server has
- * built and signed. An event with a wrong hash is redacted. The event need not be authorized yet.
+ * built and signed. An event whose hash is wrong is in its redacted form. The event need not be authorized yet.
  */
 export interface VerifiedEvent {
   readonly event: RoomEvent;

@@ -26,8 +26,8 @@ import type { Staging } from './staging/staging.ts';
 const maxFailures = 3;
 
 /**
- * Maximum number of missing previous events that are placed with a fetched state, where other previous events are
- * known.
+ * If some previous events of an event are known and at most this number are missing, the missing ones are placed with
+ * fetched states.
  */
 const maxEventsWithFetchedState = 5;
 
@@ -57,7 +57,7 @@ export class EventProcessor {
 
   /**
    * Whether the event can be placed without requests to remote servers.
-   * @param isUnderWay whether an event is being placed at the moment
+   * @param isUnderWay whether an event is being placed at the moment, and so counts as placed
    */
   async isComplete(
     { event }: VerifiedEvent,
@@ -168,14 +168,14 @@ export class EventProcessor {
       missing = await this.#withoutState(prev);
     }
     const state = missing.length === 0 ? {} : await states.stateBefore(query, eventId, missing, options);
-    // The state was fetched before, because its response contains most of the auth events.
+    // The auth events are fetched after the state, because the response with the state contains most of them.
     await auth.fetchMissing(query, event.event);
     return this.#placeWithState(query, event, state);
   }
 
   /**
-   * Places missing previous events with the state before each of them. The states are then resolved here, so that no
-   * single remote server decides the state.
+   * Places missing previous events, each with the fetched state before it. This server then resolves the states after
+   * all previous events, so that no single remote server decides the state.
    */
   async #placeWithFetchedStates(
     query: ServerQuery,

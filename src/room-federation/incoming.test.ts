@@ -135,7 +135,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await restarted.statuses(last), ['placed']);
     });
 
-    it('places events that arrive during shutdown after the next start', async () => {
+    it('after the next start, places events that arrived during shutdown', async () => {
       const joined = await joinedRoom(open);
       const { room, fixture } = joined;
       const ids = ['a', 'b', 'c'].map((text) => room.say(creator, text));

@@ -4,7 +4,7 @@ import { createMetrics } from '../kernel/observability/index.ts';
 import type { StoredEvent } from '../room-engine/stored-event.ts';
 import { incomingMetrics } from './metrics.ts';
 
-test('incomingMetrics counts staged events, their age, outcomes and processing times', async () => {
+test('incomingMetrics reports the number and the age of staged events, outcomes and processing times', async () => {
   const metrics = await createMetrics();
   const waiting = { count: 3, oldestAge: 4_500 };
   const recorder = incomingMetrics(metrics, () => waiting);

@@ -128,7 +128,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([head?.memberCount('join'), head?.membership(alice)], [4, 'join']);
     });
 
-    it('does not place an accepted join while the state before it lacks a member whose key cannot be fetched, and places it later', async () => {
+    it('does not place a join accepted by another server until the key of a missing member in the state before the join can be fetched', async () => {
       const { room, fixture, statuses } = await joinedRoom(open);
       // A state that lacks a tenth of its events is usable when no server provides the missing events.
       for (let index = 0; index < 12; index++) room.join(`@user${index}:b.example`);

@@ -160,7 +160,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(order, ['first', 'second']);
     });
 
-    it('calls no check for events that are not sent: unknown rooms, forbidden events, unchanged state, repeated requests', async () => {
+    it('calls no check for events that are not sent: events for unknown rooms, forbidden events, unchanged state, repeated requests', async () => {
       const { fixture, checks } = await openWithChecks();
       const { rooms } = fixture;
       const roomId = await fixture.room(alice);

@@ -34,16 +34,18 @@ export interface SendingDeps {
 }
 
 /**
- * Sends events for local users. The checks of an event, in this order: 1. The sender is not suspended (for redactions:
- * step 4). Events of shadow-banned users are not sent (the response contains an event id that no event has), except
- * membership events other than invites. 2. The transaction id, which state events do not have, is new; a repeated
- * request is answered with the earlier event id, without the later checks. 3. The rate limit allows it (`Throttle`). 4.
- * By kind of event: a message has a valid relation that is not a duplicate annotation, a redaction has a target that
- * the sender may redact, a state event has valid content (`StateChecks`). 5. The engine applies the authorization rules
- * and its own checks when it appends the event.
+ * Sends events for local users. The checks of an event, in this order:
+ * 1. The sender is not suspended (for redactions: step 4). Events of shadow-banned users are not sent (the response
+ *   contains an event id that no event has), except membership events other than invites.
+ * 2. The transaction id, which state events do not have, is new; a repeated request is answered with the earlier event
+ *   id, without the later checks.
+ * 3. The rate limit allows it (`Throttle`).
+ * 4. By kind of event: a message has a valid relation that is not a duplicate annotation, a redaction has a target that
+ *   the sender may redact, a state event has valid content (`StateChecks`).
+ * 5. The engine applies the authorization rules and its own checks when it appends the event.
  *
- * For redactions, steps 3 and 4 are one step, because the rate limit depends on the target. Source: client-server API,
- * "Sending events to a room" and "Redactions".
+ * For redactions, steps 3 and 4 are one step, because the rate limit depends on the target.
+ * Source: client-server API, "Sending events to a room" and "Redactions".
  */
 export class Sending {
   readonly #deps: SendingDeps;

@@ -65,7 +65,7 @@ export async function openRoomUpkeep(deps: RoomUpkeepDeps): Promise<RoomUpkeep> 
   const sharedDeps = { ...deps, engine: rooms.engine };
   registerTransactionCleanup(jobs, deps);
   runMembershipJobs({ ...sharedDeps, memberships: rooms.memberships });
-  // The constructor registers its job; so do the constructors of the other classes below.
+  // The constructor registers its job, as do the constructors of the other classes below that have jobs.
   new AutoJoin(deps);
   new RedactionRetention({ ...sharedDeps, period: options.redaction_retention_period });
   const dummyEvents = new DummyEvents({ ...sharedDeps, threshold: options.dummy_events_threshold });

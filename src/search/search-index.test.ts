@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await index.stop();
     });
 
-    it('indexes events again whose first write has failed', async () => {
+    it('indexes events again when writing them to the index has failed', async () => {
       const { index, unreliable, say, find } = await openIndex();
       await index.start();
       assert.equal(await find('doomed'), 0);

@@ -80,7 +80,7 @@ export class SearchIndex {
     }
   }
 
-  /** Indexes the events in `(after, upTo]` of the stream that are read from the database. */
+  /** Reads the events in `(after, upTo]` of the stream from the database, and indexes them. */
   async #followStored(after: number, upTo: number): Promise<void> {
     for (let from = after; from < upTo; ) {
       const page = await this.#deps.engine.events.betweenWithBackfill(from, upTo, eventsPerCommit);

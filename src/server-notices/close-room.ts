@@ -3,7 +3,7 @@ import type { Rooms } from '../rooms/index.ts';
 /** The parts of the slice `rooms` that `closeRoom` needs. */
 export type ClosingDeps = Pick<Rooms, 'engine' | 'memberships'>;
 
-/** Lets the creator of a notice room leave and forget the room, because no further notices are sent to it. */
+/** Makes the creator of a notice room leave and forget the room, because no further notices are sent to it. */
 export async function closeRoom({ engine, memberships }: ClosingDeps, roomId: string): Promise<void> {
   const head = await engine.heads.get(roomId);
   const creation = head?.entry('m.room.create', '');

@@ -17,7 +17,7 @@ export class NoticeRoomJobs {
     this.#clock = clock;
   }
 
-  /** Runs in the transaction that deactivates an account. */
+  /** Schedules the job for a user's notice room, in the transaction that deactivates the account. */
   async deactivated(writer: AnyWriter, _publish: unknown, { userId }: { userId: string }): Promise<void> {
     const roomId = await readNoticeRoom(writerFor<ServerNoticeTables>(writer), userId);
     if (roomId === undefined) return;

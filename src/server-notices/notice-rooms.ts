@@ -49,8 +49,7 @@ export class NoticeRooms {
 
   /**
    * Prepares a user's room for a notice: makes one if there is none that can be used (`#isOpen`), updates its name,
-   * topic
-   * and avatar, and invites the user.
+   * topic and avatar, and invites the user.
    * @param userId an active local user
    * @returns the room id
    */
@@ -112,8 +111,7 @@ export class NoticeRooms {
 
   /**
    * Tags the room, and invites the user, even with `block_non_admin_invites`, and even when the user blocks invites.
-   * With
-   * `auto_join` the user also joins.
+   * With `auto_join` the user also joins.
    */
   async #tagAndInvite(userId: string, roomId: string): Promise<void> {
     const { rooms, tags, user, options } = this.#deps;

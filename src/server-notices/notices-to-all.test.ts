@@ -174,7 +174,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await restarted.jobs.stop();
     });
 
-    it('sends no notice that was cancelled before its first user', async () => {
+    it('sends a notice to no user when it was cancelled before it was sent to the first', async () => {
       const fixture = await openWithUsers(open);
       const { toAll, jobs, recipients } = openNoticesToAll(fixture);
       const noticeId = await toAll.schedule('m.room.message', content('hello all'));

@@ -32,7 +32,7 @@ export interface SendNoticeOptions {
   readonly type?: string;
   /** Present for state events, for instance `m.room.pinned_events`. */
   readonly stateKey?: string | undefined;
-  /** Deduplicates repeated requests of the same device by transaction id. */
+  /** The device and the transaction id of a request: a repeated request sends no second notice. */
   readonly once?: { readonly userId: string; readonly deviceId: string | undefined; readonly txnId: string };
 }
 

@@ -44,7 +44,7 @@ const staging = 'EventWriter.stage';
 interface FailingCall {
   /** The class and the method, or `batch` of the database. */
   readonly step: string;
-  /** The number of the call after the first reservation, from 1. */
+  /** Which call of the step fails, counted from 1 after the first reservation of a position. */
   readonly number: number;
   /** Whether the call fails before it does its work, or after that. */
   readonly when: 'before' | 'after';
@@ -300,7 +300,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     }
 
-    it('loads the head of the room again only after the writes of its earlier events have ended', async () => {
+    it('causes the head of the room to be loaded again, but only after the writes of earlier events of the room have ended', async () => {
       const [writeBegun, writeReleased] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       const { fixture, database } = await openUnreliableRooms(open);
       const roomId = await fixture.room(alice);

@@ -20,9 +20,9 @@ export class FollowedHead extends InMemoryHead {
   }
 
   /**
-   * Applies a fact of this room that has an `end`. The database may have contained the fact already when the head was
-   * read: newer state entries stay, but the extremities and the state group become older ones until the facts that
-   * follow it are applied.
+   * Applies a fact of this room that has an `end`. The head may have been read from the database after the fact was
+   * committed. State entries newer than the fact stay; the extremities and the state group go back to those of the
+   * fact, until the later facts are applied too.
    */
   follow(fact: RoomFact): void {
     const { stored, position, end, redacts } = fact;

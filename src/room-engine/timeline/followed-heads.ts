@@ -16,7 +16,10 @@ export class FollowedHeads implements HeadReader {
   readonly #stored: StoredHeads;
   readonly #cache: Cache<string, FollowedHead>;
   readonly #loading = new LoadOnce<string, FollowedHead | undefined>();
-  /** Facts that arrived while the head of their room was being read; `deleted` when the room was deleted. */
+  /**
+   * By room id, the facts that arrived while the head of the room was being read; `deleted` stands for the deletion of
+   * the room.
+   */
   readonly #missed = new Map<string, (RoomFact | 'deleted')[]>();
 
   constructor(stored: StoredHeads, caches: CacheRegistry) {
@@ -34,7 +37,10 @@ export class FollowedHeads implements HeadReader {
     return this.#loading.run(roomId, () => this.#load(roomId));
   }
 
-  /** Updates the head of the fact's room; a head that the fact does not describe fully is read again. */
+  /**
+   * Updates the head of the fact's room. A fact without `end` does not describe the whole change: the head is dropped,
+   * and read again when it is needed.
+   */
   follow(fact: RoomFact): void {
     const { roomId } = fact;
     this.#missed.get(roomId)?.push(fact);
@@ -62,8 +68,8 @@ export class FollowedHeads implements HeadReader {
       const missed: (RoomFact | 'deleted')[] = [];
       this.#missed.set(roomId, missed);
       const stored = await this.#stored.read(roomId).finally(() => this.#missed.delete(roomId));
-      // The rows were read one after another, so only some of them may contain a change of the whole room that was made
-      // meanwhile.
+      // A change that no fact describes fully, or a deletion, came between the reads, so only some of the rows may
+      // contain it: read again.
       const facts = missed.filter((fact) => fact !== 'deleted' && fact.end !== undefined) as RoomFact[];
       if (facts.length < missed.length) continue;
       if (!stored) return undefined;

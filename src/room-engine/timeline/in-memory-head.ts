@@ -7,8 +7,8 @@ import type { HeadState, StateEntry } from './head-state.ts';
 import type { RoomHead, StateMark } from './room-head.ts';
 
 /**
- * Number of recent events that the head of an active room keeps when it drops older ones, so that a sync needs no
- * query. It drops events when it has more than twice this number.
+ * When the head of an active room has more than twice this number of recent events, it keeps this number of the newest
+ * ones, so that a sync needs no query.
  */
 const keptRecent = 64;
 

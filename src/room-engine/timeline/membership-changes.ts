@@ -4,7 +4,7 @@ import type { MembershipChange, StateChange, StoredEvent } from '../stored-event
 /**
  * Returns the membership changes among changes of the state.
  * @param cause the event that changed the state
- * @param before the membership of a user before the changes
+ * @param before returns the membership of a user before the changes
  */
 export function membershipChanges(
   changes: readonly StateChange[],

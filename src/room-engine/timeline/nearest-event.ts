@@ -27,8 +27,8 @@ export class NearestEvents {
   }
 
   /**
-   * Returns the visible event closest to a time: at or after this time (`forward`), at or before this time (`backward`);
-   * `undefined` when the nearest `maxScanned` events have no such event.
+   * Returns the visible event closest to a time: at or after this time (`forward`), at or before this time
+   * (`backward`); `undefined` when none of the nearest `maxScanned` events is visible.
    * @param ts milliseconds since the epoch
    * @param filterVisible returns the events that the user or server may see, in the same order
    */

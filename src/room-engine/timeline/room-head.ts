@@ -26,7 +26,7 @@ export interface RoomHead {
   readonly isPartial: boolean;
   /** Position on the stream at which the partial state became complete; 0 where it is partial or never was. */
   readonly completedAt: number;
-  /** Set after the partial state became complete. */
+  /** The join and the servers of a partial state that has become complete. */
   readonly formerPartial: FormerPartialState | undefined;
   /**
    * Nids of the former forward extremities (`rooms.former_extremities`), newest last: the room had them when the last
@@ -49,7 +49,8 @@ export interface RoomHead {
   readonly recent: readonly StoredEvent[];
   /**
    * Position of the newest event since the head was loaded whose depth is smaller than the depth of an earlier event; 0
-   * when there is no such event. Later events have the same order on the stream and in the history of the room.
+   * when there is no such event. Events after this position have the same order on the stream and in the history of the
+   * room.
    */
   readonly lateAt: number;
 
@@ -65,7 +66,7 @@ export interface RoomHead {
 
 /** Returns the heads of rooms, for reading. */
 export interface HeadReader {
-  /** Returns a cached head. */
+  /** Returns the head of a room if it is in memory. */
   peek(roomId: string): RoomHead | undefined;
   /** Returns the head of a room; `undefined` when this server does not know the room. */
   get(roomId: string): Promise<RoomHead | undefined>;

@@ -41,8 +41,8 @@ export class SendContext {
   }
 
   /**
-   * Loads the events that are not in memory; without a query when all are in memory.
-   * @param stateKeys prepares the state key of an event that will be stored
+   * Loads the events that are not in memory, and prepares the state key of the draft.
+   * @param stateKeys given when the event will be stored
    */
   async load(head: RoomHead, stateKeys?: WritableStateKeys): Promise<void> {
     const missing = this.#needed(head).filter((nid) => !this.#find(nid));

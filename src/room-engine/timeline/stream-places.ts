@@ -4,7 +4,7 @@ import type { RoomTables } from '../tables.ts';
 /** Maximum number of ids in one query. */
 const maxIds = 500;
 
-/** A place in a room's history: after the event with this depth and position; the event itself may be absent. */
+/** A place in a room's history: after the event with this depth and position; no such event needs to exist. */
 export interface HistoryPlace {
   readonly depth: number;
   readonly stream: number;

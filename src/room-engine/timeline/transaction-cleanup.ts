@@ -17,7 +17,7 @@ export interface TransactionCleanupDeps {
 
 /**
  * Registers the hourly job that deletes transaction ids after a day. The rows of transaction ids have no time, so each
- * run also stores the current position of the streams and the time.
+ * run also stores the current position of the streams and the time, which tell later runs how old a row is.
  */
 export function registerTransactionCleanup(jobs: Jobs, deps: TransactionCleanupDeps): void {
   jobs.every('rooms/forget-transactions', hour, { run: () => deleteOldTransactions(deps) });

@@ -71,7 +71,7 @@ export class WriteBatch {
   readonly #newKeys = new Set<string>();
 
   /**
-   * @param index collects further index rows of the events
+   * @param index collects the rows of the index of events (`EventIndex`)
    * @param separatesGroups whether `statements` leaves out the rows of state groups, which have a database of their own
    */
   constructor(stateKeys: WritableStateKeys, index: IndexBatch, separatesGroups = false) {

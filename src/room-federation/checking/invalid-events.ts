@@ -7,7 +7,7 @@ const maxEvents = 20_000;
 /** Milliseconds for which an event stays in the cache. */
 const rememberedFor = 60 * 60_000;
 
-/** When a missing key is the only problem of an event, it is not requested again for this many milliseconds. */
+/** When a missing key is the only problem of an event, the event is not requested again for this many milliseconds. */
 const keyRetryDelay = 5_000;
 
 interface InvalidEvent {

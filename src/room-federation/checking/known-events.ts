@@ -43,7 +43,8 @@ export class KnownEvents {
 }
 
 /**
- * Whether the state after a stored event is known, as it is for placed events and for rejected events of the history.
+ * Whether the state after a stored event is known. It is for events that were placed, also for those that were rejected
+ * or soft-failed then, and not for outliers.
  */
 export const hasState = ({ stateGroup }: StoredEvent) => stateGroup !== undefined;
 

@@ -35,7 +35,7 @@ export class MissingKeys {
   constructor(clock: Clock, caches: CacheRegistry) {
     this.#clock = clock;
     this.#keys = caches.create('missing_server_keys', {
-      // The pauses between two look-ups are longer than an unused entry stays in other caches.
+      // A fixed cache keeps unused entries: the pauses between two look-ups are longer than other caches keep them.
       fixed: true,
       size: maxKeys,
       maxBytes: maxKeys * keyBytes,

@@ -42,8 +42,8 @@ export class ResponseVerifier {
   }
 
   /**
-   * Verifies the state events of a response that are of the room and not stored yet. Most events of an auth chain
-   * usually are stored.
+   * Verifies those state events of a response that belong to the room and are not stored yet. Usually most events of an
+   * auth chain are stored.
    * @returns the valid events by event id
    */
   async verifyNewState(

@@ -52,7 +52,7 @@ describe('Verifier.verify checks events of remote servers', () => {
     }
   });
 
-  it('fetches the keys of all events together, each key once, valid until the latest event that needs it', async () => {
+  it('looks up the keys of all events together, each key once, with the time of the latest event that needs it', async () => {
     const room = new RemoteRoom(creator);
     const ids = ['@b:b.example', '@c:c.example'].map((userId) => room.join(userId));
     ids.push(room.say('@b:b.example', 'one'), room.say('@b:b.example', 'two'));

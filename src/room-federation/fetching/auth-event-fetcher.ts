@@ -41,9 +41,9 @@ export class AuthEventFetcher {
 
   /**
    * Fetches the missing events of an event's auth chain in up to three steps. Fetches them one by one if at most
-   * `maxSinglesFirst` auth events are missing, because usually only one membership event is. Then requests the whole
-   * chain with `GET /event_auth`, and last fetches one by one what is still missing.
-   * @param aboutToBeStored event ids that are about to be stored
+   * `maxSinglesFirst` auth events are missing, because usually only one membership event is missing. Then requests the
+   * whole chain with `GET /event_auth`, and last fetches one by one what is still missing.
+   * @param aboutToBeStored ids of events that the caller will store: they do not count as missing
    * @throws FetchFailed when an auth event is still missing
    */
   async fetchMissing(

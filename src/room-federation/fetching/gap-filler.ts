@@ -95,7 +95,7 @@ export class GapFiller {
   /**
    * Adds missing events with `POST /get_missing_events/{roomId}`.
    * @returns 'more' when the response was cut off at its limit. A shorter response has everything that the server is
-   * willing to return, so that it receives no further request about this gap.
+   * willing to return, so no further request about this gap follows.
    */
   async #addFromServers(
     query: ServerQuery,

@@ -136,7 +136,10 @@ export class StateFetcher {
     return state;
   }
 
-  /** Fetches and stores the missing events of a state and its auth chain. @returns the ids of all that were missing */
+  /**
+   * Fetches and stores the missing events of a state and its auth chain.
+   * @returns the ids of all that were missing, fetched or not
+   */
   async #storeMissing(
     query: ServerQuery,
     server: string,

@@ -86,7 +86,7 @@ export class RemoteMemberships {
     if (servers.length === 0) throw notFound('No server in the room is known');
     const hasLimit = !only && (await complexity.appliesTo(userId));
     const isMeasured = hasLimit && (await complexity.checkBeforeJoin(peers, servers, roomId));
-    // The complexity of a room cannot be calculated while members are left out.
+    // Members are omitted only where the complexity of the room need not be calculated after the join.
     const omitMembers = !hasLimit || isMeasured;
     const joined = await this.#join.join({ ...request, content, servers, omitMembers });
     const partial = (await engine.heads.get(roomId))?.partial;

@@ -22,10 +22,10 @@ const clientTimeout = 10_000;
 /** Milliseconds for which missing events are not requested again. */
 const retryDelay = 5 * 60_000;
 
-/** Maximum number of events per response whose states are fetched. */
+/** Maximum number of events of one response that are placed with a fetched state. */
 const maxStates = 5;
 
-/** Maximum number of requested events in the cache. */
+/** Maximum number of events for which the time of the next request is cached. */
 const maxRemembered = 10_000;
 
 export interface BackfillerDeps {

@@ -32,7 +32,7 @@ export interface OlderEventFetcherDeps {
 /** Maximum numbers of events for one response. */
 export interface ResponseLimits {
   readonly events: number;
-  /** Maximum number of events whose states are fetched. */
+  /** Maximum number of events that are placed with a fetched state. */
   readonly states: number;
 }
 

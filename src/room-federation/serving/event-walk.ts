@@ -1,6 +1,9 @@
 import type { RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
-/** Maximum number of events that are read for each event that may be returned: some events are not returned. */
+/**
+ * Maximum number of events that are read for each event that the request allows, because some of the read events are
+ * not returned.
+ */
 const readsPerEvent = 5;
 
 /** Walks the history of one room from events to their previous events. Ignores events of other rooms. */

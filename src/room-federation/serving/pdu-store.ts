@@ -5,7 +5,7 @@ import { EventFlag, eventColumns, type RoomTables, storedEventOf } from '../../r
 /** Maximum number of nids in one query. */
 const nidsPerQuery = 500;
 
-/** Number of nids in the first query: 100 events may have 6 MB. */
+/** Number of nids in the first query, whose events may all have the maximum size: 6 MB together. */
 const nidsInFirstQuery = 100;
 
 /**

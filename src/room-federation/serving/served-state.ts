@@ -59,7 +59,10 @@ export class ServedState {
     return this.#pdus.read(nids);
   }
 
-  /** Returns an event of the room that is on disk; then the events before it are on disk, too. */
+  /**
+   * Returns an event of the room if it is on disk, so that the events before it are on disk, too.
+   * @throws MatrixError M_NOT_FOUND
+   */
   async #event({ roomNid }: RoomHead, eventId: string): Promise<StoredEvent> {
     const stored = await this.#engine.events.getById(eventId);
     const isServed = stored?.roomNid === roomNid && !stored.rejected;

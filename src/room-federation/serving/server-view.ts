@@ -15,12 +15,15 @@ const visibilityKey = stateMapKey('m.room.history_visibility', '');
 /** Maximum number of users of a server that are looked up in the states at all events of a response. */
 const maxUsersLookedUp = 50;
 
-/** For a server with more users: number of membership events that are read together, until one of them is a join. */
+/**
+ * For a server with more users than that: number of membership events that are read together, until one of them is a
+ * join.
+ */
 const membersAtOnce = 200;
 
 /**
- * For a server with more users: maximum number of states that are searched for any joined user. In each other state, no
- * user counts as joined unless a looked-up user is.
+ * For a server with more users than that: maximum number of states that are searched for any joined user. In each other
+ * state, no user counts as joined unless a looked-up user is.
  */
 const maxStatesSearched = 10;
 
@@ -59,7 +62,8 @@ export class ServerView {
     for (const stored of events) {
       const visibility = visibilities.get(stored.nid);
       if (visibility === undefined) {
-        // The state before the event is unknown. State events are returned to every server in the room anyway.
+        // The state before the event is unknown: hidden, unless it is a state event, which every server in the room
+        // receives anyway.
         if (stored.event.stateKey === undefined) hidden.add(stored.nid);
         continue;
       }
@@ -203,8 +207,8 @@ export class ServerView {
   }
 
   /**
-   * The nids of the state keys of the server's member events in the states before some events. They include users
-   * without an entry in the current state, because state resolution removed their joins. Reads small rooms only, to
+   * The nids of the state keys of the server's member events in the states before some events. They include users who
+   * have no entry in the current state because state resolution has removed their joins. Reads small rooms only, to
    * bound the cost.
    */
   async #memberKeysIn(events: readonly StoredEvent[]): Promise<Set<number>> {

@@ -41,7 +41,7 @@ const limits = { room: 2_000, total: 50_000 } as const;
 /** Removed events are deleted from disk in batches of this size, or when nothing is staged any more. */
 const deleteBatchSize = 100;
 
-/** Maximum number of staged events in the cache; most are read soon. */
+/** Maximum number of staged events in the cache: usually an event is processed soon after it has arrived. */
 const eventsInMemory = 1_000;
 
 export interface StagingDeps {

@@ -8,7 +8,7 @@ const userIds = (count: number) => Array.from({ length: count }, (_, index) => `
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('creating rooms (RoomCreation)', () => {
-    it('invites hundreds of local users with fewer than 100 flushes, the first 100 users among the first events of the room', async () => {
+    it('invites hundreds of local users with fewer than 100 flushes, and the first 100 invites are among the first events of the room', async () => {
       let firstInvitees: (string | undefined)[] = [];
       const check: EventCheck['check'] = async (_draft, { newRoom }) => {
         const invites = newRoom?.filter(({ content }) => content['membership'] === 'invite');

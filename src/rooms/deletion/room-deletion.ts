@@ -68,7 +68,7 @@ const job = 'rooms/deletion';
 /** The status of a finished deletion can be read for this many milliseconds. */
 const statusLifetime = 7 * 24 * 3_600_000;
 
-/** A deletion has failed after this number of attempts. */
+/** A deletion counts as failed after this number of failed attempts. */
 const maxAttempts = 5;
 
 /** Minimum number of users who are removed between two writes of the progress. */
@@ -113,12 +113,13 @@ type Progress = {
 type Attempt = Pick<JobAttempt<Progress>, 'signal' | 'progress'>;
 
 /**
- * Deletes rooms on behalf of administrators: removes all local users, moves them and the local aliases to a new room if the
- * request requires one, and deletes all rows of the room. A deletion is a job, so that it continues after a restart.
+ * Deletes rooms on behalf of administrators: removes all local users, moves them and the local aliases to a new room if
+ * the request requires one, and deletes all rows of the room. A deletion is a job, so that it continues after a
+ * restart.
  */
 export class RoomDeletion {
   readonly #deps: RoomDeletionDeps;
-  /** Handles one request for a room at a time, by room id: two requests schedule one deletion. */
+  /** Handles one request for a room at a time, by room id, so that two requests do not schedule two deletions. */
   readonly #scheduling = new KeyedMutex();
   /** Requests that wait for the first attempt of a deletion, by its id. */
   readonly #waiting = new Map<string, PromiseWithResolvers<RoomShutdown>>();
@@ -343,7 +344,7 @@ export class RoomDeletion {
     };
     if (!(await purge.purge(room, mayDelete, signal, deleted)))
       throw new Error('Local users are still in the room');
-    // Deletions after the last write before a crash are not counted.
+    // A crash loses the count of the deletions since the last write, so the final count may be too low.
     const finished = { ...deletion, events: { ...events, deleted: Math.max(events.deleted, events.total) } };
     await progress(finished);
     return finished;

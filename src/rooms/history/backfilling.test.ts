@@ -48,7 +48,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('requests history by backward extremity, from the server with the most members first', async () => {
+    it('requests the events before a backward extremity, from the server with the most members first', async () => {
       const joined = await joinedRoom(open, { prepare: (room) => void room.join('@second:b.example') });
       const [prevEventId = ''] = joined.room.get(joined.join).event.prevEventIds;
       await read(joined, 50);

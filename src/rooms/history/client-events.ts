@@ -185,7 +185,7 @@ const eventAsShown = ({ stored, isErased = false }: VisibleEvent): RoomEvent =>
 const relationsField = (bundle: JsonObject | undefined): JsonObject | undefined =>
   bundle && { 'm.relations': bundle };
 
-/** `redacted_by` is older than the specification; bots read it. */
+/** `redacted_by` is not in the specification, but bots read it. */
 const redactionFields = (redaction: StoredEvent | undefined): JsonObject | undefined =>
   redaction && {
     redacted_by: redaction.event.eventId,

@@ -33,7 +33,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(rendered, 1);
     });
 
-    it('prepares the text of a message at once, and waits for the replaced event of a state event', async () => {
+    it('prepares the text of a message at once, and the text of a state event after reading the event that it replaces', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const roomId = await fixture.room(alice);
       const { texts } = new ClientEvents(fixture.engine, fixture.clock);

@@ -40,7 +40,8 @@ export class HistoryGaps {
   }
 
   /**
-   * Backfills the events that are missing between the events that were read; at most once for each page, to
+   * Backfills the missing `prev_events` of the events that were read. If none are missing and the events reach the
+   * beginning of the stored history, backfills all missing events of the room. Runs at most once for each page, to
    * bound the response time.
    * @param reachesStart whether `events` reach the beginning of the stored history
    * @returns whether the page should be read again

@@ -16,7 +16,7 @@ export class PageState {
   }
 
   /**
-   * Returns the membership events of the senders, from the state after the first event, if the filter lazy-loads
+   * Returns the membership events of the senders, from the state after the first of `events`, if the filter lazy-loads
    * members; otherwise `undefined`.
    */
   async ofSenders(

@@ -255,7 +255,7 @@ const accessWith = (visibility: JsonObject | undefined, member: JsonObject | und
   membership: membershipOf(member),
 });
 
-/** The access before events without a state. */
+/** The access before an event whose state before it is unknown. */
 const unknownAccess = accessWith(undefined, undefined);
 
 const isJoin = ({ event }: StateHistoryEntry) =>

@@ -50,7 +50,7 @@ const job = 'rooms/purge-history';
 /** The status of a finished purge is kept for this many milliseconds. */
 const statusLifetime = 7 * 24 * 3_600_000;
 
-/** A purge has failed after this number of attempts. */
+/** A purge counts as failed after this number of failed attempts. */
 const maxAttempts = 5;
 
 /** Deletes old messages of rooms on behalf of administrators. A purge is a job, so that it continues after a restart. */

@@ -26,7 +26,7 @@ export const deletionOf = ({ table, key }: RoomTable, rows: readonly Row[]): Sta
   rows: rows.map((row) => key.map((name) => row[name] ?? null)),
 });
 
-/** Whether the room's own row exists; it is deleted first. */
+/** Whether the room's own row exists. A deletion deletes this row first, so a room without it is being deleted. */
 export async function roomExists(database: Database, { roomNid }: PurgedRoom): Promise<boolean> {
   const row = await database
     .reader<RoomTables>()

@@ -49,7 +49,7 @@ const job = 'rooms/redact-user';
 /** The status of a finished job can be read for this many milliseconds. */
 const statusLifetime = 7 * 24 * 3_600_000;
 
-/** A redaction of a user has failed after this number of attempts. */
+/** A redaction of a user counts as failed after this number of failed attempts. */
 const maxAttempts = 5;
 
 /** Maximum number of events that one query reads, and that are redacted between two writes of the progress. */
@@ -81,8 +81,8 @@ type Progress = {
 };
 
 /**
- * Redacts the messages and joins of a user on behalf of administrators. Each such order is a job, so that it continues after a
- * restart; events that are redacted already are skipped.
+ * Redacts the messages and joins of a user on behalf of administrators. Each such order is a job, so that it continues
+ * after a restart; events that are redacted already are skipped.
  */
 export class UserRedaction {
   readonly #deps: UserRedactionDeps;
@@ -132,8 +132,8 @@ export class UserRedaction {
         signal.throwIfAborted();
         redaction = await this.#redact(redaction, roomId, stored);
       }
-      // The end of a room is not stored, so that few writes contain the list of rooms: after a restart, the room is read
-      // again.
+      // That all events of a room are processed is not stored, so that fewer writes repeat the list of rooms: after a
+      // restart, the room is read again.
       if (events.length > 0) await progress(redaction);
       else redaction = { ...redaction, roomIds: redaction.roomIds.slice(1), before: null, considered: 0 };
     }

@@ -113,7 +113,7 @@ describe('guests in rooms', () => {
     assert.equal((await guest.call('GET', `/rooms/${enc(roomId)}/state`)).status, 200);
   });
 
-  it('lets guests read the capabilities, and lets a guest who has upgraded to an account stay in a room that forbids guests', async () => {
+  it('lets guests read the capabilities, and does not remove a guest who has upgraded to an account from a room that begins to forbid guests', async () => {
     const { capabilities } = await guest.do('GET', '/capabilities');
     assert.ok(capabilities);
     const roomId = await anna.createRoom(roomForGuests);

@@ -114,7 +114,7 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
   ];
 }
 
-/** Routes for scripts that send and redact without a transaction id; they are older than the specification. */
+/** Routes, which the specification does not have, for scripts that send and redact without a transaction id. */
 function postRoutes(sending: Sending): Route[] {
   return [
     route(

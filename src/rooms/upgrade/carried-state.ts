@@ -112,7 +112,8 @@ const banContent = ({ reason }: JsonObject): JsonObject => ({
 });
 
 /**
- * Returns the join rules. A rule that the new version does not support becomes `invite`, with the same effect there.
+ * Returns the join rules. A rule that the new version does not support becomes `invite`, so that invited users can
+ * join.
  */
 function joinRules(content: JsonObject, version: RoomVersion): JsonObject {
   const rule = content['join_rule'];

@@ -9,7 +9,7 @@ import { SettingsTransfer } from './settings-transfer.ts';
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('copying settings to the replacement of a room (SettingsTransfer)', () => {
-    it('copies settings when a user joins and, for the user who upgraded the room, when the tombstone arrives, also after a transfer failed with M_TOO_LARGE; moves the directory listing', async () => {
+    it('copies settings when a user joins and, for the user who upgraded the room, when the tombstone arrives, also after a transfer failed with M_TOO_LARGE, and moves the directory listing of the room', async () => {
       const fixture = await RoomsUnderTest.open(open);
       const transferred: string[] = [];
       let hasFailed = false;

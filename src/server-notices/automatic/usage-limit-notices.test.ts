@@ -8,7 +8,7 @@ import { OncePerUser } from './once-per-user.ts';
 import { UsageLimitNotices } from './usage-limit-notices.ts';
 
 describe('UsageLimitNotices', () => {
-  it('pins the notice about the user limit without unpinning other notices, and unpins only the notice after an hour in which the limit was not reached', async () => {
+  it('pins the notice about the user limit without unpinning other notices, and unpins only this notice, after an hour in which the limit was not reached', async () => {
     const pins: unknown[] = [];
     const pinned = { event: { content: { pinned: ['$rules'] } } };
     const rooms = {

@@ -16,7 +16,7 @@ export interface BrowserLoginsDeps {
   readonly accounts: UserAccounts;
   readonly pages: Pages;
   readonly randomness: Randomness;
-  /** Limits begun logins by the address of the client. */
+  /** Limits how many logins clients with one address begin. */
   readonly limiter: Limiter;
   readonly log: Logger;
   /** The pages where a new user chooses a name and accepts terms. */

@@ -1,6 +1,6 @@
 import { MatrixError } from '../../protocol/index.ts';
 
-/** A login through a browser that failed: the reason is shown on a page. */
+/** A failed login through a browser: the reason is shown on a page. */
 export class LoginFailure extends MatrixError {
   /** For instance `access_denied`. The page shows it beside the message, so that users can search for it. */
   readonly code: string;

@@ -58,8 +58,8 @@ export class ProviderSessions {
   }
 
   /**
-   * Forgets the session of a device that logs in again, in the transaction of that login: a later logout at the provider
-   * must not end a session that was opened with a password.
+   * Forgets the session of a device that logs in again, in the transaction of that login: a later logout at the
+   * provider must not end a session that was opened in another way, for instance with a password.
    */
   async forgetIn(writer: AnyWriter, { userId, deviceId }: DeviceOfSession): Promise<void> {
     await writerFor<SsoTables>(writer)

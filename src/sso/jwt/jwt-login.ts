@@ -91,7 +91,7 @@ export class JwtLogin implements LoginType {
     return this.#activeUserId(existing.userId);
   }
 
-  /** Creates an account, unless an account with the name in lowercase exists. */
+  /** Creates an account. Returns the existing account instead if there is one with the name in lowercase. */
   async #create(userId: UserId, displayName: string | undefined): Promise<string> {
     const { accounts, registration } = this.#deps.accounts();
     if (await accounts.isTaken(userId)) return this.#activeUserId(userId);

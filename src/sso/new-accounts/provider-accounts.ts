@@ -22,7 +22,7 @@ export interface ProviderAccountsDeps {
   readonly externalIds: ExternalIds;
   readonly profiles: ProviderProfiles;
   readonly clock: Clock;
-  /** Limits created accounts by the address of the client. */
+  /** Limits how many accounts the logins of clients with one address create. */
   readonly limiter: Limiter;
   readonly serverName: string;
 }

@@ -183,7 +183,7 @@ describe('options of OpenID Connect', () => {
     assert.notEqual(await avatarAfterLogin(), first);
   });
 
-  it('[option: oidc_providers[].backchannel_logout_ignore_sub] logs out the session that a logout token names, whatever subject the token has, for a provider with the id oidc', async () => {
+  it('[option: oidc_providers[].backchannel_logout_ignore_sub] logs out, for the provider with the id oidc, the session that a logout token names, whatever subject the token has', async () => {
     idp.user = { sub: 'leaver' };
     const session = await hearth.session(await hearth.login('oidc'));
     const sid = idp.sessionIds.at(-1);

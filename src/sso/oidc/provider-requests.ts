@@ -9,8 +9,8 @@ const maxBody = 256 * 1024;
 
 /**
  * Sends requests to an OpenID Connect provider, with bounds. Endpoints of the configuration may be at private
- * addresses; endpoints that the discovery document names may be there only if the document itself is at a
- * private address.
+ * addresses; endpoints that the discovery document names may be at private addresses only if the document itself is at
+ * a private address.
  */
 export class ProviderRequests {
   readonly #requests: OperatorRequests;

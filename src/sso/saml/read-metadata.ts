@@ -2,7 +2,10 @@ import type { Clock } from '../../kernel/clock.ts';
 import { SpareThreads } from '../../kernel/threads/index.ts';
 import { readMetadata, type SamlIdentityProvider } from './saml-metadata.ts';
 
-/** Maximum characters of a document that is parsed on the calling thread. Parsing takes some milliseconds. */
+/**
+ * Maximum characters of a document that is parsed on the calling thread. Parsing a document of this length takes some
+ * milliseconds.
+ */
 const maxOnCallingThread = 64 * 1024;
 
 /** Milliseconds until a document on another thread counts as unreadable, so that later reads can begin. */

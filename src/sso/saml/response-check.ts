@@ -73,8 +73,8 @@ export class ResponseCheck {
   }
 
   /**
-   * Refuses responses that report no success, or name another destination or issuer. No signature covers these values
-   * in most responses, so nothing else is read from the envelope.
+   * Refuses responses that report no success, or name another destination or issuer. In most responses no signature
+   * covers the envelope, so its values can only make the response invalid.
    * @returns whether the response itself has a signature
    * @throws Error
    */

@@ -104,7 +104,7 @@ function serversIn(state: readonly JsonValue[]): string[] {
   });
 }
 
-/** Looks up the state before the join; omitted members may be among the auth events of the join. */
+/** Looks up the state before the join. Members that the state omits are looked up among the auth events of the join. */
 function lookupIn(
   state: ReadonlyMap<string, RoomEvent>,
   authChain: readonly VerifiedEvent[],

@@ -221,7 +221,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         return { ...test, membership };
       }
 
-      it('lets the local users leave after one to four hours, and sends no further requests', async () => {
+      it('makes the local users leave after one to four hours, and sends no further requests', async () => {
         const test = await joinedAtForbiddingServers();
         assert.equal((await test.complete()).isPartial, true);
         assert.equal(await test.membership(), 'leave');

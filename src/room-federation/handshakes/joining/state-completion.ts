@@ -53,9 +53,9 @@ interface Completion {
   readonly roomId: string;
   /** The join: the state before it is requested. Undefined until the first attempt after a restart. */
   joinEventId: string | undefined;
-  /** Number of due attempts that have failed. */
+  /** Number of failed attempts, without those that `retrySoon` made before their due time. */
   failures: number;
-  /** Number of due attempts in a row that all servers refused. */
+  /** Number of attempts in a row that all servers refused, without early ones as in `failures`. */
   refusals: number;
   pause: Timer | undefined;
   /** When the last attempt ended, in milliseconds since the epoch. */
@@ -103,9 +103,9 @@ export class StateCompletion {
   }
 
   /**
-   * Completes a room that was joined. If its completion is waiting for a retry, retries soon, because a server has just
-   * answered. After the room was left or deleted, and joined again, begins at once: earlier answers were about another
-   * join.
+   * Completes a room that was joined. If its completion is waiting for a retry, retries soon, because the new join
+   * shows that a server answers. After the room was left or deleted, and joined again, begins at once: earlier answers
+   * were about another join.
    * @param joinEventId the join, where the caller knows it: the state before it is requested
    */
   begin(roomId: string, joinEventId?: string): void {
@@ -261,7 +261,7 @@ export class StateCompletion {
   }
 
   /**
-   * Lets the local users leave a room whose servers all refuse to return its state, unless the server ACL of the room
+   * Makes the local users leave a room whose servers all refuse to return its state, unless the server ACL of the room
    * denies this server: a later ACL may allow it again.
    * @returns whether the local users have left
    */

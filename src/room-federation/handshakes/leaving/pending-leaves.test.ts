@@ -146,7 +146,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('sends the leave to other candidates until one accepts it when all inviting servers are unreachable or refuse', async () => {
+    it('when all inviting servers are unreachable or refuse, sends the leave to other candidates until one accepts it', async () => {
       const test = await setUp();
       for (const server of ['far.test', 'third.test']) test.servers.down.add(server);
       test.servers.refusing.add('near.test');

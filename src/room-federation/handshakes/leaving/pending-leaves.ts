@@ -55,8 +55,8 @@ const attemptTimeout = 20_000;
 const requestTimeout = 10_000;
 
 /**
- * Milliseconds between the time when a server is reachable again and the retry. The server may have sent an invite; the
- * invite is processed first.
+ * Milliseconds between the time when a server is reachable again and the retry, so that a new invite which the server
+ * may send meanwhile is processed before.
  */
 const delayOnceReachable = 3_000;
 
