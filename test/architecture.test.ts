@@ -359,8 +359,8 @@ function interfacesIn(file: string, text: string): FoundInterface[] {
 }
 
 /**
- * Returns a folder above each of two files; both folders have the same parent, the deepest folder that contains both
- * files. Returns `undefined` when one of the files is directly in that parent.
+ * Returns the folders in the deepest common folder of two files that contain the one and the other file; `undefined`
+ * when one of the files is directly in the common folder.
  */
 function siblingFolders(file: string, otherFile: string): readonly [string, string] | undefined {
   const [names, otherNames] = [file.split('/').slice(0, -1), otherFile.split('/').slice(0, -1)];

@@ -19,7 +19,7 @@ interface Rule {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** Words of PromQL that are no functions. A function is known by the parenthesis after it. */
+/** Words of PromQL that are no functions. Functions are recognized by the parenthesis after their name. */
 const keywords: ReadonlySet<string> = new Set(['by', 'on', 'and', 'or', 'unless', 'ignoring', 'without']);
 
 /** Series and labels that Prometheus adds. */

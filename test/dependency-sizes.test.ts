@@ -26,7 +26,7 @@ const root = join(import.meta.dirname, '..');
 
 /** A type with the dependencies of a class or slice. */
 interface DependencyType {
-  /** Its name, or the parameter that has it. */
+  /** The name of the type, or the parameter that has the type. */
   readonly name: string;
   readonly file: string;
   readonly members: number;

@@ -22,7 +22,7 @@ function readJson(file: string): { readonly scripts: Readonly<Record<string, str
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
 
 /**
- * Returns the number of matches of `find`. The problems are the matches that are not valid, each with its file.
+ * Returns `found`, the number of matches of `find`, and `problems`, the matches that are not valid, each with its file.
  */
 function findProblems(
   files: readonly string[],

@@ -31,12 +31,12 @@ export interface SsoDeps {
   readonly pictures: PictureStore | undefined;
   /** Modules that map users to accounts, by the id of the provider; absent where none is configured. */
   readonly mappers?: ReadonlyMap<string, UserMapper> | undefined;
-  /** Returns the slice `accounts`. It is opened later than single sign-on, because it needs the login types. */
+  /** Returns the slice `accounts`, which is opened later, because it takes the login types of single sign-on. */
   readonly accounts: () => AccountsSlice;
   readonly limits: {
-    /** Limits created accounts by the address of the client. */
+    /** Limits how many accounts are created from the IP address of a client. */
     readonly registration: Limiter;
-    /** Limits begun browser logins by the address of the client. */
+    /** Limits how many browser logins are begun from the IP address of a client. */
     readonly begin: Limiter;
   };
 }

@@ -10,7 +10,7 @@ export interface SsoTables {
     /** Entity id of the SAML identity provider that has authenticated the user; null when it is unknown. */
     issuer: string | null;
   };
-  /** How the users of devices were authenticated, for logouts that a provider requests. */
+  /** The provider and session by which each device was logged in, for logouts that the provider requests. */
   provider_sessions: {
     user_id: string;
     device_id: string;

@@ -15,7 +15,7 @@ export interface MappedUser {
 
 /** A module that maps users of an identity provider to accounts. Both methods throw MatrixError, also when the module fails. */
 export interface UserMapper {
-  /** Returns the id that identifies a user; `undefined` where the module leaves it to this server. */
+  /** Returns the id that identifies a user; `undefined` where the module leaves the choice of the id to this server. */
   idOf(user: object): Promise<string> | undefined;
   /** Returns the account that the module maps a user to, with the profile for a new account. */
   map(user: object): Promise<MappedUser>;
@@ -34,7 +34,10 @@ export async function mapByModule(mapper: UserMapper, user: object): Promise<Omi
   };
 }
 
-/** Returns the id of a user; `undefined` where the module leaves it to this server. @throws LoginFailure */
+/**
+ * Returns the id of a user; `undefined` where the module leaves the choice of the id to this server.
+ * @throws LoginFailure
+ */
 export const idByModule = (mapper: UserMapper | undefined, user: object): Promise<string | undefined> =>
   asLoginFailure(async () => mapper?.idOf(user));
 

@@ -4,8 +4,9 @@ export interface StatisticsTables {
   statistics_days: {
     /** Days since the epoch. */
     day: number;
-    /** As counted last on the day, like the next four columns; null before the first count. */
+    /** As counted last on the day, like `rooms`, `media_bytes` and `database_bytes`; null before the first count. */
     users: number | null;
+    /** As counted last on the day or one of the two days after it; null before the first count. */
     active_users: number | null;
     rooms: number | null;
     media_bytes: number | null;

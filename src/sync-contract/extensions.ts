@@ -52,7 +52,7 @@ export interface Extension {
   ): Promise<ExtensionAnswer>;
 }
 
-/** An extension whose `answer` receives the request in the type of its schema. */
+/** Makes an extension whose `answer` receives the request with the type that its schema `request` describes. */
 export function defineExtension<R extends TObject>(extension: {
   readonly name: string;
   readonly request: R;

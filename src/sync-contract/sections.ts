@@ -89,12 +89,13 @@ export interface PresenceSection {
 
 /** Messages for a device in `to_device`. */
 export interface DeviceQueue {
-  /** Whether the device has no pending message, as far as this is known without a query. */
+  /** Whether it is known without a query that no message is pending for the device. */
   isEmptyNow(device: { readonly userId: string; readonly deviceId: string }): boolean;
   /** Deletes the messages up to a position, because the device has received them. */
   acknowledge(userId: string, deviceId: string, position: number): Promise<void>;
   /**
-   * Returns the oldest messages in a range, each as JSON text, and a position: no other messages are pending up to it.
+   * Returns the oldest messages in a range, each as JSON text, and the position up to which no other messages are
+   * pending.
    */
   forSync(
     userId: string,
@@ -105,7 +106,7 @@ export interface DeviceQueue {
 
 /** Top-level fields of a response that concern one device. */
 export interface DeviceSection {
-  /** The sliding sync extension that has the same fields. */
+  /** Name of the sliding sync extension that has the same fields. */
   readonly extension: string;
   /** Whether the source has certainly nothing new for a client at this position; answered from memory. */
   isQuiet(position: number): boolean;

@@ -31,7 +31,7 @@ export interface SyncSource {
    * queue.
    */
   readonly deviceQueue?: DeviceQueue;
-  /** Top-level fields of a response that concern one device, also the fields of a sliding sync extension. */
+  /** Top-level fields of a response that concern one device, which a sliding sync extension has as well. */
   readonly device?: DeviceSection;
   /** Unread counts in the entry of a joined room. */
   readonly roomCounts?: RoomCounts;

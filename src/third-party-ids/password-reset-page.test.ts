@@ -17,7 +17,7 @@ describe('the page where users set a new password', () => {
   const form = { email: 'anna@example.org', password: 'battery staple', password_again: 'battery staple' };
   const login = (password: string) => fixture.login({ type: 'm.id.user', user: 'anna' }, password);
 
-  it('sets the password once, after the user has opened the link of the mail and confirmed it, and ends all sessions', async () => {
+  it('sets the password once, after the user has opened the link of the mail and confirmed the reset, and ends all sessions', async () => {
     const { token } = await start();
     assert.match(
       (await showPage(fixture, '/_matrix/static/client/login/')).text,

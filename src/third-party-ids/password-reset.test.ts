@@ -92,7 +92,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('rejects a reset when the account has lost the address', async () => {
+    it('rejects a reset when the address was removed from the account after its validation', async () => {
       const anna = await registerAnna();
       const credentials = await fixture.validate('account/password', address);
       await fixture.post('/account/3pid/delete', { medium: 'email', address }, anna.token);

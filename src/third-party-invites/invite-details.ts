@@ -13,7 +13,7 @@ const sources = [
 ] as const;
 
 /**
- * Returns the details of the room and the inviter that an identity server writes into its mail.
+ * Returns the details of the room and the inviter that an identity server writes into the mail to the invited address.
  * Source: identity service API, `POST /store-invite`.
  */
 export async function inviteDetails(

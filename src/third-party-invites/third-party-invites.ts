@@ -23,7 +23,7 @@ import type { Redemption } from './redemption.ts';
 export interface ThirdPartyInvitesOptions {
   readonly enable_3pid_lookup: boolean;
   readonly block_non_admin_invites: boolean;
-  /** `email.invite_client_location`. */
+  /** The option `email.invite_client_location`. */
   readonly webClient: string | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface ThirdPartyInvitesDeps {
   readonly redemption: Redemption;
   readonly users: Pick<LocalUsers, 'isAdmin'>;
   readonly options: ThirdPartyInvitesOptions;
-  /** `rc_third_party_invite`. */
+  /** The limit of the option `rc_third_party_invite`. */
   readonly limit: ActionLimit;
   readonly log: Logger;
   /** Checks an invite of an address that no user has; absent: there are no further rules. @throws MatrixError */

@@ -5,7 +5,10 @@ import { whenReady } from '../kernel/when-ready.ts';
 /** Maximum number of users whose threads are cached. */
 const maxUsers = 40_000;
 
-/** Maximum number of cached threads of one user. When a user follows more, push rules know only the last followed. */
+/**
+ * Maximum number of cached threads of one user. When a user follows more threads, push rules know only the threads that
+ * were followed last.
+ */
 const maxThreads = 10_000;
 
 type Threads = ReadonlyMap<string, ReadonlySet<string>>;

@@ -62,10 +62,11 @@ export class MessageQueues {
   #appends = 0;
   readonly #bounds: { maxQueueLength: number; checkEvery: number };
 
-  /** @param bounds set by tests */
+  /** @param bounds other than the defaults only in tests */
   constructor(database: Database, caches: CacheRegistry, bounds = { maxQueueLength, checkEvery }) {
     this.#empty = caches.create('empty_to_device_queues', { size: cachedDevices, maxBytes: 6 * MiB });
-    // Fixed, because the cached numbers decide when the length of a queue is checked.
+    // `fixed`: entries do not expire, and cache factors do not shrink the cache, because the cached numbers decide when
+    // the length of a queue is checked.
     this.#added = caches.create('to_device_message_counts', {
       size: cachedDevices,
       maxBytes: 4 * MiB,

@@ -51,7 +51,7 @@ export interface ToDeviceDeps {
 /** Maximum number of messages that one request queues; a wildcard can address many devices. */
 const maxMessages = 10_000;
 
-/** Maximum number of UTF-16 units of the JSON of these messages. */
+/** Maximum number of UTF-16 units of the JSON of all messages of one request. */
 const maxTextLength = 32 * 1024 * 1024;
 
 /** Milliseconds that transaction ids are stored. */
@@ -63,7 +63,7 @@ const cleanupInterval = 3_600_000;
 /** Maximum number of stored transactions of an origin without a device id. */
 const maxTransactions = 20_000;
 
-/** Number of transactions of such an origin between two checks of `maxTransactions`. */
+/** Number of transactions of an origin without a device id between two checks of `maxTransactions`. */
 const checkEvery = 1_000;
 
 /** Maximum number of origins whose numbers of transactions are in memory. */

@@ -11,7 +11,7 @@ import type { PageResult } from './pages/page-task.ts';
 export interface PreviewImage {
   readonly mxcUri: string;
   readonly contentType: string;
-  /** Bytes. */
+  /** Bytes of the copy. */
   readonly size: number;
   readonly width: number;
   readonly height: number;

@@ -73,7 +73,7 @@ export class UrlPreviews {
 
   /**
    * Returns the preview of a URL. Stored previews do not count towards the limits of the user.
-   * @param at requests the preview of this time, in milliseconds since the epoch; now when absent
+   * @param at the time of the requested preview, in milliseconds since the epoch; now when absent
    * @throws MatrixError M_INVALID_PARAM for a URL that is not http or https; M_LIMIT_EXCEEDED; errors of fetching
    */
   async preview(userId: string, text: string, at?: number): Promise<JsonObject> {

@@ -6,7 +6,7 @@ export interface TurnOptions {
   readonly turn_shared_secret: string | null;
   readonly turn_username: string | null;
   readonly turn_password: string | null;
-  /** Milliseconds. */
+  /** Milliseconds that credentials are valid. */
   readonly turn_user_lifetime: number;
 }
 

@@ -75,7 +75,7 @@ async function registerUser(userId: string): Promise<void> {
   assert.equal(answer.status, 200, answer.raw);
 }
 
-/** Creates a room with an alias, by a user of the bridge with the same localpart. */
+/** Registers a user of the bridge with the localpart of an alias, and creates a room with the alias as this user. */
 async function createRoomOf(alias: string): Promise<void> {
   const name = alias.slice(1).split(':')[0]!;
   await registerUser(`@${name}:test`);

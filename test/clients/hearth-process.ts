@@ -67,7 +67,7 @@ export class HearthProcess {
     return new HearthProcess(`http://127.0.0.1:${port}`, directory, program ?? (await builtHearth()));
   }
 
-  /** Process id while it runs. */
+  /** Id of the process while it runs. */
   get pid(): number | undefined {
     return this.#child?.pid;
   }

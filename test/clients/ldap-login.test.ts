@@ -137,7 +137,7 @@ describe('the example module that logs users in with an LDAP directory', () => {
     assert.deepEqual([second.status, second.body['user_id']], [200, '@alice:hearth.test']);
   });
 
-  test('confirms an action with the password of the directory', async () => {
+  test('the password in the directory is accepted in user-interactive authentication', async () => {
     const { body } = await login('alice', 'password of alice');
     const [token, device] = [String(body['access_token']), String(body['device_id'])];
     const path = `${clientApi}/devices/${device}`;

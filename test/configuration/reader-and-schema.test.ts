@@ -82,7 +82,7 @@ describe('the configuration reader and the published JSON schema', () => {
     );
   });
 
-  it('the reader and the schema judge a replaced value alike, except strings, numbers and non-empty lists', () => {
+  it('the reader and the schema both accept or both reject a value in place of another, except strings, numbers and non-empty lists', () => {
     const paths = Object.entries(document).flatMap(([name, value]) => pathsIn(value, [name]));
     fc.assert(
       fc.property(

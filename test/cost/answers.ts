@@ -4,7 +4,8 @@ import { refusingRoutes } from './refusing-routes.ts';
 
 /**
  * Reads a response.
- * @returns the status, and for errors the error code: `errcode`, `error` of OAuth 2.0, `flows` of interactive authentication, or `page`
+ * @returns the status, and for errors the error code: `errcode`, `error` of OAuth 2.0, `flows` of interactive
+ * authentication, or `page`
  */
 export async function readAnswer(response: IncomingMessage): Promise<string> {
   const body = await text(response);
@@ -63,7 +64,7 @@ export class Answers {
     });
   }
 
-  /** Returns a description of each answer other than the two to a body that is too large or has too many entries. */
+  /** Returns a description of each answer that does not say that a body is too large or has too many entries. */
   notRefusedAsTooLarge(): string[] {
     return this.#describe(() => (answer) => ['400 M_BAD_JSON', '413 M_TOO_LARGE'].includes(answer));
   }

@@ -142,7 +142,7 @@ async function openRoom(user: TestClient, remoteServer: ScriptedServer) {
   return { roomId, eventId };
 }
 
-/** Creates data, a filter, a key backup and others that requests of the user are about. @returns path parameters */
+/** Creates the data, delayed event, key backup, filter and image of the user's requests. @returns path parameters */
 async function createSubjects(server: FederatedServer, user: TestClient, roomId: string) {
   await storeData(user, roomId);
   return {

@@ -55,7 +55,7 @@ describe('the cost of large hostile responses to send_join', () => {
         Readable.from(pieces(body)).pipe(raw);
         return undefined;
       });
-      // The other server is a part of this process, so its share counts as well.
+      // The other server is a part of this process, so its CPU time counts as well.
       const allowed = { longest: 50, total: 4_000 };
       const cost = await costAfterRetries(allowed, async () => {
         const answer = await client.call('POST', `/join/${enc(room.roomId)}`, {}, { via: evil.name });

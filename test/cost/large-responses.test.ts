@@ -169,7 +169,7 @@ describe('the cost of large responses of other servers, and of requests to many 
         return undefined;
       });
       let attempt = 0;
-      // The other server is a part of this process, so its share counts as well.
+      // The other server is a part of this process, so its CPU time counts as well.
       const allowed = { longest: 50, total: 200 };
       const cost = await costAfterRetries(allowed, async () => {
         const answer = await send(client, attempt++);

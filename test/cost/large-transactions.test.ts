@@ -39,7 +39,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     after(() => several.stop());
 
     /**
-     * Signs a transaction, which is not measured.
+     * Signs a transaction before the measurement.
      * @param signed the content that the signature covers
      * @param otherHeaders may replace the header with the signature
      * @returns a function that sends the transaction and returns the status of the response
@@ -105,7 +105,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     ] as const) {
       it(`accepts a signed transaction of useless ${name} with at most 200 ms of CPU in all and 50 ms without a pause`, async () => {
         const sends = Array.from({ length: 6 }, () => prepared(content));
-        // The sender is a part of this process, so its share counts as well.
+        // The sender is a part of this process, so its CPU time counts as well.
         const allowed = { longest: 50, total: 200 };
         const cost = await costAfterRetries(allowed, async () => assert.equal(await sends.pop()?.(), 200));
         assert.ok(!exceeds(cost, allowed), `${cost.longest} ms at a time, ${cost.total} in all`);

@@ -68,7 +68,10 @@ export function largestQueries(
   return queries;
 }
 
-/** Returns a filter with `count` different types of events in each of its lists. The counts below fit into a query. */
+/**
+ * Returns a filter with `count` different types of events in each of its lists. With the counts below, the filters fit
+ * into a query.
+ */
 const filterOf = (pattern: string, count: number) => {
   const events = { types: Array.from({ length: count }, (_, index) => `${pattern}${index}`) };
   return { ...events, room: { timeline: events, state: events } };

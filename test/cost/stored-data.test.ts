@@ -7,7 +7,7 @@ import { openStoredData, type StoredData, type StoredDataRequest } from './store
 
 /**
  * Maximum milliseconds of CPU for a response of some mebibytes. The receiving client is a part of this process, so its
- * share counts as well.
+ * CPU time counts as well.
  */
 const allowedFor = (mebibytes: number) => ({
   total: 200 + 15 * mebibytes,

@@ -44,7 +44,7 @@ export interface StoredData {
 
 export interface StoredDataRequest {
   readonly method?: string;
-  /** With the query. */
+  /** The path with the query. */
   readonly path: string;
   readonly body?: unknown;
 }

@@ -86,8 +86,8 @@ export class SamlProvider implements IdentityProvider {
   }
 
   /**
-   * Returns the user of an unsolicited response: the login begins at the identity provider, without a request of this
-   * server. The response names this identity provider as its issuer.
+   * Returns the user of an unsolicited response: the login begins at an identity provider, without a request of this
+   * server. The issuer of the response says at which one.
    * @throws LoginFailure
    */
   async authenticateUnsolicited(response: string): Promise<RemoteUser> {

@@ -10,7 +10,7 @@ import { dotReplacedName, hexEncodedName } from '../user-names.ts';
 
 export type SamlOptions = NonNullable<SsoConfig['saml2_config']>;
 
-/** Values of each attribute of a user. */
+/** Attributes of a user: name to values. */
 type Attributes = Readonly<Record<string, readonly string[]>>;
 
 /** Maps the attributes of a user to an account, by a module or by the options of the built-in mapping. */
@@ -68,8 +68,8 @@ function required(attributes: Attributes, name: string): string {
 
 /**
  * Returns the external id of a user. With several identity providers it contains the entity id, because two providers
- * may send the same `uid`. The id in the other form (with or without the entity id) is returned as well: an account
- * that was linked by it stays linked.
+ * may send the same `uid`. The id in the other form (with or without the entity id) is returned as well, so
+ * that an account that was linked by that id stays linked.
  */
 function externalIdOf(
   uid: string,

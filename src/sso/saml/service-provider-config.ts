@@ -72,8 +72,8 @@ export function readServiceProvider(given: JsonObject): ServiceProviderConfig {
 }
 
 /**
- * Returns a valid number of seconds: the schema of options does not check the file of `config_path`. @throws
- * StartFailure
+ * Returns the value if it is a valid number of seconds. This is checked here, because the schema of options does not
+ * check the file at `config_path`. @throws StartFailure
  */
 function secondsOf(value: JsonValue): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;

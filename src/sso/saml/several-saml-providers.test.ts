@@ -17,7 +17,7 @@ describe('several identity providers of SAML', () => {
   const start = (more: object) =>
     SsoServer.start('sqlite', { sso: ssoOptions({ sso: trustedClient, saml2_config: more }) });
 
-  it('[option: saml2_config.sp_config.metadata.remote] [option: saml2_config.user_mapping_provider.config.mxid_source_attribute] [option: saml2_config.user_mapping_provider.config.mxid_mapping] asks the user to choose one of several identity providers, and maps names with dots', async () => {
+  it('[option: saml2_config.sp_config.metadata.remote] [option: saml2_config.user_mapping_provider.config.mxid_source_attribute] [option: saml2_config.user_mapping_provider.config.mxid_mapping] asks the user to choose one of several identity providers, and replaces characters that user ids cannot contain by dots', async () => {
     const metadata = { local: [localMetadata], remote: [{ url: `http://127.0.0.1:${source.port}/` }] };
     const config = { mxid_source_attribute: 'eppn', mxid_mapping: 'dotreplace' };
     const hearth = await start({ sp_config: { metadata }, user_mapping_provider: { config } });

@@ -2,7 +2,7 @@ import type { OpenDatabase } from '../../../test/support/databases/databases.ts'
 import { OidcServer } from './oidc-server.ts';
 import { publicUrl, SsoServer, ssoOptions } from './sso-server.ts';
 
-/** The URL that providers send browsers to. */
+/** The URL that providers redirect browsers to after a login. */
 export const oidcCallback = `${publicUrl}/_synapse/client/oidc/callback`;
 
 const client = {

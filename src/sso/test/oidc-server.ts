@@ -57,7 +57,7 @@ export class OidcServer {
       clients: [...this.#clients],
       jwks: { keys: [this.#key] },
       cookies: { keys: ['test'] },
-      // Each claim comes with each request, so that a test needs only the scope openid.
+      // The scope openid gives every claim, so that tests need no other scope.
       claims: {
         openid: [
           'sub',

@@ -10,8 +10,8 @@ import type { TestBrowser } from './test-browser.ts';
 export const trustedClient = { client_whitelist: ['https://app.client.example/'] };
 
 /**
- * Creates two identity providers and the files that configurations of SAML name. Called at the top of a test file: the
- * files are removed after its tests.
+ * Creates two identity providers and the files that configurations of SAML name. Must be called at the top of a test
+ * file, so that the files are removed after the tests of this file.
  */
 export function createSamlFixture() {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-saml-'));

@@ -29,13 +29,13 @@ export interface ResponseOptions {
   /** Code of the status, for instance `Responder`. */
   readonly status?: string;
   readonly destination?: string;
-  /** The service's certificate. The assertion is encrypted for it. */
+  /** The certificate of the service for which the assertion is encrypted; absent: it is not encrypted. */
   readonly encryptFor?: Certificate;
 }
 
 const rsaFolder = join(import.meta.dirname, '..', '..', '..', 'test', 'fixtures', 'rsa');
 
-/** Returns one of the stored RSA keys, with a certificate that it has signed itself: making a key takes long. */
+/** Returns an RSA key with its self-signed certificate. The keys are stored, because making one takes long. */
 export function rsaCertificate(name: 'first' | 'second' | 'third'): Certificate {
   const read = (part: string) => readFileSync(join(rsaFolder, `${name}.${part}.pem`), 'utf8');
   return { key: read('key'), cert: read('cert') };

@@ -54,7 +54,7 @@ export class SsoServer {
     return browser.get(this.redirectUrl(provider));
   }
 
-  /** Exchanges the login token in the URL of a client for a session. */
+  /** Exchanges the login token in a page for a session. */
   async session(page: BrowserPage, more: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
     const token = tokenIn(page);
     const body = { type: 'm.login.token', token, ...more };

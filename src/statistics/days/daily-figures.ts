@@ -54,7 +54,7 @@ const storedVisitDays = 61;
 /** Number of hours for which the numbers of messages and the active rooms are stored. */
 const storedHours = 49;
 
-/** Milliseconds after a count until a request for the current day counts its figures again. */
+/** Milliseconds for which a count of the current day is used before a request makes another count. */
 const maxAge = 300_000;
 
 /** Stores the figures of each day, for two years. */

@@ -42,7 +42,7 @@ export function writeDay(
   ]);
 }
 
-/** Returns the number of users who were active, by day, from a day on. */
+/** Returns the number of active users of each day from `firstDay` on. */
 export async function activeUsersSince(
   reader: Reader<StatisticsTables>,
   firstDay: number,

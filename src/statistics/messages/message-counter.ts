@@ -14,7 +14,7 @@ export interface MessageCounterDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly serverName: string;
-  /** Whether the rooms of the messages are recorded, too. */
+  /** Whether to store when the last messages of each room arrived, too. */
   readonly recordsRooms: boolean;
 }
 

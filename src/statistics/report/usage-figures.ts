@@ -3,7 +3,7 @@ import type { StatisticsTables } from '../tables.ts';
 import { day, dayOf, hourOf } from '../utc-days.ts';
 import type { ClientKind } from '../visits/client-kind.ts';
 
-/** Numbers of the last 24 hours, by the names of the reference server. */
+/** Numbers of the last 24 hours, under the names of the fields in the reference server's reports. */
 export interface RecentMessages {
   readonly daily_messages: number;
   readonly daily_sent_messages: number;
@@ -58,7 +58,7 @@ export async function monthlyActiveUsers(database: Database, now: number): Promi
 /** Minimum number of days between the first and the last request of a returning user. */
 const returningDays = 30;
 
-/** Number of days before the report whose requests are considered. */
+/** Number of days whose requests are considered, the day of the report included. */
 const consideredDays = 60;
 
 /**

@@ -1,7 +1,7 @@
 /** Kinds of clients, as usage statistics name them. */
 export type ClientKind = 'android' | 'ios' | 'electron' | 'web' | 'unknown';
 
-/** Kinds of Element's apps. The user agent of such an app contains its name and its kind. */
+/** Kinds of Element's apps, whose user agents contain `riot` or `element`, and the kind. */
 const appKinds = ['electron', 'android', 'ios'] as const;
 
 /** Returns the kind of a client by its user agent, with the rules of the reference server. */

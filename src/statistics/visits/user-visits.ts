@@ -13,7 +13,7 @@ export interface UserVisitsDeps {
   readonly caches: CacheRegistry;
 }
 
-/** The kinds of clients that one user was recorded with on the last day of visits. */
+/** The last day with recorded visits of one user, and the kinds of clients on that day. */
 interface RecordedVisits {
   readonly day: number;
   readonly clients: Set<ClientKind>;

@@ -29,7 +29,7 @@ async function readSections(
   return items;
 }
 
-/** Characters of texts that are made before other requests are processed. */
+/** Number of characters of JSON text after which other requests are processed. */
 const charactersPerTurn = 262_144;
 
 const textsByItem = new WeakMap<AccountDataItem, string>();

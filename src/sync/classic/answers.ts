@@ -13,8 +13,8 @@ import type { AnswerRange, Recipient } from './recipient.ts';
 import type { RoomEntries, RoomSections } from './rooms/room-entries.ts';
 
 /**
- * JSON text; `undefined` when there is no new data; `outdated` when a membership has changed after the range, so
- * that the caller must choose a new range.
+ * The answer as JSON text; `undefined` when there is no new data; `outdated` when a membership has changed after the
+ * range, so that the caller must choose a new range.
  */
 export type Answer = string | LongText | 'outdated' | undefined;
 
@@ -27,7 +27,7 @@ export interface AnswersDeps {
 
 /**
  * Makes answers. Reads only the sources that may have new data, and awaits nothing that is in memory, so that the
- * answer for a client that syncs often is made without a turn of the event loop.
+ * answer for a client that syncs often is made without waiting for the event loop.
  */
 export class Answers {
   readonly #deps: AnswersDeps;

@@ -82,7 +82,7 @@ describe('repeated GET /sync requests', () => {
   });
 });
 
-describe('repeated and simultaneous sync requests (RepeatedSyncs)', () => {
+describe('repeated and simultaneous sync requests (CachingSync)', () => {
   const client = (wasSent: boolean) =>
     Object.assign(new AbortController(), { wasSent: Promise.resolve(wasSent) });
   const request = (more: Partial<RepeatableRequest> = {}): RepeatableRequest => ({
@@ -100,7 +100,7 @@ describe('repeated and simultaneous sync requests (RepeatedSyncs)', () => {
     ...more,
   });
 
-  /** Makes `CachingSync` whose answers the test resolves. */
+  /** Makes a `CachingSync` whose answers the test resolves. */
   const openSlowSyncs = (duration = minute) => {
     const answers: ((answer: SyncAnswer) => void)[] = [];
     const sync = {

@@ -9,7 +9,7 @@ export interface DeviceAnswer {
   readonly text: string;
   /** Whether the fields are a reason to answer a long poll. */
   readonly hasNewData: boolean;
-  /** The device has received its messages up to this position. */
+  /** With this answer, the device has received its messages up to this position. */
   readonly toDevice: number;
 }
 

@@ -71,8 +71,8 @@ for (const database of selectedDatabases(import.meta.url)) {
     let server: TestServer;
     let fastPath: FastPath;
     /**
-     * The devices that act in the rooms. The last two belong to one user: with the first of them all clients sync often,
-     * with the other they sync only once, at the end.
+     * The devices that act in the rooms. The last two belong to one user, for whom all clients sync: often with the
+     * first of the two; with the second only at the end, from a token of the start.
      */
     let people: TestClient[];
     /**

@@ -60,7 +60,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       for (const since of [outside.next_batch, before.next_batch]) {
         const room = (await ben.sync(since)).rooms?.join?.[roomId];
         assert.equal(room?.timeline.limited, true);
-        // The message 'before', which the client already has, is not in the timeline: `state` would be older than it.
+        // The timeline begins after 'before', which the client has: otherwise `state` would be older than this message.
         assert.deepEqual(texts(room), ['meanwhile', 'welcome back']);
         assert.deepEqual([...new Set(membersOf(room))], [anna.id, ben.id, cleo.id].sort());
         const older = await ben.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, {

@@ -21,8 +21,8 @@ export interface InitialSyncDeps {
 }
 
 /**
- * Number of rooms that are read before other requests are processed. Reading rooms may take no turn of the event loop,
- * because everything about them may be in memory.
+ * Number of rooms that are read before other requests are processed. Without a pause, reading rooms may block other
+ * requests, because everything about the rooms may be in memory.
  */
 const roomsPerTurn = 8;
 
@@ -57,7 +57,7 @@ export class InitialSync {
   /**
    * Returns the state of the user.
    * @param archived whether to include rooms that the user has left
-   * @param request the client's request: its end ends the wait for rooms whose members are not known yet
+   * @param request when it ends, the wait for the members of rooms with partial state ends, too
    */
   async all(
     viewer: Viewer,

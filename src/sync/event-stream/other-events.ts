@@ -6,8 +6,8 @@ import type { Changes } from '../feeds/feed.ts';
 import type { SourceList } from '../sources/source-list.ts';
 
 /**
- * The events on no timeline that the older endpoints return: receipts, typing, presence, tags and account data, with
- * the id of their room.
+ * The events that are on no timeline and that the older endpoints return: receipts, typing, presence, tags and account
+ * data. Events of a room have its id.
  */
 export class OtherEvents {
   readonly #engine: RoomReader;

@@ -75,7 +75,7 @@ export class Feed {
     if (this.#added % changesPerMeasure === 0) this.#onGrowth();
   }
 
-  /** Estimated bytes. */
+  /** Estimated bytes of this feed in memory. */
   get bytes(): number {
     let characters = 0;
     for (const text of this.#constantFields.values()) characters += text.length;

@@ -31,8 +31,8 @@ export class Feeds {
   /** The feeds of joined users, by room id. */
   readonly #listeners = new Map<string, Set<Feed>>();
   /**
-   * Feeds and rooms with changes since the current position of the streams last advanced. Their requests are woken when
-   * it advances.
+   * Feeds and rooms with changes since the current position of the streams last advanced. Requests that wait for them
+   * are woken when this position advances.
    */
   readonly #changed = { feeds: new Set<Feed>(), rooms: new Set<string>() };
   readonly #waking: WakeQueue;
@@ -125,7 +125,8 @@ export class Feeds {
       if (to === 'join') this.#listen(roomId, feed);
       else this.#stopListening(roomId, feed);
     }
-    // Syncs that need all members leave a room out until its state is complete, even if no state changes then.
+    // Syncs that need all members leave a room out while its state is partial: the completion is a change for them,
+    // even when it changes no state.
     if (!onTimeline && !completesState && stateChanges.length === 0) return;
     for (const feed of this.#listeners.get(roomId) ?? []) feed.add(position, roomId, timelineBit);
     this.#changed.rooms.add(roomId);
@@ -175,7 +176,7 @@ export class Feeds {
     if (listeners?.delete(feed) && listeners.size === 0) this.#listeners.delete(roomId);
   }
 
-  /** Stops adding changes to a dropped feed, and wakes the requests that wait on it: they open a new feed. */
+  /** Stops adding changes to a dropped feed, and wakes the requests that wait on it, which then open a new feed. */
   #drop(feed: Feed): void {
     for (const roomId of this.#listeners.keys()) this.#stopListening(roomId, feed);
     feed.wake();

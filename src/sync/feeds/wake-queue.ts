@@ -23,7 +23,7 @@ export class WakeQueue {
   readonly #listeners: (roomId: string) => Iterable<Feed>;
   /** Feeds that are to be woken. */
   readonly #due = new Set<Feed>();
-  /** By room id. */
+  /** Delayed wakes by room id. */
   readonly #delayed = new Map<string, DelayedWake>();
   #isWaking = false;
 

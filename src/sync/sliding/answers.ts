@@ -62,7 +62,7 @@ export interface Answer {
 /** Number of rooms that are rendered at the same time: bounds memory and lets other requests run in between. */
 const roomsAtOnce = 16;
 
-/** Characters of an answer. Above them, the timelines of further rooms have at most one event: memory is limited. */
+/** Characters of an answer above which the timelines of further rooms have at most one event: memory is limited. */
 const maxCharactersWithTimelines = 16_777_216;
 
 /** Makes answers without changing the connection. */

@@ -129,7 +129,7 @@ interface RoomJson {
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
-  describe('syncs with a source whose name the sync slice does not contain', () => {
+  describe('syncs with a source that the code of the sync slice does not name', () => {
     it('includes the data of any sync source in the first and the following classic syncs, and answers a waiting sync when the source has new data', async (test) => {
       const { moods, http, roomId, next } = await openMoods(open);
       test.after(() => http.stop());

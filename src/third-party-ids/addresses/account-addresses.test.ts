@@ -171,7 +171,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await fixture.post('/login', { ...older, password: 'correct horse' })).status, 200);
     });
 
-    it('confirms an action by the address and the password', async () => {
+    it('an address and the password are accepted in user-interactive authentication', async () => {
       await start();
       const anna = await fixture.server.register('anna');
       await fixture.addAddress(anna, 'anna@example.org');
@@ -199,7 +199,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(statusAndErrcode(await fixture.login(mailIdentifier('a\0b'))), [403, 'M_FORBIDDEN']);
     });
 
-    it('counts the failed logins with the address and those with the user name of one account together', async () => {
+    it('counts failed logins by the mail address and by the user name of an account together', async () => {
       const rc_login = { failed_attempts: { per_second: 0.001, burst_count: 2 } };
       await start({}, { rateLimits: { rc_login } });
       const anna = await fixture.server.register('anna');

@@ -26,7 +26,7 @@ export interface AccountAddressesDeps {
   readonly extensions?: AddressExtensions | undefined;
 }
 
-/** What modules supply: rules for addresses, and receivers of their changes. */
+/** What modules supply: rules for addresses, and receivers of changes of the addresses of accounts. */
 export interface AddressExtensions {
   readonly checkUse?: ThirdPartyIdentifiers['checkUse'];
   /** Receives each address that is added to or removed from an account, after the change is stored. */

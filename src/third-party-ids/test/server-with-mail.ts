@@ -167,7 +167,7 @@ export const loginBody = (identifier: object, password: string) => ({
 
 export const mailIdentifier = (address: string) => ({ type: 'm.id.thirdparty', medium: 'email', address });
 
-/** Returns the link in the text part of a mail, which is also in the HTML part. */
+/** Returns the link of a mail, after checking that both its text part and its HTML part contain the link. */
 export function linkIn({ content }: ReceivedMail): string {
   const link = /https?:\/\/\S+/.exec(content.text ?? '')?.[0];
   assert.ok(link, content.text ?? '');

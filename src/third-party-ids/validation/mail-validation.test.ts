@@ -239,7 +239,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('limits the mails by client address and by mail address [option: rc_3pid_validation]', async () => {
+    it('limits validation mails by the IP address of the client and by the mail address [option: rc_3pid_validation]', async () => {
       const rc_3pid_validation = { per_second: 0.001, burst_count: 2 };
       await start({}, { rateLimits: { rc_3pid_validation }, http: forwardedListener });
       let requests = 0;

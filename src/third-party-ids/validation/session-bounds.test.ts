@@ -62,7 +62,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     return { database, clock, jobs, sessions, addresses, sendRequest, count };
   };
 
-  it('keeps a bounded number of sessions and tokens, and deletes those that expire first', async () => {
+  it('keeps a bounded number of validation sessions and tokens, and deletes those that expire first', async () => {
     const { clock, sendRequest, count, sessions } = await setUp(20);
     const sids: string[] = [];
     for (let index = 0; index < 100; index++) {
@@ -78,7 +78,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.equal((await sessions.find('email', credentials(99))).address, 'user99@example.org');
   });
 
-  it('bounds the number of sessions even if transactions that check the number are rolled back', async () => {
+  it('bounds the number of validation sessions even if transactions that check the number are rolled back', async () => {
     const { clock, sendRequest, count, sessions } = await setUp(20);
     for (let index = 0; index < 100; index++) {
       clock.advance(1);
@@ -99,7 +99,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.ok(rows >= 20 && rows <= 40, `${rows} rows`);
   });
 
-  it('keeps a session validated when its link is opened while another message is requested', async () => {
+  it('keeps a validation session validated when its link is opened while another message is requested', async () => {
     const { sessions } = await setUp();
     const request = {
       medium: 'email' as const,
@@ -123,7 +123,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     assert.equal(sessions.validated(session)?.address, 'user@example.org');
   });
 
-  it('applies the rate limits to a request before it calls modules with the address', async () => {
+  it('applies the rate limits to a request for a validation mail before modules check the address', async () => {
     const calls: string[] = [];
     const { sendRequest } = await setUp(20, calls);
     await sendRequest('user@example.org');
@@ -134,7 +134,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     ]);
   });
 
-  it('deletes expired sessions and their tokens', async () => {
+  it('deletes expired validation sessions and their tokens', async () => {
     const { clock, jobs, sendRequest, count } = await setUp();
     await jobs.start();
     await sendRequest('old@example.org');

@@ -28,7 +28,7 @@ export function findPending(
     .executeTakeFirst();
 }
 
-/** Inserts a session, or replaces the one with its id. */
+/** Inserts a session, or replaces the session with the same id. */
 export async function saveSession(writer: Writer<ThirdPartyIdTables>, row: SessionRow): Promise<void> {
   const { sid: _, ...changed } = row;
   await writer

@@ -57,7 +57,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     });
 
-    it('refuses URLs whose parts match an entry, also as images and after redirects [option: url_preview_url_blacklist[].username] [option: url_preview_url_blacklist[].netloc] [option: url_preview_url_blacklist[].scheme] [option: url_preview_url_blacklist[].path]', async () => {
+    it('refuses URLs whose parts match an entry, also URLs of images and URLs after redirects [option: url_preview_url_blacklist[].username] [option: url_preview_url_blacklist[].netloc] [option: url_preview_url_blacklist[].scheme] [option: url_preview_url_blacklist[].path]', async () => {
       for (const url of [
         web.url('/', 'user:pw@pages.test'),
         web.url('/', 'a.blocked.test'),

@@ -16,7 +16,7 @@ export interface WebFetcherDeps {
   readonly http: Pick<OutboundHttp, 'open'>;
   readonly blocked: BlockedUrls;
   readonly options: {
-    /** Bytes. */
+    /** Maximum bytes of a response. */
     readonly max_spider_size: number;
     readonly url_preview_accept_language: readonly string[];
   };

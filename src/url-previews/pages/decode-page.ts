@@ -1,4 +1,6 @@
-/** Bytes at the beginning of a page that may name its character set. Source: HTML Standard, 13.2.3.2. */
+/**
+ * Number of bytes at the beginning of a page in which its character set may be named. Source: HTML Standard, 13.2.3.2.
+ */
 const prescannedBytes = 4_096;
 
 /**

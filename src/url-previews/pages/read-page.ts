@@ -11,7 +11,7 @@ export interface PageElements {
   readonly headings: readonly string[];
   /** JSON-LD scripts. */
   readonly jsonLd: readonly string[];
-  /** Area in pixels; `undefined` where the page does not say width and height. */
+  /** The images, each with its area in pixels; `undefined` where the page does not say width and height. */
   readonly images: readonly { readonly src: string; readonly area: number | undefined }[];
   /** Sources of frames. */
   readonly frames: readonly string[];

@@ -5,7 +5,7 @@ import type { Resolver } from '../../kernel/outbound/index.ts';
 /** The content of a page, or a function that responds to requests for it. */
 export type Page = string | Buffer | ((request: IncomingMessage, response: ServerResponse) => void);
 
-/** A web server on the loopback address under any host name, and the resolver that leads there. */
+/** A web server on the loopback address under any host name, and a resolver that leads host names to this server. */
 export interface FakeWeb {
   /** Returns the URL of a path, by default under the host `pages.test`. */
   url(path: string, host?: string): string;

@@ -24,7 +24,7 @@ export const head = (...elements: string[]) => `<html><head>${elements.join('')}
 /** Returns an Open Graph property. */
 export const og = (name: string, value: string) => `<meta property="og:${name}" content="${value}">`;
 
-/** Milliseconds that reading a page may take on a server. */
+/** Milliseconds that reading a page may take on a server outside of these tests. */
 const pageTimeout = 5_000;
 
 /** Milliseconds that reading a page may take in these tests. */
@@ -69,8 +69,8 @@ export class PreviewServer {
   }
 
   /**
-   * Starts the fake web and a server. Some hosts of the fake web have other addresses than 127.0.0.1, and the server must not fetch
-   * from these addresses.
+   * Starts the fake web and a server. The server may fetch pages from 127.0.0.1, the address of most hosts of the fake
+   * web, and not from 10.0.0.1, the address of some hosts.
    */
   static async start(database: Database): Promise<PreviewServer> {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-previews-'));

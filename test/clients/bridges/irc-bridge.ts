@@ -103,7 +103,7 @@ class IrcBridge {
     });
     this.#relayPending();
     await this.#bridge.listen(port, '127.0.0.1', 10, service);
-    // Any request ends the backoff of the homeserver.
+    // Any request of a bridge ends the backoff in which the homeserver sends no transactions to the bridge.
     await retried(() => this.#bridge.getIntent().matrixClient.getWhoAmI());
   }
 

@@ -111,7 +111,7 @@ async function loginByPage(): Promise<Record<string, unknown>> {
   return answer.body;
 }
 
-test('a user who chooses SimpleSAMLphp from several identity providers is registered; SimpleSAMLphp knows this server by its metadata', async () => {
+test('a user who chooses SimpleSAMLphp, which knows this server by its metadata, from several identity providers is registered', async () => {
   await page.goto(redirectUrl());
   await page.getByRole('heading', { level: 1 }).waitFor();
   await review.inspect('identity-providers');

@@ -37,7 +37,7 @@ async function createRoom(name: string, more: object = {}): Promise<string> {
   return (await alice.client.createRoom(options)).room_id;
 }
 
-test('shows a conversation in a web page in Chromium as it happens', async () => {
+test('a web client in Chromium shows a conversation as it happens', async () => {
   const roomId = await createRoom('By the fire', { room_version: '11' });
   await bob.client.joinRoom(roomId);
   const space = await createRoom('House', { creation_content: { type: RoomType.Space } });
@@ -83,7 +83,7 @@ test('shows a conversation in a web page in Chromium as it happens', async () =>
   );
 });
 
-test('shows previews of the pages that a message links to, with their images', async () => {
+test('a web client shows previews of the pages that a message links to, with their images', async () => {
   const { web: pages, expected } = await startPageSet();
   try {
     const roomId = await createRoom('Links', { room_version: '11' });
@@ -107,7 +107,7 @@ test('shows previews of the pages that a message links to, with their images', a
   }
 });
 
-test('knocks in the web page, and shows the invite and the join', async () => {
+test('a web client knocks on a room, and shows the invite and the join', async () => {
   const rules = { type: EventType.RoomJoinRules, state_key: '', content: { join_rule: JoinRule.Knock } };
   const roomId = await createRoom('Behind the door', { initial_state: [rules] });
   await web.page.fill('#knock [name=room]', roomId);
@@ -124,7 +124,7 @@ test('knocks in the web page, and shows the invite and the join', async () => {
   await web.page.locator(`[data-room="${roomId}"][data-membership=join]`).waitFor();
 });
 
-test('follows a room upgrade in the web page', async () => {
+test('a web client follows a room upgrade', async () => {
   const roomId = await createRoom('Old walls', { room_version: '11' });
   await bob.client.joinRoom(roomId);
   const replacement = (await alice.client.upgradeRoom(roomId, '12')).replacement_room;

@@ -16,7 +16,7 @@ function error(status: number, errcode: string): (thrown: unknown) => boolean {
     thrown instanceof MatrixError && thrown.httpStatus === status && thrown.errcode === errcode;
 }
 
-test('registers through the stages of user-interactive authentication, and refuses a username in use', async () => {
+test('matrix-js-sdk registers a user through the stages of user-interactive authentication, and the server refuses a username in use', async () => {
   const name = uniqueName('alice');
   const { user_id } = await register(server.url, name);
   assert.match(user_id, new RegExp(`^@${name}:`));
@@ -24,7 +24,7 @@ test('registers through the stages of user-interactive authentication, and refus
   assert.equal(await anonymousClient(server.url).isUsernameAvailable(uniqueName('nobody')), true);
 });
 
-test('creates a device for each login, and ends its session at logout', async (context) => {
+test('creates a device for each login, and ends the session of the device at logout', async (context) => {
   const first = await Session.ofNewUser(server.url, 'alice');
   context.after(() => first.stop());
   const second = await Session.ofLogin(server.url, first.userId);
@@ -55,7 +55,7 @@ test('refuses a login with a wrong password', async () => {
   await assert.rejects(attempt, error(403, 'M_FORBIDDEN'));
 });
 
-test('accepts only the new password after a change', async (context) => {
+test('accepts only the new password after the user has changed the password', async (context) => {
   const alice = await Session.ofNewUser(server.url, 'alice');
   context.after(() => alice.stop());
   const auth = { type: 'm.login.password', identifier: { type: 'm.id.user', user: alice.userId }, password };
@@ -71,7 +71,7 @@ test('accepts only the new password after a change', async (context) => {
   assert.equal((await login(newPassword)).user_id, alice.userId);
 });
 
-test('sends account data to other devices, and returns it', async (context) => {
+test('sends account data to the other devices of the user, and returns it on request', async (context) => {
   const first = await Session.ofNewUser(server.url, 'alice');
   context.after(() => first.stop());
   const second = await Session.ofLogin(server.url, first.userId);
@@ -84,7 +84,7 @@ test('sends account data to other devices, and returns it', async (context) => {
   assert.deepEqual(await second.client.getAccountDataFromServer(EventType.Direct), content);
 });
 
-test('stores a filter under an id', async (context) => {
+test('stores a filter, and returns it by its id', async (context) => {
   const alice = await Session.ofNewUser(server.url, 'alice');
   context.after(() => alice.stop());
   const definition = { room: { timeline: { limit: 7, types: ['m.room.message'] } } };

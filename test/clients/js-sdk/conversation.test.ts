@@ -55,7 +55,7 @@ test('lets a user reject an invite', async () => {
   );
 });
 
-test('delivers messages in both directions, and a reply with the event it refers to', async () => {
+test('delivers messages in both directions, and a reply with the id of the event that it refers to', async () => {
   const room = await sharedRoom();
   const question = await alice.client.sendTextMessage(room, 'Is it warm over there?');
   const received = await bob.event(room, question.event_id);

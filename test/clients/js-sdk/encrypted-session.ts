@@ -104,8 +104,8 @@ export class EncryptedSession extends Session {
   }
 
   /**
-   * Creates cross-signing keys, uploads them with the password, and stores them in secret storage; creates a
-   * key backup.
+   * Creates cross-signing keys, uploads them by confirming with the password, and stores them in secret storage.
+   * Creates a key backup.
    */
   async setUpCrossSigning(): Promise<void> {
     await this.crypto.bootstrapCrossSigning({ authUploadDeviceSigningKeys: this.#authenticate });

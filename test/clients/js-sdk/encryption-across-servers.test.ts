@@ -123,12 +123,12 @@ for (const [which, serverOf] of [
   });
 }
 
-test('has lost none of the encrypted messages of all tests', async () => {
+test('all users can decrypt all encrypted messages of the earlier tests', async () => {
   await assertAllDecrypted();
   assert.ok(sent.length >= messageCount);
 });
 
-test('encrypts for a new device on the other server, and sees its removal', async () => {
+test('a client encrypts for a new device of a user of the other server, and learns when the device is removed', async () => {
   const [first, second] = sessions as [EncryptedSession, EncryptedSession];
   const newDevice = await second.onAnotherDevice({ withRecoveryKey: true });
   const devices = async () => [

@@ -7,7 +7,7 @@ import { EncryptedSession } from './encrypted-session.ts';
 const memberCount = 5;
 /** Number of messages that a sender encrypts with one Megolm session. */
 const rotation = 3;
-/** Maximum time in milliseconds for messages sent while the server was down. */
+/** Maximum time in milliseconds until messages that were sent while the server was down are decrypted. */
 const timeout = 180_000;
 
 let server: HearthProcess;
@@ -80,7 +80,7 @@ async function claim({ userId, deviceId }: EncryptedSession): Promise<{ name: st
   return { name, isFallback: 'fallback' in key };
 }
 
-test('delivers all encrypted messages of five users through a restart and a kill', async () => {
+test('delivers all encrypted messages of five users through a restart and a kill of the server', async () => {
   for (const { crypto } of members) {
     assert.equal(await crypto.isCrossSigningReady(), true);
     assert.equal(await crypto.isSecretStorageReady(), true);
@@ -150,7 +150,7 @@ test('encrypts again for members who left and were invited again', async () => {
   }
 });
 
-test('encrypts by fallback keys for devices without one-time keys, also after a kill', async () => {
+test('encrypts by fallback keys for devices without one-time keys, also after a kill of the server', async () => {
   const [first, ...others] = members as [EncryptedSession, ...EncryptedSession[]];
   for (const session of others) session.goOffline();
   const claimed = new Map<EncryptedSession, Set<string>>();

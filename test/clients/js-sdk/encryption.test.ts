@@ -96,7 +96,7 @@ test('new members decrypt messages, and members who have left cannot fetch later
   await assert.rejects(carol.client.fetchRoomEvent(room, eventIdAfterLeave), { httpStatus: 404 });
 });
 
-test('verifies a new login by another device, which sends its secrets', async () => {
+test('a new login is verified by another device of the user, and receives the secrets from that device', async () => {
   const room = await createEncryptedRoom([bob, alice]);
   const second = await addDevice(bob);
   const received = nextVerificationRequest(bob);

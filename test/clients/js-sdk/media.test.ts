@@ -57,7 +57,7 @@ test('delivers an image unchanged, with its name', async () => {
   assert.equal(config['m.upload.size'], 50 * 1024 * 1024);
 });
 
-test('returns thumbnails at least as large as requested if the image is, and animated ones only on request', async () => {
+test('returns thumbnails that are at least as large as requested if the image is that large, and animated thumbnails only on request', async () => {
   const alice = await newSession('alice');
   const upload = async (bytes: Uint8Array<ArrayBuffer>, type: string) =>
     (await alice.client.uploadContent(new Blob([bytes], { type }))).content_uri;

@@ -36,8 +36,8 @@ export class EventText {
   }
 
   /**
-   * Renders the text of a new event that all members share, once for all syncs that return the event. Returns no
-   * promise when the text needs no other event.
+   * Renders the text of a new event once for all syncs that return the event, because all members share the text.
+   * Returns no promise when the text needs no other event.
    */
   prepare(event: VisibleEvent): void | Promise<void> {
     return this.#texts.prepare(event);

@@ -61,8 +61,8 @@ export class JoinedRooms {
   }
 
   /**
-   * Returns the entry of a room as JSON text; `undefined` when there is no new data. Returns no promise for
-   * clients that sync often, because everything is in memory.
+   * Returns the entry of a room as JSON text; `undefined` when there is no new data. Returns no promise when everything
+   * is in memory, as it usually is for clients that sync often.
    */
   render(
     head: RoomHead,

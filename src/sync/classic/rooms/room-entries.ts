@@ -37,7 +37,7 @@ const roomsAtOnce = 16;
 /** Number of rooms whose heads and ephemeral events are loaded together: bounds memory and saves database queries. */
 const roomsLoadedTogether = 4 * roomsAtOnce;
 
-/** Bytes of an answer. Above them, the timelines of further rooms have at most one event, because memory is limited. */
+/** Bytes of an answer above which the timelines of further rooms have at most one event, because memory is limited. */
 const maxBytesWithTimelines = 16_777_216;
 
 /** Makes the entries of rooms in an answer. */
@@ -61,7 +61,7 @@ export class RoomEntries {
     const candidates: UserRoom[] = [];
     const add = (room: UserRoom | undefined) => {
       if (!room || excludedRooms.has(room.roomId) || !filter.room.passesRoom(room.roomId)) return;
-      // A room that was left and then forgotten is sent once more: the user may have another device.
+      // A room that was left and then forgotten is sent once more: another device of the user may have forgotten it.
       if (!room.forgotten || (since !== undefined && room.stream > since)) candidates.push(room);
     };
     if (changes && !fullState) for (const roomId of changes.rooms.keys()) add(rooms.get(roomId));

@@ -6,7 +6,8 @@ import type { Timeline } from './timeline.ts';
 export type StateNids = Map<string, number>;
 
 /**
- * Returns the whole state of a room at a stream position; without a promise when it has not changed since.
+ * Returns the whole state of a room at a stream position; without a promise when the state has not changed after this
+ * position.
  * @param isWanted selects the entries to return by their keys; by default all
  */
 export function stateAt(
@@ -59,7 +60,7 @@ export async function nidAt(
   return history.findLast(({ stream }) => stream <= position)?.event?.nid;
 }
 
-/** Returns the entries of a room's state that changed in `(after, upTo]`, as they are at the end. */
+/** Returns the entries of a room's state that changed in `(after, upTo]`, as they are at `upTo`. */
 export async function stateChanges(
   engine: RoomReader,
   head: RoomHead,

@@ -6,7 +6,7 @@ import type { Timeline } from './timeline.ts';
 /** The parts of a joined room's entry; lists hold events as JSON text. */
 export interface JoinedRoomPieces {
   readonly timeline: string;
-  /** A builder with the texts of all events where these are many. */
+  /** The state events; where there are many, a builder with the texts of all of them. */
   readonly state: readonly string[] | TextBuilder;
   readonly stateAfter: StateAfter | undefined;
   readonly ephemeral: readonly string[];

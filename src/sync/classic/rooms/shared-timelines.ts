@@ -47,7 +47,7 @@ export class SharedTimeline {
     this.#prevBatch = encodePlace({ position: stream - 1 });
   }
 
-  /** Whether it consists of these events with their current texts. */
+  /** Whether the timeline consists of these events with their current texts. */
   isOf(events: readonly StoredEvent[], textOf: (stored: StoredEvent) => SharedText | undefined): boolean {
     return this.events.every(
       (stored, index) => stored === events[index] && textOf(stored) === this.#texts[index],

@@ -34,7 +34,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([numbers.length, limited], [messageCount, false]);
     });
 
-    it('is limited to the newest events when these have megabytes', async () => {
+    it('is limited to the newest events when all new events together have several megabytes', async () => {
       const { numbers, limited } = await timelineOf(50_000);
       assert.ok(limited);
       assert.ok(numbers.length >= 10 && numbers.length < messageCount, `${numbers.length} events`);

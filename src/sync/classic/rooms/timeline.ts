@@ -56,7 +56,7 @@ const firstPage = 10;
  */
 const eventsAtOnce = 40;
 
-/** Estimated bytes of read events. Above them, the timeline ends and is limited. */
+/** Estimated bytes of read events above which the timeline ends and is limited. */
 const maxBytes = 2_097_152;
 
 /** Maximum number of pages when the filter passes no event or the limit is 0. */

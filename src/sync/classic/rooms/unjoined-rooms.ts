@@ -161,8 +161,8 @@ export class UnjoinedRooms {
   }
 
   /**
-   * Returns the state up to the end of the user's membership; empty for users who were never joined, or left
-   * before `after`.
+   * Returns the state up to the end of the user's membership; empty for users who were never joined and, without
+   * `fullState`, for users who left before `after`.
    */
   async #state(
     head: RoomHead,

@@ -144,7 +144,7 @@ export class BusyRooms {
   }
 
   /**
-   * Opens rooms with a history that the reader has joined at the start; the reader ignores no user.
+   * Opens rooms that have a history and that the reader joined before it. The reader ignores no user.
    * @param people the creator, other users, and at the end the two devices of the reader
    * @param silent other users, who are the heroes of the rooms
    */

@@ -6,7 +6,7 @@ import { SlidingClient } from '../../../../test/support/users/sliding-client.ts'
 import { TestClient } from '../../../../test/support/users/test-client.ts';
 import { oneList } from '../test/one-list.ts';
 
-/** About how many characters of JSON one of `entries` has. */
+/** Approximate number of characters that one of the `entries` has in JSON. */
 const entryLength = 210;
 
 /** Returns `required_state` entries of about `characters` characters, different for each name. */

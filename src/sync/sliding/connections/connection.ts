@@ -39,8 +39,8 @@ export class Connection {
   #unreceived: Set<number>;
   #outdated: OutdatedRows[] = [];
   /**
-   * Digest of the last request and the lists of its answer: the same request without changes is answered with the same
-   * lists.
+   * Digest of the last request and the lists of its answer: when the request is repeated and only presence has changed,
+   * it is answered with the same lists.
    */
   lastAnswer: { readonly request: string; readonly lists: string } | undefined;
 

@@ -94,11 +94,12 @@ export class Connections {
   }
 
   /**
-   * Begins the next generation of a connection, with the data that an answer sends, after earlier answers were saved.
+   * Waits until earlier answers are saved, and begins the next generation of a connection with the data that an answer
+   * sends.
    * @returns the number of the generation, after its changes are on disk if there are any; `undefined` when a newer
    * request has superseded this request: then nothing is saved
-   * @throws MatrixError M_UNKNOWN_POS when the connection was replaced or deleted, or its requests contain too
-   * many different `required_state`; M_BAD_JSON when one request alone contains too many
+   * @throws MatrixError M_UNKNOWN_POS when the connection was replaced or deleted, or its requests contain too many
+   * different `required_state`; M_BAD_JSON when one request alone contains too many
    */
   save(
     { connection, superseded }: Pick<ConnectedRequest, 'connection' | 'superseded'>,

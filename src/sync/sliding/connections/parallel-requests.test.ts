@@ -44,7 +44,7 @@ forEachDatabase((open) => {
       assert.deepEqual([...nextRequest.connection.rooms.keys()], [1]);
     });
 
-    it('discards an answer that is being saved when the client repeats its request, and sends its rooms again', async () => {
+    it('discards an answer that is being saved when the client repeats the request, and sends the rooms of the discarded answer again', async () => {
       const { connections, sent, rooms } = await start();
       const first = connections.begin(address);
       const { id } = first.connection;
@@ -60,7 +60,8 @@ forEachDatabase((open) => {
       assert.deepEqual([...repeated.connection.rooms.keys()], [1]);
       assert.equal(await connections.save(slow, sent(3)), undefined);
       assert.equal(await connections.save(repeated, new Map()), 3);
-      // The row of generation 3 says that room 2 was not sent: its answer of generation 2 was discarded.
+      // The row of generation 3 says that room 2 was not sent, because the answer of generation 2, which contained it,
+      // was discarded.
       assert.deepEqual(await rooms(), [
         [id, 1, 1],
         [id, 2, 2],

@@ -28,7 +28,7 @@ export interface SentRoom extends Readonly<Record<(typeof roomParts)[number], Se
   readonly requiredState: string;
 }
 
-/** In place of a room nid: the sent parts of data that belongs to no room. */
+/** Stands in place of a room nid for data that belongs to no room. */
 export const outsideOfRooms = 0;
 
 export const nothingSent: SentRoom = {

@@ -16,7 +16,7 @@ export class StateTexts {
   static readonly first = new StateTexts([nothingSent.requiredState]);
   /** Number of characters of all texts. */
   readonly length: number;
-  /** Each text by itself, so that an equal string is found. */
+  /** Maps each text to itself, so that for an equal text the string that is in memory is found. */
   readonly #texts: ReadonlyMap<string, string>;
 
   constructor(texts: Iterable<string>) {

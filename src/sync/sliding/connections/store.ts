@@ -59,7 +59,7 @@ export async function readRooms(
 }
 
 /**
- * Writes what an answer sends, and deletes outdated rows.
+ * Writes the changes that an answer makes to the sent state, and deletes outdated rows.
  * @returns `false` when the connection is not stored, because it was replaced, or deleted with its device
  */
 export async function writeGeneration(

@@ -14,8 +14,8 @@ const maxMessages = 1_000;
 export type DeviceContext = Pick<ExtensionContext, 'userId' | 'deviceId' | 'since' | 'upTo' | 'changes'>;
 
 /**
- * Returns to-device messages after the request's `since`. The device has received the messages up to `since`, so
- * they are deleted. Source: MSC3885.
+ * Returns to-device messages after the `since` of the extension's request. The device has received the messages up to
+ * `since`, so they are deleted. Source: MSC3885.
  * @throws MatrixError M_INVALID_PARAM for an unknown `since`
  */
 export async function toDeviceExtension(
@@ -34,7 +34,7 @@ export async function toDeviceExtension(
   return { name: 'to_device', text, hasNewData: messages.length > 0 };
 }
 
-/** Returns an extension with the fields of all its sections. */
+/** Returns the answer of an extension, with the fields of all its sections. */
 export async function deviceExtension(
   name: string,
   sections: readonly SourceSection<DeviceSection>[],

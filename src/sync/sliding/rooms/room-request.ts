@@ -36,7 +36,7 @@ export interface RoomRequest {
 export interface RoomResult {
   /** The entry as JSON text; `undefined` without new data. */
   readonly text: string | undefined;
-  /** The bounds by which timeline and state were sent. */
+  /** The timeline limit and the required state by which the entry was made. */
   readonly sent: Pick<SentRoom, 'timelineLimit' | 'requiredState'>;
   readonly isInitial: boolean;
   /** Ids of the events in the timeline. */

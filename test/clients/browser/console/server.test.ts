@@ -10,7 +10,7 @@ before(() =>
   ui.startSignedIn(async (console) => {
     const { admin, anna } = console;
     await upload(console);
-    // No server listens at this address, so that it is in a backoff afterwards.
+    // No server listens at this address, so that a backoff for it begins.
     await anna.request('GET', '/_matrix/client/v3/profile/@nobody:localhost:1', undefined);
     const hall = await anna.createRoom({ name: 'Hall' });
     const deleted = await admin.request('DELETE', `/_synapse/admin/v2/rooms/${hall}`, { purge: true });
