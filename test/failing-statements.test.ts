@@ -15,11 +15,11 @@ import { enc, TestClient } from './support/users/test-client.ts';
 
 /** An operation of the admin API that needs several statements. */
 interface Operation<Subject> {
-  /** Makes what the operation changes. @param number of the statement that will fail; makes names unique */
+  /** Creates the subject, for example a user. @param number number of the failing statement, to make names unique */
   prepare(number: number): Promise<Subject>;
   /** Sends the request. @returns the status of the response */
   request(subject: Subject): Promise<number>;
-  /** Sends the request again, where the first one has failed; by default `request`. */
+  /** Sends the request that follows a failed one, and returns its status; the default is `request`. */
   repeat?(subject: Subject): Promise<number>;
   /** Whether a part of the operation is done after the response. */
   readonly continuesAfterResponse?: boolean;
@@ -58,7 +58,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       (await admin.call(method, path, body)).status;
 
     /**
-     * Performs an operation once for every `step`th of its statements, with this statement failing, and repeats it after a failure.
+     * Performs an operation once for every `step`th of its statements, makes that one fail, and repeats the request.
      * Checks that the operation is complete at the end, and that the database has no inconsistency.
      */
     async function failEachStatement<Subject>(operation: Operation<Subject>): Promise<void> {

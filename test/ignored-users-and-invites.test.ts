@@ -128,7 +128,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       ]);
     });
 
-    it('accepts invites from ignored users, and shows them once the users are not ignored', async () => {
+    it('accepts invites from ignored users, and shows the invites once the users are not ignored', async () => {
       const [anna, ben] = await registerUsers('anna', 'ben');
       const since = (await anna!.sync()).next_batch;
       await ignore(anna!, ben!);

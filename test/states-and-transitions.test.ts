@@ -74,7 +74,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         const path = `/rooms/${enc(room)}/event/${enc(redacted)}`;
         return (await alice.call('GET', path, undefined, query)).status === 200;
       },
-      /** A new media id can be created while fewer are pending than the maximum, which is 1. */
+      /** While an upload is pending, no other media id can be created, because the maximum of pending uploads is 1. */
       pendingUpload: async () => (await createMedia()).status === 429,
       forgottenRoom: async () => (await idsIn('rooms', 'room_id')).includes(forgotten),
       localMedia: async () => (await idsIn('local_media', 'media_id')).includes(media.idle),
@@ -93,7 +93,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
     /**
      * Advances the clock until the state has ended: by six hours whenever all jobs that are due have run, since jobs run
-     * once an hour or once a day. Alice uses her device meanwhile.
+     * once an hour or once a day. Alice uses her device at each step, so that it does not become stale.
      */
     const waitForEnd = (state: keyof typeof states) =>
       eventually(`the end of ${state}`, async () => {

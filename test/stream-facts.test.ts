@@ -97,7 +97,8 @@ describe('codecs of streams', () => {
   const { write } = LocalStreams.prototype;
   let server: TestServer;
   before(async () => {
-    // Nearly all streams are followed from the start; changes of profiles are published when a user registers.
+    // Finds streams when the server subscribes to them or publishes on them: it subscribes to nearly all at its start,
+    // and publishes on the stream of profiles when a user registers.
     Stream.prototype.subscribe = function (this: AnyStream, listener) {
       streams.set(this.name, this);
       subscribe.call(this, listener);

@@ -23,7 +23,7 @@ const tablesThatMayName: Readonly<Record<string, string>> = {
   user_ips: 'addresses of the user, until `user_ips_max_age` or a deactivation deletes them',
 };
 
-/** Tables with a column `device_id` that need no row for the device of a test, with the reason. */
+/** Tables with a column `device_id` in which a test need not create a row of its device, with the reason. */
 const exemptTables: Readonly<Record<string, string>> = {
   ...tablesThatMayName,
   remote_devices: 'devices of remote users',
@@ -215,7 +215,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           withPassword(remaining, 'POST', '/account/password', { new_password: 'x', logout_devices: true }),
       ],
     ] as readonly [string, (deleted: TestUser, remaining: TestUser) => Promise<unknown>][]) {
-      it(`contains no row of the device after ${how}`, async () => {
+      it(`the database names a deleted device only in the tables that may name it, after ${how}`, async () => {
         const { remaining, deleted } = await userWithDevices();
         await remove(deleted, remaining);
         await waitUntilDeleted(deleted.deviceId);
@@ -231,7 +231,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       ['POST /logout/all', (deleted) => call(deleted, 'POST', '/logout/all', {})],
       ['deactivation of the account', (deleted) => withPassword(deleted, 'POST', '/account/deactivate', {})],
     ] as readonly [string, (deleted: TestUser) => Promise<unknown>][]) {
-      it(`contains no row of any device of the user after ${how}`, async () => {
+      it(`the database names devices of a user only in the tables that may name them, after ${how}`, async () => {
         const { remaining, deleted, dehydratedId } = await userWithDevices();
         await remove(deleted);
         for (const deviceId of [deleted.deviceId, remaining.deviceId, dehydratedId])
@@ -243,13 +243,13 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     }
 
-    it('contains no row of a dehydrated device after its deletion', async () => {
+    it('the database names a deleted dehydrated device only in the tables that may name it', async () => {
       const { remaining, dehydratedId } = await userWithDevices();
       await call(remaining, 'DELETE', dehydrated);
       await waitUntilDeleted(dehydratedId);
     });
 
-    it('contains no row of a device that was not used for long [option: delete_stale_devices_after]', async () => {
+    it('the database names a device that was unused for 60 hours only in the tables that may name it, when the maximum is 36 hours [option: delete_stale_devices_after]', async () => {
       const { remaining, deleted } = await userWithDevices();
       elapsed += 30 * hour;
       await call(remaining, 'GET', '/account/whoami');

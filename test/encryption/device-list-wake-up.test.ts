@@ -7,15 +7,15 @@ import { startTestServer } from '../support/servers/server.ts';
 
 const clientApi = '/_matrix/client/v3';
 
-/** Minimum milliseconds of a timer that ends a long poll: no other timer of the server is from `minPoll` to `maxPoll`. */
+/** Lower end, in milliseconds, of the range `minPoll` to `maxPoll`, in which only the timer of the long poll lies. */
 const minPoll = 200_000;
 
-/** Maximum milliseconds of a timer that ends a long poll. */
+/** Upper end of that range in milliseconds, and the timeout of the long poll. */
 const maxPoll = 220_000;
 
 for (const database of selectedDatabases(import.meta.url)) {
   describe(`a device list change, on ${database}`, () => {
-    it('wakes the long poll of a user who shares a room with the changed user, even when the change is the first request of the changed user after a restart', async (context) => {
+    it('wakes the long poll of a user who shares a room with the changed user, even when the request that makes the change is the first of the changed user after a restart', async (context) => {
       const clock = skippableClock();
       const server = await startTestServer({
         database,

@@ -104,7 +104,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(new Set(names).size, 5);
     });
 
-    it('POST /keys/query and /keys/claim return keys of remote users from their own server only, and list failed servers', async () => {
+    it('POST /keys/query and /keys/claim take the keys of a remote user only from the server of that user, and list failed servers', async () => {
       const bob = new ClientDevice('@bob:b.test', 'BOB');
       const evil = await several.scripted('evil.test');
       evil.on('POST /_matrix/federation/v1/user/keys/', (_request, response) => {

@@ -8,7 +8,7 @@ import { ClientDevice } from '../support/users/client-device.ts';
 const algorithm = 'signed_curve25519';
 const slidingSync = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
 
-/** The counts of a device's remaining keys in a sync response. */
+/** The fields of a sync response about the one-time and fallback keys that a device has left. */
 interface KeyCounts {
   readonly device_one_time_keys_count?: Readonly<Record<string, number>>;
   readonly device_unused_fallback_key_types?: readonly string[];
@@ -78,9 +78,9 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     }
 
-    it('reports key counts of zero before keys are uploaded', () => assertKeyCounts(0, []));
+    it('key counts are zero before one-time keys are uploaded', () => assertKeyCounts(0, []));
 
-    it('increases key counts by the number of uploaded keys', async () => {
+    it('key counts grow by the number of uploaded one-time keys', async () => {
       await upload({
         one_time_keys: client.oneTimeKeys(3),
         fallback_keys: client.oneTimeKeys(1, 90, { fallback: true }),
@@ -90,7 +90,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await assertKeyCounts(5, [algorithm]);
     });
 
-    it('decreases the key count by one for each claim, which wakes a long poll', async () => {
+    it('key counts fall by one with each claim, and a claim wakes a long poll', async () => {
       for (let remaining = 4; remaining >= 0; remaining--) {
         const query = { since: since!, timeout: '20000' };
         const waiting = call(alice, 'GET', '/_matrix/client/v3/sync', undefined, query);
@@ -102,7 +102,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('reports no unused fallback key after the fallback key is claimed, and returns the same key to the next claim', async () => {
+    it('key counts show no unused fallback key after it is claimed, and the next claim returns the same fallback key', async () => {
       const [name, key] = Object.entries(await claim())[0]!;
       assert.equal((key as JsonObject)['fallback'], true);
       await assertKeyCounts(0, []);
@@ -110,7 +110,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       await assertKeyCounts(0, []);
     });
 
-    it('reports the same key counts after a restart', async () => {
+    it('key counts are correct after a restart', async () => {
       await upload({
         one_time_keys: client.oneTimeKeys(2, 20),
         fallback_keys: client.oneTimeKeys(1, 91, { fallback: true }),

@@ -50,8 +50,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     after(() => several.stop());
 
     /**
-     * Scripts the remote server; it holds `/state_ids`, and thereby the members, back until `stateReleased`
-     * resolves.
+     * Scripts the remote server. It answers `/state_ids`, from which the members become known, only after
+     * `stateReleased` resolves.
      */
     function scriptRemoteServer(): void {
       const stateEvents = [...room.state.values()].map(({ event }) => event);
@@ -157,7 +157,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('caches devices of remote users and updates them by device list updates once the members are known', async () => {
-      // The device lists are fetched in the background, each on its own.
+      // Device lists are fetched in the background, so that this one may not be cached yet.
       const queries = () => queriedUsers.filter((userId) => userId === firstUser().userId).length;
       await eventually('the device list to be cached', async () => {
         const previousQueries = queries();

@@ -208,7 +208,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await bob.addDevice();
       alice.changed.clear();
       alice.messages.length = 0;
-      // This message arrives after the device list updates that were sent before it.
+      // A device list update for the new device would arrive before this message.
       await bob.send('after-the-update', { [alice.id]: { [alice.user.deviceId]: { n: 1 } } });
       await alice.until('the message', () => alice.messages.length > 0);
       assert.equal(alice.changed.has(bob.id), false);

@@ -48,7 +48,7 @@ for (const database of selectedDatabases(import.meta.url)) {
     const texts = () =>
       irc.events.flatMap(({ type, content }) => (type === 'm.room.message' ? [content.body] : []));
 
-    it('queries a service for an alias or a user that another server requests and that does not exist', async () => {
+    it('asks a service about an alias or a user that does not exist when another server requests it', async () => {
       irc.respond = async ({ path }) => {
         if (path.includes('/rooms/'))
           await call('POST', '/createRoom', { room_alias_name: 'irc_tea', preset: 'public_chat' });
@@ -133,7 +133,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       );
     });
 
-    it('sends an invite by a user of another server to the service, and queries it for the invited user, who does not exist', async () => {
+    it('sends an invite by a user of another server to the service, and asks the service about the invited user, who does not exist', async () => {
       const registered = Promise.withResolvers<string>();
       const user = '@irc_wes:bridged.test';
       irc.respond = async ({ path }) => {

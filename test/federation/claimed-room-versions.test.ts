@@ -60,13 +60,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const inviteFromB = (user: TestClient) =>
       ben.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: user.id });
 
-    /** A room under the same id, as the hostile server claims it to be. */
+    /** Makes a room of the hostile server in this version and gives it the id of the true room. */
     function falseRoom(version: string): SignedRoom {
       const room = new SignedRoom(version, { serverName: 'evil.test', key: evil.key });
       room.roomId = roomId;
       return room;
     }
-    /** The hostile server's own room under the id of the other room, consistent in itself. */
+    /** Like `falseRoom`, but its events are built again, so that they carry the id of the true room. */
     function completeFalseRoom(version: string): SignedRoom {
       const room = falseRoom(version);
       const events = [...room.state.values()].map(({ event }) => event);
@@ -127,18 +127,18 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.equal(await inviteRoomName(anna), 'True');
         assert.equal(await inviteRoomName(alan), 'Trap');
         await assertJoinsAndReceives(anna);
-        // Server b.test has never invited Alan.
+        // Once the server is in the true room, Alan's false invite ends: b.test has not invited Alan.
         await until(async () => (await inviteRoomName(alan)) === undefined);
         await assertJoinsAndReceives(alan);
       });
     }
 
-    it('lets an invited user join through the right server after a false invite', async () => {
+    it('lets an invited user join through the server of the room after a false invite', async () => {
       await assertAcceptsFalseInvite('1', anna);
       await assertJoinsAndReceives(anna, 'b.test');
     });
 
-    it('lets a user join who was invited by the right server before the false invite', async () => {
+    it('lets a user join who was invited by the server of the room before the false invite', async () => {
       assert.equal((await inviteFromB(anna)).status, 200);
       await assertAcceptsFalseInvite('6', anna);
       assert.equal(await inviteRoomName(anna), 'Trap');
@@ -147,7 +147,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(evil.receivedRequests.some(({ path }) => path.includes('/make_join/')));
     });
 
-    it('rejects an invite with another version of a known room, even after all local users have left it', async () => {
+    it('rejects an invite that claims another version of a known room, even after all local users have left the room', async () => {
       await assertJoinsAndReceives(anna, 'b.test');
       const inside = await sendFalseInvite('6', alan);
       assert.deepEqual([inside.status, inside.body['errcode']], [400, 'M_INVALID_PARAM']);
@@ -161,14 +161,13 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await assertJoinsAndReceives(alan, 'b.test');
     });
 
-    it('sends the rejection of each invite to the server that sent it', async () => {
+    it('sends the rejection of each invite to the server that sent the invite', async () => {
       await assertAcceptsFalseInvite('1', alan);
       assert.equal((await inviteFromB(anna)).status, 200);
       await anna.leave(roomId);
       assert.equal(await inviteRoomName(anna), undefined);
       assert.equal(await membershipAtB(anna), 'leave');
-      // Alan's invite is gone too, although the hostile server does not help; both users can be invited
-      // again.
+      // Alan's invite ends too, although the hostile server refuses make_leave, and both users can be invited again.
       await alan.leave(roomId);
       assert.equal(await inviteRoomName(alan), undefined);
       await a.restart();
@@ -198,7 +197,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await assertJoinsAndReceives(alan, 'b.test');
     });
 
-    it('accepts a retraction from the hostile server for its own invite only, in the room version that the invite claimed', async () => {
+    it('accepts the retraction of an invite from the hostile server only if that server sent the invite, in the room version that the invite claimed', async () => {
       const deliver = async (pdu: JsonObject, txn: string) => {
         const content = { origin: 'evil.test', origin_server_ts: Date.now(), pdus: [pdu] };
         const answer = await evil.request('a.test', 'PUT', `${v1}/send/${kind}${txn}`, content);
@@ -231,7 +230,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await assertJoinsAndReceives(anna);
     });
 
-    it("accepts the right server's retraction of its invite after a false invite", async () => {
+    it('accepts a retraction of an invite from the server of the room after a false invite', async () => {
       await assertAcceptsFalseInvite('1', alan);
       assert.equal((await inviteFromB(anna)).status, 200);
       await ben.do('POST', `/rooms/${enc(roomId)}/kick`, { user_id: anna.id });
@@ -256,7 +255,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await assertJoinsAndReceives(anna, 'b.test');
     });
 
-    it('forgets the events of a failed join in a false room version once a user joins in the true one', async () => {
+    it('forgets the events of a failed join in a false room version once a user joins in the true version', async () => {
       const d = await several.scripted('d.test');
       const room = new SignedRoom('9', { serverName: 'd.test', key: d.key });
       roomId = room.roomId;
@@ -295,7 +294,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await assertJoinsAndReceives(anna);
     });
 
-    it('forgets the falsely claimed version of a knock once the right server invites the user', async () => {
+    it('forgets the false room version that a knock claimed once the server of the room invites the user', async () => {
       const room = falseRoom('11');
       evil.on(`GET ${v1}/make_knock/`, () => room.membershipTemplate(anna.id, 'knock'));
       evil.on(`PUT ${v1}/send_knock/`, () => ({ knock_room_state: [] }));

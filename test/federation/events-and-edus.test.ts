@@ -115,7 +115,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await bodies(bob), await bodies(alice));
     });
 
-    it('delivers messages that were undelivered when the server stopped', async () => {
+    it('delivers after a restart the messages that the sending server had not delivered before', async () => {
       b.disconnect();
       await alice.say(roomId, 'before the stop');
       await a.restart();

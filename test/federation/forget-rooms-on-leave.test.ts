@@ -50,7 +50,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await waitUntilForgotten(roomId);
     });
 
-    it('forgets a room when a remote user bans the local user, and does not remember it after the unban', async () => {
+    it('forgets a room when a remote user bans the local user, and does not remember the room after the unban', async () => {
       const roomId = await createJoinedRoom();
       await moderate('ban', roomId);
       await waitUntilBertSees(roomId, 'ban');

@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
       const { joined } = await anna.do('GET', `/rooms/${enc(complex)}/joined_members`);
       assert.deepEqual(Object.keys(joined as object), [anna.id]);
-      // The other server does not reveal the complexity of a private room, so it is measured after the join.
+      // The other server does not reveal the complexity of a private room, so this server measures it after the join.
       const secret = await anna.createRoom({ preset: 'private_chat' });
       for (let i = 0; i < 10; i++) await anna.setState(secret, 'org.example.entry', { i }, String(i));
       await invite(anna, secret, ben.id);
@@ -79,7 +79,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await join(benno, roomId)).status, 429);
     });
 
-    it('limits the rate of invites from remote servers per user [option: rc_invites.per_user]', async () => {
+    it('limits the rate of invites that a user receives from remote servers [option: rc_invites.per_user]', async () => {
       const { anna, ben } = await open({ rateLimits: { rc_invites: { per_user: twoRequests } } });
       const statuses = [];
       for (let i = 0; i < 3; i++) {
@@ -88,7 +88,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(statuses, [200, 200, 429]);
     });
 
-    it('limits the rate of invites from remote servers per room [option: rc_invites.per_room]', async () => {
+    it('limits the rate of invites from remote servers to one room [option: rc_invites.per_room]', async () => {
       const { b, anna, ben } = await open({ rateLimits: { rc_invites: { per_room: twoRequests } } });
       const roomId = await anna.createRoom();
       const [benno, bert] = [await b.registerClient('benno'), await b.registerClient('bert')];

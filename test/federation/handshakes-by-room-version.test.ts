@@ -144,7 +144,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     describe('the room version that a remote event template states', () => {
       let room: SignedRoom;
 
-      /** Sends Anna an invite to a room of `version` that claims `claimedVersion`. */
+      /** Sends Anna an invite that claims `claimedVersion` for a room of `version`. */
       const sendInvite = async (version: string, claimedVersion = version) => {
         room = new SignedRoom(version, { serverName: 'd.test', key: d.key });
         const claimedRoom = new SignedRoom(claimedVersion, { serverName: 'd.test', key: d.key });
@@ -168,7 +168,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         d.receivedRequests
           .filter(({ path }) => path.includes(`/send_${membership}/`))
           .map(({ body }) => body);
-      /** Waits for the send request of a handshake; a job may send it after the answer to the client. */
+      /** Waits for the send request of a handshake, because a job may send it only after the answer to the client. */
       const waitForSent = (membership: string) =>
         eventually(`a ${membership}`, () => {
           const bodies = sent(membership);
@@ -177,10 +177,11 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const isInvited = async () => (await anna.sync()).rooms?.invite?.[room.roomId] !== undefined;
 
       for (const version of versions) {
-        it(`signs a leave of room version ${version}, whether the template states it or not`, async () => {
+        it(`signs a leave of room version ${version}, whether the template states the version or not`, async () => {
           for (const statedVersion of [version, undefined]) {
             if (statedVersion === undefined) d.receivedRequests.splice(0);
-            // Since room version 12 the room id is the hash of the create event, which the invite must contain.
+            // From room version 12 on, the room id is the hash of the create event, and an invite has to contain
+            // this event in its stripped state.
             if (getRoomVersion(version)!.roomId !== 'origin') {
               room = new SignedRoom(version, { serverName: 'd.test', key: d.key });
               const draft = { type: 'm.room.member', sender: room.creator, stateKey: anna.id };

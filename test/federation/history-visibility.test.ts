@@ -12,8 +12,8 @@ import { enc } from '../support/users/test-client.ts';
 type MembershipChange = 'invite' | 'join' | 'leave' | 'ban' | 'unban';
 
 /**
- * For each history visibility, whether the server of fay and finn receives each message complete (`y`) or redacted
- * (`n`).
+ * Sequences of changes. For each of them and each history visibility, whether the server of fay and finn receives each
+ * message complete (`y`) or redacted (`n`).
  */
 const histories: [MembershipChange[], Record<'world_readable' | 'shared' | 'invited' | 'joined', string>][] =
   [
@@ -98,7 +98,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     }
 
-    it('redacts messages of an erased user for all servers, also for one that was in the room before', async () => {
+    it('redacts messages of an erased user for all servers, also for one that was in the room before the erasure', async () => {
       const erased = new Map<string, number>();
       const servedAfterErasure = await ServedRooms.open(open, { erased: { positions: async () => erased } });
       try {
@@ -139,7 +139,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(members, [fay, finn], 'the leave of fay and the join of finn');
     });
 
-    it('returns changes of the history visibility to servers that may see the events before or after', async () => {
+    it('returns a change of the history visibility to servers that may see the events before or after the change', async () => {
       const roomId = await served.room('joined');
       const hiddenMessage = await served.say(roomId, 'message 0');
       const openingId = await served.state(roomId, 'm.room.history_visibility', '', {

@@ -75,7 +75,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return (toDevice?.events ?? []).map(({ content }) => content.id);
     };
 
-    it('ignores EDUs about users of other servers, and EDUs about rooms that their user is not joined to', async () => {
+    it('ignores EDUs about users of other servers, and EDUs about rooms that the user in the EDU is not joined to', async () => {
       const initialSync = await anna.sync();
       const otherUserIds = [ben.id, anna.id, '@x:third.test', 'x', ''];
       const keysBefore = await anna.do('POST', '/keys/query', {
@@ -91,7 +91,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           toDevice(userId, `of ${userId}`),
         ]),
       );
-      // These EDUs are about users of the hostile server in rooms that they have not joined.
+      // These EDUs are about users of the hostile server, in rooms that they have not joined or about an event of
+      // another room.
       const elsewhere = await anna.createRoom({ preset: 'private_chat' });
       const secretId = await anna.say(elsewhere, 'secret');
       const first = await syncSince(initialSync.next_batch);

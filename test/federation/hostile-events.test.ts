@@ -1,5 +1,5 @@
 /**
- * Attacks by a server that is in a room, and the tests that try them:
+ * Attacks by hostile servers, and the tests that try them:
  *
  * | class                                                                       | test |
  * | --------------------------------------------------------------------------- | ---- |

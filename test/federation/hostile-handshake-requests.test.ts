@@ -70,7 +70,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const joinedMembers = async () =>
       Object.keys((await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`))['joined'] as object);
 
-    it('answers make requests only for users of the requesting server and in room versions that it supports', async () => {
+    it('answers make requests only for users of the requesting server and in room versions that the requesting server supports', async () => {
       const { status, body } = await requestTemplate();
       assert.equal(status, 200, JSON.stringify(body));
       assert.equal(body['room_version'], '11');
@@ -107,7 +107,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await sendMembership(event)).status, 200);
     });
 
-    it('returns the state without members for omit_members', async () => {
+    it('returns the state without members to a send_join with omit_members=true', async () => {
       await anna.setState(roomId, 'm.room.name', { name: 'Hall' });
       const { body } = await sendMembership(await build(), 'join', '?omit_members=true');
       assert.equal(body['members_omitted'], true);
@@ -120,7 +120,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(chain, ['m.room.member']);
     });
 
-    it('returns the heroes of a room without a name for omit_members', async () => {
+    it('returns the memberships of the heroes to a send_join with omit_members=true when the room has no name', async () => {
       const { body } = await sendMembership(await build(), 'join', '?omit_members=true');
       const members = (body['state'] as JsonObject[]).filter(({ type }) => type === 'm.room.member');
       assert.deepEqual(
@@ -224,7 +224,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await assertError(sendMembership(event), 400, 'M_INVALID_PARAM');
     });
 
-    it('refuses join_authorised_via_users_server where it is not needed or not allowed', async () => {
+    it('refuses join_authorised_via_users_server in a public room, and in a restricted room for a user who is in none of the allowed rooms', async () => {
       const content = { membership: 'join', join_authorised_via_users_server: anna.id };
       await assertError(sendMembership(await build({ content })), 403, 'M_FORBIDDEN');
       const event = await build({ content });

@@ -38,7 +38,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await once(socket, 'secureConnect');
       return socket;
     }
-    /** Writes `start`, and then `flooding` again and again until a response or the end. @returns the start of the response */
+    /**
+     * Writes `start`, and then `flooding` again and again until a response or the end of the connection.
+     * @returns the start of the response
+     */
     async function send(start: string | Buffer, flooding?: Buffer): Promise<string> {
       const socket = await open();
       let answer = '';

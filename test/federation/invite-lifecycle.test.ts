@@ -84,7 +84,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(status, 200, JSON.stringify(body));
       return body['pdus'] as Record<string, { error?: string }>;
     }
-    /** Returns the room under the same id as `third.test` claims it to be. */
+    /** Returns a room of `third.test` that has the id of `room`. */
     function roomOfThirdServer(): SignedRoom {
       const otherRoom = new SignedRoom('11', { serverName: 'third.test', key: third.key });
       otherRoom.roomId = room.roomId;
@@ -151,7 +151,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const knock = () => anna.call('POST', `/knock/${enc(room.roomId)}`, {}, { via: 'd.test' });
       assert.equal((await knock()).status, 200);
       assert.equal(await membershipInSync(), 'knock');
-      // The third server is not known to be in the room.
+      // A leave event of the third server is ignored, because this server does not know that it is in the room.
       const roomOfStranger = roomOfThirdServer();
       await deliver(memberEvent('leave', roomOfStranger.creator, roomOfStranger).pdu, third);
       assert.equal(await membershipInSync(), 'knock');
@@ -181,7 +181,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         });
         assert.equal((await leave()).status, 200);
         d.receivedRequests.splice(0);
-        // A user has joined again through a server that this one does not know.
+        // The creator has joined again, which `a.test` does not know.
         room.setState('m.room.member', { membership: 'join' }, room.creator);
         room.setState('m.room.topic', { topic: 'News' });
         await invite();
@@ -215,7 +215,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     for (const membership of ['leave', 'ban']) {
-      it(`ends an invite that another user of the inviter's server has ended by a ${membership} only once that server confirms the end`, async () => {
+      it(`ends an invite after a ${membership} by another user of the inviter's server only once that server confirms the end`, async () => {
         await invite();
         const otherUserId = '@other:d.test';
         await deliver(memberEvent(membership, otherUserId).pdu);
@@ -241,7 +241,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(requestCount('make_leave') >= 2);
     });
 
-    it('ends an invite when the inviting server confirms its end only after a restart of this server', async () => {
+    it('ends an invite when the inviting server confirms the end of the invite only after a restart of this server', async () => {
       await invite();
       const thirdRoom = roomOfThirdServer();
       await deliver(memberEvent('leave', thirdRoom.creator, thirdRoom).pdu, third);

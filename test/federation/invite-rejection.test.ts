@@ -68,7 +68,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       server.receivedRequests
         .filter(({ path }) => path.startsWith(`${v2}/send_leave/`))
         .map(({ body }) => receivePdu(body, room.version).event.content);
-    /** Sends a request, which shows that the server is reachable again. */
+    /** Sends a request of `server` to the homeserver, which learns from it that `server` is reachable again. */
     const sendRequest = (server: ScriptedServer) => server.request('a.test', 'GET', `${v1}/publicRooms`);
 
     it('sends the rejection once the inviting server is reachable again, also after a restart', async () => {

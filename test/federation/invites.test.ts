@@ -49,7 +49,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         assert.equal(inviteState[0]!.event_id, undefined);
         const inviter = inviteState.find(({ state_key: key }) => key === anna.id);
         assert.deepEqual([inviter?.type, inviter?.content['displayname']], ['m.room.member', 'anna']);
-        // No server is named in the request: the inviting server receives the requests.
+        // The request to join names no server, so that make_join and send_join go to the inviting server.
         await ben.join(roomId);
         assert.equal(await membershipFor(ben, roomId, ben.id), 'join');
         assert.equal(await membershipFor(anna, roomId, ben.id), 'join');
@@ -106,7 +106,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await membershipFor(anna, roomId, ben.id), 'invite');
       await b.restart();
       assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
-      // Any request of the other server shows that it is reachable again, and triggers the pending leave.
+      // Any request of the inviting server shows that this server is reachable again, and triggers the pending leave.
       await invite(await anna.createRoom({ preset: 'private_chat' }));
       await until(async () => (await membershipFor(anna, roomId, ben.id)) === 'leave');
     });

@@ -56,7 +56,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       return requestedServers.splice(0);
     }
 
-    it('sends requests to the servers in `via` of the request, of the alias, of the invite and in `via` of a space of the user, in this order', async () => {
+    it('sends make_join to the servers that the request names, then to those of the alias, of the invite and of a space of the user', async () => {
       assert.deepEqual(await join(room.roomId), ['inviter.test']);
       const space = await anna.createRoom({ creation_content: { type: 'm.space' } });
       await anna.setState(space, 'm.space.child', { via: ['space.test', 5, 'a.test'] }, room.roomId);

@@ -145,7 +145,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await membersOf(ben, roomId), [anna.id, ben.id]);
     });
 
-    it('excludes a joined user from the members at the prev_batch of their first sync', async () => {
+    it('GET /members at the prev_batch of the first sync with a joined room excludes the user who joined', async () => {
       const cleo = await c.registerClient('cleo');
       const roomId = await anna.createRoom();
       assert.equal((await join(cleo, roomId, ['a.test'])).status, 200);

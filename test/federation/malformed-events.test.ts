@@ -47,7 +47,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       try {
         redacted = redactPdu(hashed as never, visitor.version);
       } catch {
-        // Redaction fails for some malformed fields; then the whole event is signed.
+        // For some malformed fields, redaction fails, and the whole event is signed.
       }
       return {
         ...hashed,
@@ -81,7 +81,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     const isOddVisible = async () => (await timeline()).some(({ content }) => content['body'] === 'odd');
 
     it('accepts valid events beside malformed ones in a transaction', async () => {
-      // An event that `signed` makes without malformed fields arrives.
+      // A valid event that `signed` makes arrives: those below are dropped only because they are malformed.
       await sendBetweenValid([sortedJson(signed({ content: { body: 'control' } }))]);
       const hasArrived = async () => (await timeline()).some(({ content }) => content['body'] === 'control');
       await eventually('the valid event', hasArrived);

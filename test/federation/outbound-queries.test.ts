@@ -60,7 +60,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       const path = (userId: string, field = '') => `/v3/profile/${enc(userId)}${field && `/${enc(field)}`}`;
       const answerWith = (profile: JsonObject) => remote.on(`GET ${v1}/query/profile`, () => profile);
 
-      it("returns a remote profile as the user's server sends it, and requests it once", async () => {
+      it("returns a remote profile as the user's server sends it, and requests the profile once", async () => {
         const userId = newUser();
         answerWith({ displayname: 'Zoe', avatar_url: 'mxc://far.test/zoe', 'org.example.pet': { cats: 2 } });
         const profile = await get(path(userId));

@@ -29,7 +29,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
     const newRoom = () => new SignedRoom('11', { serverName: 'far.test', key: resident.key });
 
-    /** Makes `anna` join a room of five members; the response of send_join omits them. */
+    /** Makes `anna` join a room, of whose members the response of send_join returns only the creator. */
     async function join(joined = newRoom()) {
       room = joined;
       room.setState('m.room.name', { name: 'Crowd' });

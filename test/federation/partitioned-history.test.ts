@@ -56,7 +56,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }
       return last;
     }
-    /** Pages from a token to the end of the history. @returns the event ids, each as often as it was returned */
+    /** Pages backward from a token to the oldest event. @returns the event ids, each as often as it was returned */
     async function readFrom(token: string, path = '/messages', limit = 7): Promise<string[]> {
       const ids: string[] = [];
       for (let from: string | undefined = token; from !== undefined; ) {

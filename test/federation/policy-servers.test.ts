@@ -73,7 +73,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       policy.receivedRequests.splice(0);
     });
 
-    it('sends only events that the policy server has signed, and passes its refusal on', async () => {
+    it('sends only events that the policy server has signed, and answers with the refusal of the policy server', async () => {
       assert.equal((await send('before')).status, 200);
       await usePolicy();
       assert.equal(signRequests().length, 0);
@@ -155,7 +155,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(signRequests().length, 3);
     });
 
-    it('requests the signature of the policy server for remote events without it', async () => {
+    it('requests the signature of the policy server for remote events that lack it', async () => {
       await usePolicy();
       await eventually('the policy', () => remoteMember.latest.type === 'm.room.policy');
       const signedMessage = remoteMember.message('signed already');
@@ -180,7 +180,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
 
       policy.on(signPath, () => refusal);
       await remoteMember.say('spam');
-      // The event is checked asynchronously: the scripted refusal must stay until then.
+      // The event is checked asynchronously, so the refusal stays scripted until it has been requested.
       await eventually('the refusal', () => signRequests().length === 3);
       policy.on(signPath, ({ body }) => signResponse(body));
       await remoteMember.say('after all');

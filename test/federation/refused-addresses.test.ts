@@ -12,7 +12,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    it('applies to federation requests in place of ip_range_blacklist and ip_range_whitelist, unless it is null [option: federation_ip_range_blacklist]', async () => {
+    it('federation_ip_range_blacklist applies to federation requests in place of ip_range_blacklist and ip_range_whitelist, unless federation_ip_range_blacklist is null [option: federation_ip_range_blacklist]', async () => {
       const loopback = '127.0.0.0/8';
       const far = await several.homeserver('far.test');
       const anna = await far.registerClient('anna');

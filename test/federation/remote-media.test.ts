@@ -83,7 +83,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await download('far.test/unknown')).code, '404 M_NOT_FOUND');
     });
 
-    it('serves media to other servers only for signed requests, and only media of its own users', async () => {
+    it('serves media to other servers only for signed requests, and only media of local users', async () => {
       const unsigned = await fetch(`${a.baseUrl}/_matrix/federation/v1/media/download/x`);
       assert.equal(unsigned.status, 401);
       await unsigned.text();
@@ -171,7 +171,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(requestsFor('old').at(-1)?.query.get('allow_remote'), 'false');
     });
 
-    it('fetches media from the Location of the response, unless its address is not allowed', async () => {
+    it('fetches media from the address in the Location header of the response, unless that address is not allowed', async () => {
       const store = await serveOnLoopback((_request, response) => {
         response.writeHead(200, { 'content-type': 'image/gif' }).end('GIF');
       });

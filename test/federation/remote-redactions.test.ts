@@ -95,7 +95,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     }
 
     for (const version of ['11', '1']) {
-      it(`hides remote redactions from every response to clients while they take no effect, in room version ${version}`, async () => {
+      it(`hides remote redactions that take no effect from every response to clients, in room version ${version}`, async () => {
         const { roomId, remote, path } = await openRoom(version);
         await anna.do('PUT', `/pushrules/global/room/${enc(roomId)}`, { actions: ['notify'] });
         const target = await anna.say(roomId, 'the target');

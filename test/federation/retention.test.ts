@@ -117,7 +117,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await isOldEventStored(), false);
       await anna.setState(roomId, 'm.room.retention', {});
       await eventually('the old message', async () => {
-        // A backoff follows each attempt that was too early.
+        // After an attempt to backfill that was too early, the server waits before the next one.
         clock.advance(10 * 60_000);
         return (await messages(anna, roomId)).includes('old');
       });
@@ -155,7 +155,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await waitForMessage(anna, 'hello from eve');
       await anna.setState(roomId, 'm.room.retention', {});
       await eventually('old 1', async () => {
-        // A backoff follows each attempt that was too early.
+        // After an attempt to backfill that was too early, the server waits before the next one.
         clock.advance(10 * 60_000);
         return (await messages(anna, roomId)).includes('old 1');
       });

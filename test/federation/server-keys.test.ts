@@ -1,5 +1,3 @@
-/** A homeserver, its signing key, and the key that signs its answers as a notary. */
-
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,6 +23,7 @@ import { makeTestAuthority, type TestAuthority } from '../support/network/test-a
 import { plainCaches } from '../support/servers/caches.ts';
 import { testConfiguration } from '../support/servers/server.ts';
 
+/** A homeserver, its signing key, and the key that signs its answers as a notary. */
 interface KeyedServer {
   readonly name: string;
   readonly key: SigningKey;

@@ -11,7 +11,7 @@ import { SigningServer } from './answers/signing-server.ts';
 import { subjects } from './answers/subjects/index.ts';
 import { InteropNetwork } from './interop-network.ts';
 
-/** Folder into which all differences are written, if it is set. */
+/** Folder into which all differences are written; by default they are not written. */
 const logFolder = process.env['HEARTH_INTEROP_LOGS'];
 
 /** Name of the only subject to compare; by default all subjects are compared. */
@@ -32,7 +32,7 @@ describe('answers of Hearth and of the reference server to the same requests', (
     await network?.stop();
   });
 
-  test('compares at least 300 requests, each of which has a title of its own in its subject', () => {
+  test('compares at least 300 requests, no two of which have the same title in a subject', () => {
     const titles = subjects.flatMap(({ subject, requests }) =>
       requests.map((request) => `${subject}: ${titleOf(request)}`),
     );

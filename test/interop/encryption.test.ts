@@ -96,7 +96,8 @@ InteropSuite.onOwnServers('encryption', (suite) => {
       await hearthSession.crypto.requestVerificationDM(referenceSession.userId, room),
       await inRoom,
     );
-    // A client drops a finished request at its next sync, and cancels a request that comes before that.
+    // A client drops a finished request at its next sync, and cancels a request that comes before that. The messages
+    // show that both clients have synced.
     const sentMessages: SentMessage[] = [];
     for (const sender of [hearthSession, referenceSession]) {
       const text = `${sender.userId} has verified`;
@@ -144,7 +145,7 @@ async function assertAllRead(
   const failures: string[] = [];
   for (const reader of readers) {
     for (const { eventId, text } of sentMessages) {
-      // After the first timeout, the timeouts of later events are short, to save time.
+      // After the first failure, the timeouts of later events are short, to save time.
       const timeout = failures.length === 0 ? undefined : 1_000;
       try {
         await reader.loadEvent(room, eventId, timeout);

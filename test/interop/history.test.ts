@@ -114,7 +114,7 @@ async function bodiesIn(reader: InteropUser, room: string): Promise<unknown[]> {
   return events.map(({ content }) => (content as Json)['body']).filter((body) => body !== undefined);
 }
 
-/** Reads a room's history backwards, page by page, to its end. */
+/** Reads a room's history, page by page, from the newest event back to the oldest. */
 async function completeHistory(reader: InteropUser, room: string): Promise<Json[]> {
   const received: Json[] = [];
   let from = '';

@@ -5,7 +5,7 @@ import { enc, InteropUser, type Json, type SyncedRoom } from './interop-user.ts'
 /** Number of memberships of the room before the guest joins. */
 const memberships = 500;
 
-/** Number of joins among the memberships. The others are bans, because the test would take minutes to join users. */
+/** Number of joins among the memberships. The others are bans, because so many joins would take minutes. */
 const joins = 10;
 
 /** Maximum number of bans in the initial state of a room on Hearth. */
@@ -64,7 +64,7 @@ InteropSuite.onSharedServers('incomplete', (suite) => {
       for (const user of leaving) await guest.waitForMembership('leave', user, room);
       const read = await reader.do('POST', `/rooms/${enc(room)}/receipt/m.read/${enc(last)}`);
       assert.deepEqual(read, {});
-      // A server that already knows that the user types is notified again only after 20 or 40 seconds.
+      // While a user types, other servers are notified again only after 20 or 40 seconds, so typing ends first here.
       for (const typing of [false, true]) {
         await reader.do('PUT', `/rooms/${enc(room)}/typing/${enc(reader.id)}`, { typing, timeout: 60_000 });
       }

@@ -22,7 +22,7 @@ export interface ControlledHomeserver extends Homeserver {
   kill(): Promise<void>;
 }
 
-/** Folder into which the logs of both servers are copied, if it is set. */
+/** Folder into which the logs of both servers are copied; by default they are not copied. */
 const logFolder = process.env['HEARTH_INTEROP_LOGS'];
 
 /** Hearth and the reference server, which federate over TLS under one certificate authority. */

@@ -44,8 +44,8 @@ InteropSuite.onSharedServers('invites', ({ bothWays }) => {
     async ({ host, guest, guests }) => {
       const room = await host.createRoom({ preset: 'private_chat', invite: [guest.id] });
       await guest.acceptInvite(room);
-      // The reference server can refuse the invite until it has the full room state, because it does not know before
-      // that it is in the room.
+      // The reference server can refuse the invite until it has the full room state, because until then it does not
+      // know that it is in the room.
       await guest.waitForMembership('join', host, room);
       await guest.invite(guests.second, room);
       await guests.second.acceptInvite(room);

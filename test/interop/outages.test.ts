@@ -4,7 +4,7 @@ import type { ControlledHomeserver } from './interop-network.ts';
 import { InteropSuite } from './interop-suite.ts';
 import { enc, type InteropUser, type Json } from './interop-user.ts';
 
-/** Number of messages that a user sends in a room while a server is down or killed; more than one request returns. */
+/** Number of messages that a user sends in a room during an outage: more than one get_missing_events response has. */
 const count = 20;
 
 /** Lets all users change the topic and other state. */

@@ -133,7 +133,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await fred.call('POST', '/logout', {})).status, 200);
     });
 
-    it('lets modules choose the user names and display names of new accounts, and passes them the completed stages', async () => {
+    it('lets modules choose the user names and display names of new accounts, and passes the completed stages to the modules', async () => {
       const register = (username: string) =>
         server.api('POST', `${clientApi}/register`, {
           body: { username, password: 'correct horse', auth: { type: 'm.login.dummy' } },

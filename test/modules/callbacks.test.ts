@@ -77,7 +77,7 @@ for (const database of selectedDatabases(import.meta.url)) {
         headers: { 'content-type': 'text/plain' },
       });
 
-    it('lets modules reject invites by remote users, and passes them the room state that the other server sends', async () => {
+    it('lets modules reject invites by remote users, and passes the room state that the other server sends to the modules', async () => {
       const roomId = await tess.createRoom({ preset: 'private_chat', name: 'Spam' });
       const senderAndInvitee: unknown[] = [];
       callbacks.running = {
@@ -191,7 +191,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal((await download()).raw, 'a virus of there');
     });
 
-    it('lets modules limit the uploads of single users and choose their media configuration', async () => {
+    it('lets modules limit the uploads of single users and choose the media configuration for them', async () => {
       callbacks.running = {
         mediaConfig: (userId) => (userId === anna.id ? { 'm.upload.size': 7 } : undefined),
         mayUpload: (userId, size) => userId !== anna.id || size <= 7,
@@ -316,7 +316,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.ok(firstSync.presence?.events.some(({ sender }) => sender === mona.id));
     });
 
-    it('calls modules before and after each batch of a background update, continues when they fail, and lets them choose the size of the batch', async () => {
+    it('calls modules before and after each batch of a background update, continues when the modules fail, and lets modules choose the size of the batch', async () => {
       const batches: unknown[] = [];
       const sizes: unknown[] = [undefined, 0, 2];
       for (let count = 0; count < 4; count++) await anna.createRoom();

@@ -9,7 +9,7 @@ interface Config {
 /** Functions that register the callbacks of a module, by key. */
 export const registrations = new Map<string, (api: ModuleApi, config: object) => void | Promise<void>>();
 
-/** Additional resources, by key. */
+/** Web resources that a listener serves for the module (`additional_resources`), by key. */
 export const resources = new Map<string, WebResource<object>>();
 
 const register: Module<Config> = (config, api) => {

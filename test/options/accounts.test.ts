@@ -80,7 +80,7 @@ describe('options of accounts', () => {
     }
   });
 
-  it('refuses registration with 403 M_FORBIDDEN when it is off [option: enable_registration]', async () => {
+  it('refuses registration with 403 M_FORBIDDEN when registration is off [option: enable_registration]', async () => {
     await start({ enable_registration: false });
     assert.deepEqual(await codeOf(signUp('alice')), [403, 'M_FORBIDDEN']);
   });
@@ -289,8 +289,8 @@ describe('options of accounts', () => {
   });
 
   /**
-   * Sets a tight limit for one kind of login and none for the other kinds, and expects the third attempt to be
-   * refused for ten seconds.
+   * Sets a tight limit of one kind and lax limits of the other kinds. Expects that the third attempt to log in is
+   * refused, and that the next one, after ten seconds, is not.
    */
   async function expectLimit(
     kind: 'address' | 'account' | 'failed_attempts',

@@ -28,7 +28,7 @@ describe('auto-join rooms', () => {
     assert.ok('next_batch' in body, raw);
     return Object.keys((body['rooms'] as { join?: object } | undefined)?.join ?? {});
   };
-  /** Asserts that the user is joined to `count` rooms and returns them. */
+  /** Asserts that the user is joined to `count` rooms. @returns the rooms */
   const assertJoined = async (user: TestUser, count: number) => {
     const rooms = await roomsOf(user);
     assert.equal(rooms.length, count);

@@ -54,7 +54,7 @@ async function cachedEvents(
   }
 }
 
-it('bounds the event cache by its size times the global factor, also after a reload [option: event_cache_size, caches.global_factor]', async () => {
+it('bounds the event cache by event_cache_size times the global factor, also after a change of the factor [option: event_cache_size, caches.global_factor]', async () => {
   assert.deepEqual(await cachedEvents(150, 1), [150, 75]);
   assert.deepEqual(await cachedEvents(150, 2), [300, 150]);
   assert.deepEqual(await cachedEvents(500, 1), [400, 250]);

@@ -139,7 +139,7 @@ describe('options of registration', () => {
     assert.deepEqual(await flowsWith(true), [{ stages: ['m.login.dummy'] }]);
   });
 
-  it('requires consent to the policy, shows the policy, and stores the version [option: user_consent.require_at_registration, user_consent.policy_name, user_consent.version, user_consent.template_dir, form_secret, form_secret_path]', async () => {
+  it('requires consent to the policy, shows the policy, and stores the version that the user accepted [option: user_consent.require_at_registration, user_consent.policy_name, user_consent.version, user_consent.template_dir, form_secret, form_secret_path]', async () => {
     for (const language of ['en', 'de']) mkdirSync(join(folder, 'consent', language), { recursive: true });
     const form = '{% if not public_version %}<form method="post">{{ user }} {{ userhmac }}</form>{% endif %}';
     const write = (name: string, text: string) => writeFileSync(join(folder, 'consent', name), text);

@@ -124,7 +124,7 @@ forSelectedDatabases(import.meta.url, (open) =>
       assert.notEqual(elsewhere.body['error'], 'Invites have been disabled on this server');
     });
 
-    it('omits profiles from invites and overrides per-room profiles [option: include_profile_data_on_invite, allow_per_room_profiles]', async () => {
+    it('omits profiles from invites and replaces per-room profiles by the global profile when the options are off [option: include_profile_data_on_invite, allow_per_room_profiles]', async () => {
       const displayNames = async (rooms: ConfigurationOverrides['rooms']) => {
         const { alice, bob } = await start({ rooms: rooms ?? {} });
         const room = await createRoom(alice);

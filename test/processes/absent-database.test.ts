@@ -75,7 +75,7 @@ describe('a server whose PostgreSQL is restarted while messages are sent', () =>
     };
     let isStopped = false;
     let refusals = 0;
-    /** Sends messages like a client, which repeats each until it is acknowledged. */
+    /** Sends messages, and repeats each until it is acknowledged, as clients do. */
     const load = async (sender: number) => {
       for (let number = 0; !isStopped; number += 1) {
         await eventually('an acknowledged message', async () => {

@@ -15,7 +15,7 @@ const roomCount = 2;
  * under way.
  */
 const killTimes = [350, 600, 900];
-/** Number of sync points of each listener that are checked after a crash. */
+/** Number of sync tokens of each listener (`SyncPoint`) that are checked after a crash. */
 const checkedSyncPoints = 8;
 /** Number of acknowledged events that are also read by their ids after a crash. */
 const checkedEvents = 200;
@@ -26,7 +26,7 @@ let senders: MessageSender[];
 const roomIds: string[] = [];
 
 before(async () => {
-  // Each token is used twice; without the response cache the second response is computed as well.
+  // Each token is used twice. The response cache is off, so that the second response is computed, too.
   server = await HearthProcess.create({ caches: { sync_response_cache_duration: '0s' } });
   await server.start();
   const clients = await Promise.all(
@@ -171,7 +171,7 @@ test('a transaction id from before the crash returns the id of the event that wa
   await assertAcknowledgedAreStored(await timelines());
 });
 
-test('a typing notification after the crash reaches a client with a token from before it: positions of in-memory streams are not reused', async () => {
+test('a typing notification after the crash reaches a client with a sync token from before the crash: positions of in-memory streams are not reused', async () => {
   const [listener, otherListener] = listeners;
   const roomId = roomIds[0]!;
   const typing = async (token: string, timeout: number) => {

@@ -23,7 +23,7 @@ before(async () => {
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs a command until it ends, and ends a server when it is ready. */
+/** Runs a command until it ends; stops a server as soon as it serves. */
 async function run(args: readonly string[], input = '') {
   const child = spawn(process.execPath, [program, ...args], { cwd: folder, stdio: 'pipe' });
   let out = '';

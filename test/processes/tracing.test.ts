@@ -127,7 +127,7 @@ for (const database of databases) {
       assert.ok(loaded.some((url) => url.includes('/src/kernel/tracing/')));
     });
 
-    it('records all traces of the users in force_tracing_for_users, and continues them only on servers of the whitelist [option: opentracing.enabled, opentracing.homeserver_whitelist, opentracing.force_tracing_for_users, opentracing.otlp_endpoint]', async () => {
+    it('records all traces of the users in force_tracing_for_users, and continues these traces only on servers of the whitelist [option: opentracing.enabled, opentracing.homeserver_whitelist, opentracing.force_tracing_for_users, opentracing.otlp_endpoint]', async () => {
       const anna = await a.registerClient('anna');
       const bob = await a.registerClient('bob');
       const peer = await several.scripted('c.test');

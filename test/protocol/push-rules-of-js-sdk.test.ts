@@ -36,8 +36,8 @@ interface Outcome {
 }
 
 /**
- * Returns the rules as the SDK's client orders them when it receives them, without those that it adds: for calls of
- * MSC3401, and for server ACLs under an unstable name.
+ * Returns the rules in the order into which the SDK's client brings received rules, without the rules that the client
+ * adds: for calls of MSC3401, and for server ACLs under an unstable name.
  */
 function rulesInSdk(ruleset: Ruleset): IPushRules {
   const silentLog = { warn: () => undefined } as unknown as RewriteLog;
@@ -81,7 +81,7 @@ function outcomeOfSdk(ruleset: Ruleset, event: PushSubject, { memberCount, mayNo
   const { rule, actions } = processor.actionsAndRuleForEvent(new MatrixEvent({ ...json, ...state }));
   if (!rule || !actions) return {};
   const { highlight, ...tweaks } = actions.tweaks;
-  // The SDK highlights for content rules that do not mention highlights; the specification does not.
+  // For content rules without a highlight tweak, the SDK highlights, but the specification does not.
   const isSet = rule.actions.some((action) => typeof action === 'object' && action.set_tweak === 'highlight');
   const allTweaks = isSet ? { highlight, ...tweaks } : tweaks;
   return { ruleId: rule.rule_id, notify: actions.notify, tweaks: allTweaks };
@@ -136,7 +136,7 @@ const keys = [
 /**
  * A condition of a rule. The SDK requires a character before and after a match as its word boundaries, so no pattern
  * begins or ends with a character other than word characters and wildcards. Other servers interpret the specification as
- * this one does.
+ * this server does.
  */
 const condition = fc.oneof(
   fc.record({
@@ -177,7 +177,7 @@ const namedRule = fc.oneof(
   fc.record({ kind: fc.constant('room'), ruleId: fc.constantFrom(...rooms), actions }),
   fc.record({ kind: fc.constant('sender'), ruleId: fc.constantFrom(...senders), actions }),
 );
-/** A change of a rule that the server or the user defines: whether it is enabled, and its actions. `pick` selects it. */
+/** A change of a default or user rule: whether the rule is enabled, and its actions. `pick` selects the rule. */
 const change = fc.record({ pick: fc.nat(100), enabled: fc.boolean(), actions: fc.option(actions) });
 const userRules = fc
   .record({

@@ -23,7 +23,8 @@ import { type Kind, markOf, phases, type Scenario } from './scenario.ts';
 /** An endpoint that reads the room of a scenario. */
 export interface Endpoint {
   /**
-   * Returns everything that the endpoint shows of the scenario's room, in any form that contains the marks.
+   * Returns everything that the endpoint shows of the scenario's room, in any form that contains the marks of the
+   * events (`markOf`).
    */
   read(client: TestClient, scenario: Scenario): Promise<string>;
   /** Returns the marks that the result of `read` must contain; it must contain no others. */

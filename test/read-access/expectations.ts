@@ -20,7 +20,7 @@ export function visiblePhases(access: Access): readonly Phase[] {
 }
 
 /**
- * Whether the viewer ignores the sender of events of a kind; state events are always shown. Source:
+ * Whether events of a kind are hidden because the viewer ignores their sender. State events are always shown. Source:
  * client-server API, "Ignoring Users".
  */
 const isIgnored = ({ viewer }: Access, kind: Kind) =>
@@ -28,7 +28,7 @@ const isIgnored = ({ viewer }: Access, kind: Kind) =>
 
 const kinds: readonly Kind[] = ['root', 'reply', 'reaction', 'state', 'name', 'member', 'late', 'edit'];
 
-/** The marks of these kinds in these phases. The first phase has no late events. */
+/** The marks of these kinds in these phases. The first phase has no late events and no edits. */
 const marks = ({ visibility }: Access, ofPhases: readonly Phase[], ofKinds: readonly Kind[]) =>
   ofPhases.flatMap((phase) =>
     ofKinds

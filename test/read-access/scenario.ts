@@ -50,7 +50,7 @@ export type Kind =
 export const phases = [0, 1, 2] as const;
 export type Phase = (typeof phases)[number];
 
-/** A word that identifies an event, contained in its content. */
+/** Returns the mark of an event: a word in the content of the event, which identifies the event. */
 export const markOf = (visibility: Visibility, phase: Phase, kind: Kind) =>
   `mk${visibility.replace('_', '')}p${phase}${kind}`;
 

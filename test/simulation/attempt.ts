@@ -3,12 +3,12 @@ import type { SimulatedServer } from './server.ts';
 import { type Run, unlessEnded } from './server-process.ts';
 import type { World } from './world.ts';
 
-/** Outcome of a client's request; after a crash the client does not know it. */
+/** Outcome of a client's request, as the client knows it: `unanswered` when the server crashed before it answered. */
 export type Answer<T> = { readonly value: T } | 'refused' | 'unanswered';
 
 /**
- * Runs a client's request at a server. Never rejects; an error other than `MatrixError` is reported as a
- * failure of the simulation.
+ * Runs a client's request at a server. Never rejects. Reports an error other than `MatrixError`, and a response 500
+ * M_UNKNOWN, as a failure of the simulation.
  * @param what description for the trace when the request does not succeed
  */
 export async function attempt<T>(

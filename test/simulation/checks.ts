@@ -119,8 +119,8 @@ function compareStates(world: World, first: View, second: View): void {
 }
 
 /**
- * Checks that events from users of one server are on the timeline of another server that was in the room then
- * and stayed. An event may only be missing when it was soft-failed because of an event that the sender's
+ * Checks that events from users of one server are on the timeline of another server that was in the room when they
+ * were sent, and stayed. An event may only be missing when it was soft-failed because of an event that the sender's
  * server did not have yet.
  */
 async function checkDelivered(world: World, from: View, to: View, joinedSince: JoinedSince): Promise<void> {

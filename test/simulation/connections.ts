@@ -1,6 +1,6 @@
 import { SqliteConnection, type SqliteFile } from '../../src/kernel/database/sqlite/connection.ts';
 
-/** The owner of a connection until it has ended. */
+/** A simulated process that owns a connection until the process ends. */
 interface Owner {
   readonly hasEnded: boolean;
 }

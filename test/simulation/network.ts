@@ -36,7 +36,7 @@ export interface Host {
 export interface Client {
   readonly name: string;
   readonly isAlive: boolean;
-  /** Counts an outgoing request. The process may crash before it. @returns whether the process still runs */
+  /** Counts an outgoing request. The process may crash before the request. @returns whether the process still runs */
   step(): boolean;
 }
 

@@ -41,7 +41,10 @@ export class RejectedState {
     this.#chance = chance;
   }
 
-  /** Returns the answer that a server sends instead. @param to the name of the server that receives the request */
+  /**
+   * Returns the answer that the requesting server receives in place of `answer`.
+   * @param to the name of the server that receives the request
+   */
   async change(to: string, { path }: LocalRequest, answer: LocalAnswer): Promise<LocalAnswer> {
     const eventId = singleEvent.exec(path)?.[1];
     const requested = [...this.#replacements.values()].find(

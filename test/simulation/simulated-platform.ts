@@ -42,8 +42,8 @@ const currentScheduler = () => {
 };
 
 /**
- * The worker thread of a database, run on the calling thread: its requests in order, each after the disk's
- * delay.
+ * Stands for the worker thread of a database, but works on the calling thread: runs requests in order, each after the
+ * delay of the disk.
  */
 class DatabaseThread {
   readonly #answer: (message: FromWorker) => void;
@@ -94,7 +94,7 @@ class DatabaseThread {
       this.#answer('closed');
       return;
     }
-    // A crash before the commit loses the transaction, and one after it loses the answer.
+    // A crash before the commit loses the transaction, and a crash after the commit loses the answer.
     const results = this.#isProcessAlive() ? this.#runner!.run(message.operations) : [];
     if (this.#isProcessAlive()) {
       this.#answer({ id: message.id, results });
@@ -176,8 +176,8 @@ function publicKeyOf(key: KeyObject): string {
 }
 
 /**
- * Stands for Ed25519 signatures, which would take a sixth of the run time: a SHA-512 hash of key and text,
- * which is as long. Simulated servers forge no signatures.
+ * Replaces Ed25519 signatures, which would take a sixth of the run time, by a SHA-512 hash of key and text of the same
+ * length. A hash is enough, because simulated servers forge no signatures.
  */
 function simulatedSign(_algorithm: null | undefined, data: Uint8Array, key: unknown): Buffer {
   return signatureBy(publicKeyOf(key as KeyObject), data);

@@ -6,7 +6,7 @@ import { enc, type TestClient } from '../../support/users/test-client.ts';
 import { bodies, lazy, ResidentRooms } from './resident-rooms.ts';
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
-  describe('a room that was joined without members, with a resident server that serves states at few events', () => {
+  describe('a room that was joined without members, with a resident server that serves states only at events that it has made or accepted', () => {
     let residents: ResidentRooms;
     let anna: TestClient;
     before(async () => {
@@ -30,7 +30,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(resident.requestsTo('event_auth'), []);
     });
 
-    it('does not send the accepted join as a PDU', async () => {
+    it('does not send the join as a PDU to the server that accepted it', async () => {
       const { resident, join, members } = await residents.open();
       await join();
       await anna.say(resident.room.roomId, 'hello');

@@ -139,7 +139,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await members();
     });
 
-    it('accepts a local alias and a new display name, and its members are in the user directory once they are known', async () => {
+    it('accepts a local alias and a new display name, and the user directory has the members of the room once they are known', async () => {
       const { resident, roomId, path, charlie, join, members } = await residents.open();
       const release = resident.holdState();
       await join();
@@ -167,7 +167,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       });
     });
 
-    it('counts the members of the room in summaries, also local users who join and leave meanwhile', async () => {
+    it('counts the members of the room in summaries correctly when local users join and leave before the members are known', async () => {
       const { resident, roomId, join, members } = await residents.open();
       const path = `/_matrix/client/v1/room_summary/${enc(roomId)}`;
       const count = async () =>
@@ -198,7 +198,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         to.includes('state_ids'),
       ).length;
       release();
-      // Another room is completed by requests to the same server. The deleted room sends no more requests.
+      // The deleted room causes no more requests while another room, of another server, is completed.
       const next = await residents.open();
       await next.join();
       assert.ok((await next.members()).includes(next.charlie));

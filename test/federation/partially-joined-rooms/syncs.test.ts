@@ -16,7 +16,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => residents.stop());
 
-    /** Polls until a sync has an entry of the room; other data, such as presence, can come before it. */
+    /** Polls until a sync has an entry of the room, because other data, such as presence, can come first. */
     async function nextSyncWith(roomId: string, since: string): Promise<RoomEntry> {
       const { rooms, next_batch } = await anna.sync(since, { timeout: 60_000 });
       return rooms?.join?.[roomId] ?? nextSyncWith(roomId, next_batch);
@@ -42,7 +42,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(membersIn(entry), [anna.id, charlie, resident.room.creator, derek].sort());
     });
 
-    it('adds the room to syncs after its completion, even if this adds no member', async () => {
+    it('adds the room to syncs once its state is complete, even if the complete state has no further member', async () => {
       const { resident, roomId, join } = await residents.open({ withMembers: false });
       resident.heroes = [resident.room.creator];
       const release = resident.holdState();

@@ -34,7 +34,7 @@ export class ComparedServer {
   }
 
   /**
-   * Registers the users of a subject, and an administrator if one of its requests needs it. Their names begin with the
+   * Registers the users of a subject, and an administrator if one of its requests needs one. Their names begin with the
    * first word of the subject.
    */
   static async create(

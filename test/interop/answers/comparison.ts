@@ -15,7 +15,7 @@ export interface FoundDifference extends Difference {
 /** Milliseconds between two tries of a request whose answer may still change. */
 const pause = 200;
 
-/** Maximum number of tries of such a request. */
+/** Maximum number of tries of a request whose answer may still change. */
 const maxTries = 50;
 
 /** Sends the requests of a subject to both servers and compares the answers. */

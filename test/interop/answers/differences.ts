@@ -1,8 +1,9 @@
 /** A place where two normalized answers differ. */
 export interface Difference {
   /**
-   * Names of fields from the root, separated by dots; an item of a list by what identifies it (an event by type and state
-   * key, a device by its id), or else by its index. `(order)` at the end: only the order of the list differs.
+   * The path from the root: names of fields, separated by dots. An item of a list is named by what identifies it (an
+   * event by type and state key, a device by its id), or else by its index. `(order)` at the end means that only the
+   * order of the list differs.
    */
   readonly at: string;
   /** JSON, or `absent`. */

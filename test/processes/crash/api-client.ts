@@ -18,7 +18,7 @@ export interface ClientEvent {
   readonly content: Readonly<Record<string, unknown>>;
 }
 
-/** A client for one user, of the few endpoints that the crash tests need, over `fetch`. */
+/** A client of one user, which calls the few endpoints that the crash tests need, over `fetch`. */
 export class ApiClient {
   readonly userId: string;
   readonly #url: string;

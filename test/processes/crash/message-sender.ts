@@ -35,7 +35,7 @@ export class MessageSender {
     }
   }
 
-  /** Sends one message, to the rooms by rotation. */
+  /** Sends one message, to each of the rooms in turn. */
   async sendOne(): Promise<SendAttempt> {
     const number = this.attempts.length;
     const attempt: SendAttempt = {

@@ -1,8 +1,8 @@
 import type { Clock } from '../../../src/kernel/clock.ts';
 
 /**
- * A clock whose timers fire in the next turn of the event loop, whatever their delay. A timer that fires first advances
- * the time by its delay.
+ * A clock whose timers fire in the next turn of the event loop, whatever their delay. When a timer fires, the clock
+ * first advances by its delay.
  */
 export interface EagerClock extends Clock {
   /** Delays of all timers so far, in milliseconds. */

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../../src/kernel/clock.ts';
 
 /**
  * A clock that stands still until a test advances it. A timer that is due already when it is set runs in the next turn
- * of the event loop, as on the clock of the machine: code may have computed its delay before the clock was advanced.
+ * of the event loop, as on the clock of the machine: code may have computed the delay before a test advanced the clock.
  */
 export interface ManualClock extends Clock {
   /** Advances the time and runs the timers that become due, in order. */

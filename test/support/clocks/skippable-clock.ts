@@ -11,7 +11,7 @@ export interface SkippableClock extends Clock {
    * for the rest of a timeout, which is shorter than the timeout.
    */
   untilTimerRuns(range: readonly [from: number, to: number]): Promise<void>;
-  /** Skips every timer that is set for exactly `delay` milliseconds until `work` is done. */
+  /** Until `work` is done, skips every timer that is set for exactly `delay` milliseconds. @returns its result */
   skipping<T>(delay: number, work: Promise<T>): Promise<T>;
   /** Advances the time, and runs the timers that become due, in order. */
   advance(milliseconds: number): void;
@@ -25,7 +25,7 @@ interface RunningTimer {
   run(): void;
 }
 
-/** Maximum delay of the platform's timers; a test does not last longer. */
+/** Maximum delay of the platform's timers. Longer delays are cut to it, because no test lasts so long. */
 const maxDelay = 2_147_483_647;
 
 export function skippableClock(): SkippableClock {

@@ -13,8 +13,8 @@ const sample = JSON.stringify(
 
 /**
  * CPU time of the fastest run of `sampleTime` until now, in milliseconds. Begins with the time on an idle machine with
- * AMD EPYC processors at about 4 GHz, so that a slower machine counts as busy: limits of CPU time are meant for such a
- * machine.
+ * AMD EPYC processors at about 4 GHz, for which the limits of CPU time in tests are meant. A slower machine therefore
+ * counts as busy.
  */
 let fastest = 0.8;
 

@@ -33,7 +33,7 @@ export const folderVariable = 'HEARTH_TEST_MIGRATED_DATABASES';
 /** Makes the folder of a test run. @returns its path, for `folderVariable`; the caller removes it */
 export const makeFolder = (): string => makeDatabaseFolder('hearth-migrated-');
 
-/** Prepared databases of this process and those being prepared, by name. */
+/** The databases that this process has prepared or is preparing, by name. */
 const preparing = new Map<string, Promise<unknown>>();
 
 /** Writes a SQLite database with `migrations` applied to `path`. */

@@ -31,7 +31,7 @@ forPostgres(() => {
     };
   }
 
-  it('a database is lent again with the rows that its migrations wrote', async () => {
+  it('a database that a test gives back is lent to the next test with only the rows that its migrations wrote', async () => {
     const first = await lend();
     await first.run("insert into fruits values ('pear')");
     await first.run("update fruits set name = 'plum' where name = 'apple'");
@@ -49,7 +49,7 @@ forPostgres(() => {
     'create index fruits_name on fruits (name)',
     'drop table fruits',
   ]) {
-    it(`a database is not lent again after ${change}`, async () => {
+    it(`a database that a test gives back is not lent again after ${change}`, async () => {
       const first = await lend();
       await first.run(change);
       await first.giveBack();
@@ -59,7 +59,7 @@ forPostgres(() => {
     });
   }
 
-  it('a database is lent again after changes of its schema that were rolled back or had no effect', async () => {
+  it('a database that a test gives back is lent again after changes of its schema that were rolled back or had no effect', async () => {
     const first = await lend();
     await first.run('begin');
     await first.run('drop table fruits');

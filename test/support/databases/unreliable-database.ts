@@ -5,7 +5,7 @@ export class UnreliableDatabase implements Database {
   readonly #database: Database;
   /** Decides whether a batch fails; by default none does. */
   fails: (statements: readonly Statement[]) => boolean = () => false;
-  /** Returns a promise that holds the batch back; by default it is written at once. */
+  /** Returns a promise that a batch waits for; by default, batches are written at once. */
   delay: (statements: readonly Statement[]) => Promise<void> | undefined = () => undefined;
 
   constructor(database: Database) {

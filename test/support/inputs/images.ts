@@ -89,7 +89,7 @@ export async function imageMetadata(bytes: Uint8Array) {
   };
 }
 
-/** Returns whether the middle of each edge is more red than blue. */
+/** Returns for each edge whether its middle is more red than blue. */
 export async function redEdges(bytes: Uint8Array) {
   const { data, info } = await sharp(bytes).removeAlpha().raw().toBuffer({ resolveWithObject: true });
   const isRedAt = (x: number, y: number) => {

@@ -87,7 +87,7 @@ function documentedContent({ responses }: Operation, status: number): Content | 
   return responses[status] ?? responses[`${Math.floor(status / 100)}XX`] ?? responses['default'];
 }
 
-/** The schema of a response that is always JSON; undefined when it has another media type or may have. */
+/** The schema of a response that is always JSON; undefined when the response has or may have another media type. */
 function jsonSchemaOf(content: Content): Schema | undefined {
   return Object.keys(content).join() === 'application/json' ? content['application/json'] : undefined;
 }

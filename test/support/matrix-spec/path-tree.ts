@@ -20,7 +20,7 @@ export class PathTree<Value> {
     node.values.set(method, value);
   }
 
-  /** The value of the most literal template that fits a path and has the method. */
+  /** Returns the value for a path and a method. Where several templates fit, literal segments precede parameters. */
   find(path: string, method: string): Value | undefined {
     return findIn(this.#root, path.split('/'), 0, method);
   }

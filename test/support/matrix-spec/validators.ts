@@ -33,7 +33,7 @@ export function schemaProblems(schema: Schema, value: unknown): string[] {
   });
 }
 
-/** Returns the validator of a schema, compiled once; those that only refer to a named schema share its validator. */
+/** Returns the validator of a schema, compiled once. A schema that only refers to a named schema has the latter's. */
 function validatorOf(schema: Schema): ValidateFunction {
   const compiled = validators.get(schema);
   if (compiled !== undefined) return compiled;

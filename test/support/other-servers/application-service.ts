@@ -34,7 +34,7 @@ export class ApplicationService {
   readonly id: string;
   /** In the order of arrival. */
   readonly requests: ServiceRequest[] = [];
-  /** Answers requests; without an answer, they are accepted with `{}`. */
+  /** Returns the response to a request; where it returns undefined, the response is 200 with `{}`. */
   respond: Respond = () => undefined;
   readonly url: string;
   /** Path of the registration file. */

@@ -2,11 +2,11 @@ import { serveOnLoopback } from '../network/loopback.ts';
 
 /** A CAPTCHA service: its script shows a check box that solves the task. */
 export class CaptchaService {
-  /** Received verifications. */
+  /** The fields of the received verification requests. */
   readonly verifications: Readonly<Record<string, string>>[] = [];
   /** The status of the responses. */
   status = 200;
-  /** Responses that were accepted. */
+  /** Solutions of users (the field `response`) that were accepted. */
   readonly #solved = new Set<string>();
   readonly #origin: string;
   readonly #close: () => Promise<void>;

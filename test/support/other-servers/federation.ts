@@ -26,7 +26,7 @@ export interface TestFederationOptions {
   readonly key: SigningKey;
   readonly authority: TestAuthority;
   readonly open: OpenDatabase;
-  /** Options that replace the defaults; without them, there are no trusted key servers. */
+  /** Options that replace the defaults of the section; by default, there are no trusted key servers. */
   readonly options?: Overrides<FederationClientConfig>;
   /** Used in place of a new database. */
   readonly database?: Database;

@@ -12,7 +12,7 @@ type State = ReadonlyMap<string, RoomEvent>;
 
 /**
  * A scripted server that is in a single room. Like a real server, it serves requests for the state at events that it
- * knows, for single events, and for joins without members. It records the requests about the room.
+ * knows, for single events, and for joins without members. It records the events, EDUs and joins that it receives.
  */
 export class ScriptedResident {
   readonly server: ScriptedServer;
@@ -96,7 +96,7 @@ export class ScriptedResident {
     await this.#transaction({ edus: [{ edu_type: type, content }] });
   }
 
-  /** The requests about the room whose path begins with an endpoint, for instance `state_ids`, in order. */
+  /** The received requests to an endpoint of the federation API, for instance `state_ids`, in order. */
   requestsTo(endpoint: string): ScriptedRequest[] {
     return this.server.receivedRequests.filter(({ path }) =>
       new RegExp(`^/_matrix/federation/v\\d/${endpoint}/`).test(path),

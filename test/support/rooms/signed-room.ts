@@ -64,7 +64,7 @@ export class SignedRoom {
     this.#last = this.events.get(event.eventId) ?? { event };
   }
 
-  /** Makes an event of another server, which has joined, the newest event of the room. */
+  /** Makes an event of another server that is in the room the newest event of the room. */
   accept(event: RoomEvent): void {
     const built = { event, json: '' };
     if (event.stateKey !== undefined) this.state.set(stateMapKey(event.type, event.stateKey), built);

@@ -95,7 +95,7 @@ export interface AccountsServerOptions {
     environment: TestEnvironment,
   ) => readonly Route[] | Promise<readonly Route[]>;
   readonly tokenKey?: Uint8Array;
-  /** For the CAPTCHA service. */
+  /** The HTTP client for requests to the CAPTCHA service. */
   readonly http?: Pick<OutboundHttp, 'fetch'>;
   /** The burst of all limits of registrations and logins; by default so large that no test reaches it. */
   readonly burst?: number;

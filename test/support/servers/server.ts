@@ -26,8 +26,8 @@ export type ConfigurationOverrides = {
 export interface TestServerOptions {
   readonly database: DatabaseOptions['kind'];
   /**
-   * Applied on top of the test defaults: the name `test`, open registration, huge rate limits, quick password
-   * hashes.
+   * Replaces the defaults of test servers, which are the name `test`, open registration, huge rate limits and quick
+   * password hashes.
    */
   readonly config?: ConfigurationOverrides;
   /**
