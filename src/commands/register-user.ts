@@ -5,6 +5,7 @@ import { isServerName, MatrixError } from '../protocol/index.ts';
 import { type AdminApi, adminApiAt, reasonOf } from './admin-api.ts';
 import { type ConfigFlags, configPaths, readConfiguration } from './configuration-files.ts';
 import { CommandFailure } from './failure.ts';
+import { firstLine } from './first-line.ts';
 import { localServer } from './local-server.ts';
 import { printable } from './printable.ts';
 import { TerminalPrompt } from './terminal.ts';
@@ -168,5 +169,3 @@ async function readPassword(prompt: TerminalPrompt, file: string | undefined): P
     process.stderr.write('The passwords differ. Try again.\n');
   }
 }
-
-const firstLine = (text: string) => text.split(/\r?\n/, 1)[0]!;

@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs';
 import { ownCommand } from '../../kernel/process/index.ts';
 import { type AdminApi, adminApiAt, reasonOf } from '../admin-api.ts';
 import { CommandFailure } from '../failure.ts';
+import { firstLine } from '../first-line.ts';
 import { printable } from '../printable.ts';
 import { TerminalPrompt } from '../terminal.ts';
 import { type StoredLogin, StoredLogins } from './logins.ts';
-import { type AdministrationFlags, firstLine, refusalOf, serverOf, userOfToken } from './server-choice.ts';
+import { type AdministrationFlags, refusalOf, serverOf, userOfToken } from './server-choice.ts';
 
 /** The options of `hearth login`. */
 export interface LoginFlags extends AdministrationFlags {
@@ -23,7 +24,7 @@ export async function login(flags: LoginFlags): Promise<void> {
   const stored =
     flags.tokenFile === undefined
       ? await logInWithPassword(adminApiAt(server), flags)
-      : await loginOfToken(firstLine(readFileSync(flags.tokenFile, 'utf8')), (token) =>
+      : await loginOfToken(firstLine(readFileSync(flags.tokenFile, 'utf8')).trim(), (token) =>
           adminApiAt(server, token),
         );
   const previous = logins.get(server.address);

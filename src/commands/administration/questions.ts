@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { CommandFailure } from '../failure.ts';
+import { firstLine } from '../first-line.ts';
 import { printable } from '../printable.ts';
 import { TerminalPrompt } from '../terminal.ts';
-import { firstLine } from './server-choice.ts';
 
 /**
  * Asks whether to do something that cannot be undone; `--yes` answers in advance.

@@ -52,6 +52,3 @@ export function refusalOf(api: AdminApi, answer: AdminAnswer): CommandFailure {
   }
   return new CommandFailure(`${api.address} answered ${answer.status}: ${reasonOf(answer)}`);
 }
-
-/** Returns the first line of a text without surrounding white space. */
-export const firstLine = (text: string): string => text.split(/\r?\n/, 1)[0]!.trim();

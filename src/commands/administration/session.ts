@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs';
 import { ownCommand } from '../../kernel/process/index.ts';
 import { type AdminApi, type AdminMethod, adminApiAt } from '../admin-api.ts';
 import { CommandFailure } from '../failure.ts';
+import { firstLine } from '../first-line.ts';
 import type { ServerAddress } from '../local-server.ts';
 import { logInWithPassword } from './login.ts';
 import { StoredLogins } from './logins.ts';
-import { type AdministrationFlags, firstLine, refusalOf, serverOf, userOfToken } from './server-choice.ts';
+import { type AdministrationFlags, refusalOf, serverOf, userOfToken } from './server-choice.ts';
 
 /** Calls the admin API as an administrator. */
 export interface Session {
@@ -32,7 +33,7 @@ export async function openSession(flags: AdministrationFlags): Promise<Session> 
   const logins = new StoredLogins(flags.context);
   const server = serverOf(flags, logins);
   if (flags.tokenFile !== undefined) {
-    const token = firstLine(readFileSync(flags.tokenFile, 'utf8'));
+    const token = firstLine(readFileSync(flags.tokenFile, 'utf8')).trim();
     const api = adminApiAt(server, token);
     return sessionOf(api, await userOfToken(api));
   }

@@ -98,10 +98,11 @@ for (const database of selectedDatabases(import.meta.url)) {
           'password',
           'bob',
           '--password-file',
-          file('new', 'second password'),
+          // White space belongs to the password, except for the end of the line.
+          file('new', ' second password \n'),
         );
         assert.equal(changed, '@bob:test has a new password. All sessions have ended.\n');
-        assert.deepEqual([await login('first password'), await login('second password')], [403, 200]);
+        assert.deepEqual([await login('first password'), await login(' second password ')], [403, 200]);
         assert.deepEqual(await json('user', 'sessions', 'bob').then((list) => list.length), 1);
         await succeeds('user', 'password', 'bob', '--password-file', file('new', 'third'), '--keep-sessions');
         assert.equal((await json('user', 'sessions', 'bob')).length, 1);
