@@ -41,8 +41,8 @@ import { toDeviceManifest } from './to-device/manifest.ts';
 import { urlPreviewsManifest } from './url-previews/manifest.ts';
 
 /**
- * The only list of all slices with options or tables. Options in the reference, and the creation of tables in new
- * databases, follow its order.
+ * The only list of all slices with options or tables. The generated documentation of the options, and the creation of
+ * tables in new databases, follow its order.
  */
 const manifests = [
   mailManifest,
@@ -86,7 +86,7 @@ const manifests = [
 
 export const slices: readonly SliceManifest[] = manifests;
 
-/** Sections of options of all slices, in the order of the reference. */
+/** Sections of options of all slices, in the order of the list of slices. */
 export const sliceOptions: OptionsOf<(typeof manifests)[number]> = optionsOf(manifests);
 
 /** Schema migrations of a database with the data store `state` only (option `databases`). */

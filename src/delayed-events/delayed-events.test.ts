@@ -198,7 +198,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok((await list(alice)).finalised!.length >= 2);
     });
 
-    it('schedules one event per transaction id, also when the request is repeated at the endpoint of later revisions of MSC4140', async () => {
+    it('schedules one event per transaction id, also when the request is repeated at another endpoint of MSC4140', async () => {
       const path = (version: string) =>
         `${version}/rooms/${encodeURIComponent(talk.roomId)}/delayed_event/m.room.message/once`;
       const body = { delay_ms: 1_000, content: hello };
@@ -304,7 +304,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const second = await fill();
       for (const id of second) await manage(id, 'cancel', bob);
       const { body } = await call(server, bob, 'GET', `${unstable}/delayed_events?status=finalised`);
-      // The list ends with the event that exceeds 1 MiB: seventeen events of 60,000 bytes do not.
+      // The list ends with the event whose bytes make the sum exceed 1 MiB: the eighteenth event of 60,000 bytes.
       assert.equal((body['finalised'] as unknown[]).length, 18);
     });
   });

@@ -7,5 +7,6 @@ export const mediaManifest = {
   name: 'media',
   options: { media: mediaSection },
   migrations: mediaMigrations,
+  // `hearth database check` compares the stored number and bytes of the uploads of each user with the uploads.
   checks: [mediaUsageCheck],
 } satisfies SliceManifest;

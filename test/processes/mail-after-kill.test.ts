@@ -25,7 +25,7 @@ describe('mails of a server that is killed', () => {
     String((await call('POST', '/register', { username, password: 'correct horse', auth }))['access_token']);
   const mailsTo = (address: string) => mailServer!.received.filter(({ to }) => to[0] === address);
 
-  it('sends, after a kill and a restart, the validation mail that the kill interrupted and the pending mail about missed events, and neither of them again after the next restart', async () => {
+  it('sends an interrupted validation mail and a pending mail about missed events after a kill, and neither of them again after the next restart', async () => {
     mailServer = await MailServer.start();
     hearth = await HearthProcess.create({
       email: {
@@ -64,7 +64,7 @@ describe('mails of a server that is killed', () => {
     assert.match(validationMail?.content.text ?? '', new RegExp(`sid=${interrupted['sid']}`));
     assert.match(mailAboutMissed?.content.text ?? '', /You have missed a message[\s\S]*Hello/);
 
-    // A stop waits until the success is on disk; a kill in between would send the mail again, with its message id.
+    // A stop waits until it is on disk that the mails were sent. After a kill before that, they would be sent again.
     await hearth.stop();
     await hearth.start();
     assert.equal((await requestToken('cora@example.org'))['sid'], interrupted['sid']);

@@ -12,8 +12,8 @@ export interface ChallengeBody {
 }
 
 /**
- * The 401 response that lists the flows and the completed stages. It has an errcode only when a stage has
- * just failed, because clients treat an errcode as a failure.
+ * The 401 response that lists the flows and the completed stages. Its JSON (`toJSON`) has an errcode only when a stage
+ * has just failed, because clients treat an errcode as a failure.
  * Source: client-server API, "User-Interactive API in the REST API".
  */
 export class Challenge extends MatrixError {

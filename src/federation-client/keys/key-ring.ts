@@ -119,7 +119,7 @@ export class KeyRing {
 
   /**
    * Returns the stored responses that contain the keys of a server, as the server has signed them. Together they
-   * usually have some KiB, and they are at most `maxResponses` texts of `maxResponseBytes` bytes.
+   * usually have some KiB; `readTexts` says how many and how long they may be.
    * @param keyIds the requested keys; an empty list means all
    */
   async responsesOf(serverName: string, keyIds: readonly string[]): Promise<readonly string[]> {
@@ -186,8 +186,9 @@ export class KeyRing {
 const nameOf = ({ serverName, keyId }: Omit<WantedKey, 'validUntil'>) => `${serverName} ${keyId}`;
 
 /**
- * Whether a notary may pass on a stored response: it may do so until half of the validity is over. Source:
- * server-server API, `GET /_matrix/key/v2/server`.
+ * Whether a notary may answer with a stored key without requesting it again: the key is retired or valid for long
+ * enough, and less than half of the validity of its response is over. Source: server-server API,
+ * `GET /_matrix/key/v2/server`.
  */
 function isFresh(
   { validUntilTs, fetchedTs, isRetired }: KeyInResponse,

@@ -62,6 +62,7 @@ export class DeviceListAnnouncer {
     this.#deps = deps;
     this.#ids = ids;
     this.#servers = new ServersSharingRooms(deps.engine, deps.serverName);
+    // Without `userId`, the partial state of the room has become complete.
     this.#localJoins = new LocalJoins(deps, ({ roomId, userId }) =>
       userId === undefined
         ? this.#announceToServersUnnamedAtJoin(roomId)
@@ -145,10 +146,11 @@ export class DeviceListAnnouncer {
     await database.transaction<AnnouncementTables, void>(async (writer) => {
       let last: Pick<LastUpdate, 'streamId' | 'deviceId'> | undefined = await readLastUpdate(writer, userId);
       for (const { deviceId: changed } of changes) {
+        // `crossSigningKeys` stands for the keys in place of a device id.
         const isCrossSigning = changed === crossSigningKeys;
         if (isCrossSigning) await outbox.addForAll(writer, servers, signingKeys(userId, localDevices));
-        // Changes of cross-signing keys also count as list updates: a server that did not receive them
-        // notices the gap, and fetches them with the list.
+        // A change of cross-signing keys also repeats the last list update, with a new stream id: a server that did
+        // not receive the keys notices the gap in the stream ids, and fetches the keys with the list.
         const deviceId = isCrossSigning ? last?.deviceId : changed;
         if (deviceId === undefined) continue;
         const streamId = ids.get(changed)!;
@@ -173,7 +175,7 @@ export class DeviceListAnnouncer {
 
   /**
    * Called when the partial state of a room has become complete. Repeats the last update of each local user of the room
-   * for the servers that were not known to be in the room before (`unnamedAtJoin`): they have missed updates.
+   * for the servers that the response to the join did not name (`unnamedAtJoin`): they have missed updates.
    */
   async #announceToServersUnnamedAtJoin(roomId: string): Promise<void> {
     const servers = await this.#servers.unnamedAtJoin(roomId);

@@ -72,7 +72,7 @@ export class Tracing implements RequestTracing {
 
   /**
    * Records a request to another server.
-   * @param send sends the request with the headers that it receives: the trace context if the server is in the
+   * @param send sends the request. Its argument is the headers to add: the trace context if the server is in the
    * whitelist, otherwise none
    */
   sendToServer<T>(

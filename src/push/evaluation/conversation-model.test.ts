@@ -185,6 +185,7 @@ class ConversationRun {
   }
 }
 
+/** Returns false for a receipt that was accepted; the counterpart of `isForbidden`. */
 const notForbidden = () => false;
 
 /** Returns true for a receipt that was rejected because the user must not see the event, which is older than the user's join. */
@@ -195,7 +196,7 @@ function isForbidden(error: unknown): boolean {
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('push in generated conversations', () => {
-    it('agrees with a model on notified users, unread counts, pending notifications and the list of notifications, whenever clients request them', async () => {
+    it('agrees with a model on notified users, unread counts, notifications of delayed pushes and the list of notifications, also when unread counts are read in between', async () => {
       const services = await openServices(open);
       const { counts, notified, notifications, badge } = services;
       await fc.assert(

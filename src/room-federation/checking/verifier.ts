@@ -47,7 +47,7 @@ export class Verifier {
   readonly #keys: EventKeys;
   readonly #missing: MissingKeys;
   readonly #clock: Clock;
-  /** Shared by all checks, because they run one after another in the same turn of the event loop. */
+  /** Shared by all checks, so that the time slices of checks that run at the same time do not add up. */
   readonly #slices: TimeSlices;
 
   constructor({
@@ -67,7 +67,7 @@ export class Verifier {
 
   /**
    * Does checks 1 to 3 of "Checks performed on receipt of a PDU". The results are in the order of `jsons`.
-   * @param references `unlimited` if the events may be older than the limits on auth and previous events
+   * @param references `unlimited` if the events may have more auth and previous events than allowed, as old events may
    */
   async verify(
     version: RoomVersion,
@@ -120,7 +120,8 @@ export class Verifier {
   }
 
   /**
-   * Records the keys of those required servers that have signed only with keys that could not be fetched.
+   * Records failed look-ups of keys. For each server that must have signed the event, records all keys of its
+   * signatures if none of these keys could be fetched.
    * @returns whether such a key may still become known
    */
   #recordMissingKeys({ event }: ReceivedEvent, keyOf: ServerKeyLookup, now: number): boolean {

@@ -83,7 +83,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('returns the members at a prev_batch from a sync whose timeline is empty, limited or whole, for joined and left rooms', async () => {
+    it('returns the members at the prev_batch of a timeline, for joined and left rooms: all if it is empty or limited, none if it begins with the room', async () => {
       const { anna, ben, cleo } = users;
       const roomId = await roomOfAnnaAndBen(users);
       await cleo.join(roomId);

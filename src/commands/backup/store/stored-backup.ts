@@ -19,7 +19,7 @@ const storedFileShape = Type.Object({
 });
 
 const storedBackupShape = Type.Object({
-  /** Increases when older versions of Hearth could not read the store. */
+  /** Version of the format. A change that older versions of Hearth cannot read increases it. */
   storeFormat: Type.Literal(1),
   manifest: manifestShape,
   files: Type.Array(storedFileShape),
@@ -74,8 +74,8 @@ export const writeBackup = (provider: StorageProvider, name: string, backup: Sto
 
 /**
  * Adds a backup to the list. Backups that another process has added since `indexAtStart` stay. If another process has
- * deleted backups since then, the store may lack pieces of this backup: pieces that were stored at the start were not
- * sent again.
+ * deleted backups since then, it may also have deleted pieces of this backup: pieces that the store had when the backup
+ * began were not sent again.
  * @param indexAtStart the list when the backup began
  * @throws CommandFailure when a backup of `indexAtStart` is not listed any more
  */

@@ -4,7 +4,7 @@ import { systemClock } from '../../clock.ts';
 import { createMetrics, silentLogger } from '../../observability/index.ts';
 import { createHttpServer, metricsRoute, route } from '../index.ts';
 
-it('counts requests by operation, and serves the metrics only on listeners that have the resource metrics', async () => {
+it('counts requests by operation, and serves the metrics only on listeners with the resource `metrics`', async () => {
   const metrics = await createMetrics();
   const listener = (name: 'client' | 'metrics') => ({
     name,

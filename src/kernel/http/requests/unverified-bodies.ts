@@ -2,7 +2,10 @@ import { limitExceeded } from '../../../protocol/index.ts';
 import type { Clock } from '../../clock.ts';
 import { addressKey, RateLimiter } from '../../rate-limits/index.ts';
 
-/** Maximum bytes of long bodies that wait to be verified and parsed. */
+/**
+ * Maximum bytes of long bodies that wait to be verified and parsed. A body is long if its `Content-Length` is more than
+ * `maxShortBytes`, or is absent.
+ */
 export interface UnverifiedBounds {
   /** From one IP address. */
   readonly ofAddress: number;
@@ -24,7 +27,7 @@ const failuresOfAll = { per_second: 0.5, burst_count: 30 };
 /** Milliseconds after which a server may repeat a request that was refused because too many bytes wait. */
 const retryAfter = 5_000;
 
-/** A body that is in memory and has not been verified. */
+/** A long body that is in memory and has not been both verified and parsed. */
 export interface UnverifiedBody {
   /** Counts bytes that have arrived. @throws MatrixError M_LIMIT_EXCEEDED when too many wait */
   add(bytes: number): void;
@@ -35,8 +38,8 @@ export interface UnverifiedBody {
 }
 
 /**
- * Bounds the bytes of long bodies of other servers that are in memory before it is known which server sent them, and
- * how often one IP address may send such bodies with invalid signatures.
+ * Bounds the bytes of long bodies of other servers that are in memory until they have been verified and parsed, and how
+ * often one IP address may send such bodies with invalid signatures.
  */
 export class UnverifiedBodies {
   readonly #bytes = new Map<string, number>();
@@ -85,7 +88,7 @@ export class UnverifiedBodies {
   }
 
   /**
-   * Checks whether a long body may be parsed before its signature is known to be valid.
+   * Checks whether a long body that is not canonical JSON may be parsed. Its signature can only be verified after that.
    * @throws MatrixError M_LIMIT_EXCEEDED after too many invalid signatures from all IP addresses together
    */
   checkFailuresOfAll(): void {

@@ -10,8 +10,8 @@ export interface OutOfBandMember {
 }
 
 /**
- * Ends the out-of-band memberships of a room that this server has entered: invites and knocks that are not in
- * the room's state were rescinded or never arrived, so they become leaves.
+ * Ends the out-of-band memberships of a room that this server has entered: the room's state replaces them. Invites and
+ * knocks of users who have no membership event in that state become leaves.
  * @param applied the change of the current state that entering the room made
  * @param cause the event that brought the state
  * @returns all changes of memberships, and the users whose stripped state is deleted

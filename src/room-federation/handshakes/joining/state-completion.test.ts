@@ -109,7 +109,10 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     describe('when no server returns the state at first', () => {
-      /** Opens a room whose servers refuse to return the state until the test calls `answerAgain`. */
+      /**
+       * Opens a room whose servers do not return the state until the test calls `answerAgain`. Their errors have no
+       * errcode, and so do not count as refusals, in contrast to `joinedAtForbiddingServers`.
+       */
       async function joinedAtRefusingServers() {
         const test = await partiallyJoined(0);
         const deny = () => Promise.reject(new Error('M_FORBIDDEN'));
@@ -173,7 +176,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         await test.untilComplete();
       });
 
-      it('completes the state at once when the room was joined again, and ends the wait for the earlier join', async () => {
+      it('completes the state at once when the room was deleted and joined again, also for callers that have waited since the earlier join', async () => {
         const test = await joinedAtRefusingServers();
         const { roomId } = test.room;
         const waiting = test.completion.whenComplete(roomId);
@@ -284,7 +287,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.ok(test.totalPause() > 5 * minute && test.totalPause() < 15 * minute, `${test.totalPause()}`);
     });
 
-    it('after one to four hours, completes the state without many members whose servers are unreachable', async () => {
+    it('completes the state after one to four hours without the members whose keys cannot be fetched, also when they are more than a tenth of the state', async () => {
       const test = await partiallyJoined(15);
       assert.deepEqual(await test.complete(), { isPartial: false, members: 22 });
       assert.ok(test.totalPause() > 60 * minute && test.totalPause() < 240 * minute, `${test.totalPause()}`);

@@ -46,17 +46,20 @@ export interface TimelineRequest {
 const maxPages = 6;
 
 /**
- * Minimum number of events on the first page. The minimum doubles with each page, so that a client whose filter passes
- * few events receives no limited timeline where nothing is missing.
+ * Minimum number of events on the first page. The minimum doubles with each page, so that a few pages reach far back
+ * when the filter passes few events: a timeline is limited when the pages do not reach the start of its range.
  */
 const firstPage = 10;
 
 /**
- * Number of events that are read together, because an event may have 64 KiB. The timelines of most clients have fewer.
+ * Maximum number of events that are read together, because an event may have 64 KiB. Most timelines have fewer events.
  */
 const eventsAtOnce = 40;
 
-/** Estimated bytes of read events above which the timeline ends and is limited. */
+/**
+ * Estimated bytes of read events above which the timeline ends and is limited. Only events of pages that have more than
+ * `eventsAtOnce` events are counted.
+ */
 const maxBytes = 2_097_152;
 
 /** Maximum number of pages when the filter passes no event or the limit is 0. */
@@ -113,6 +116,7 @@ export async function readTimeline(
     limited,
     // A client that wants no timeline receives the end of the range as a token, to read events and members there.
     prevBatch: prevBatchOf(isEmpty ? undefined : oldest, { after, upTo }),
+    // `resolves`: state resolution at this event changed more of the state than the event's own entry.
     hidesState:
       limited ||
       (after !== undefined && head.completedAt > after) ||
@@ -123,8 +127,9 @@ export async function readTimeline(
 }
 
 /**
- * Returns the token for reading older events. After an incremental sync it leads to all events that came before on
- * the stream: late events have small depths, so a place by depth would skip events that the client has not received.
+ * Returns the token for reading older events. After an incremental sync it is a position on the stream, which leads to
+ * all events that came before it on the stream. A token with a depth (`placeBefore`) would skip events that the client
+ * has not received, because late events have small depths.
  */
 function prevBatchOf(
   oldest: StoredEvent | undefined,

@@ -7,6 +7,7 @@ import { type ExtensionAnswer, type ExtensionContext, roomsFor, roomsText } from
 
 /**
  * Returns the ephemeral events of one section, one for each joined room in the answer. Source: MSC4186, "Extensions".
+ * `bit` marks changes of this section in the `changedBits` of a room.
  */
 export async function ephemeralExtension(
   { bit, section: { extension } }: SourceSection<EphemeralSection>,
@@ -29,8 +30,9 @@ export async function ephemeralExtension(
 }
 
 /**
- * Returns the position that the client has reached in the data of an extension in a room: the position that the
- * connection remembers for the extension, or else the position of the timeline.
+ * Returns the position up to which the client has an extension's data of a room, and whether the data may have changed
+ * since then. The progress of the timeline applies where the connection remembers none for the extension
+ * (`isRemembered`). `changedBits` suffice only for a `live` part: otherwise the client may also lack older data.
  */
 function progressOf(
   name: string,
