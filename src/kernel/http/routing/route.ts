@@ -6,7 +6,7 @@ import type { Requester } from '../requester.ts';
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /**
- * Who may call a route:
+ * The callers that a route accepts:
  * - `none`: all clients; the token is ignored;
  * - `optional`: all clients; a token, if there is one, must be valid;
  * - `on-demand`: all clients; the token is authenticated only when the handler calls `request.authenticate()`;
