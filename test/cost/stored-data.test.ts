@@ -11,7 +11,7 @@ import { openStoredData, type StoredData, type StoredDataRequest } from './store
  */
 const allowedFor = (mebibytes: number) => ({
   total: 200 + 15 * mebibytes,
-  process: 200 + 30 * mebibytes,
+  process: 200 + 40 * mebibytes,
   longest: 50,
 });
 
