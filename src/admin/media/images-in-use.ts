@@ -21,7 +21,7 @@ export class ImagesInUse {
     this.#caughtUp = caughtUp;
   }
 
-  /** Returns the ids of those uploads that are avatars of local users or of rooms. */
+  /** Returns which of the uploads are avatars of local users or of rooms, by media id. */
   async among(mediaIds: readonly string[]): Promise<ReadonlySet<string>> {
     if (mediaIds.length === 0) return new Set();
     await this.#caughtUp();

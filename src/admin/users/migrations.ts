@@ -11,8 +11,7 @@ const withoutUser = (table: string) =>
   `not exists (select 1 from users u where u.user_id = ${table}.user_id)`;
 
 /**
- * These migrations read and write tables of the slices `accounts`, `devices` and `profiles`, so the migrations of those
- * slices must be applied first.
+ * Run after the migrations of the slices `accounts`, `devices` and `profiles`, whose tables they read and write.
  */
 export const userListMigrations: readonly Migration[] = [
   {

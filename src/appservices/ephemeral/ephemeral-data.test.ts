@@ -87,7 +87,7 @@ describe('EphemeralData', () => {
     assert.deepEqual(data.take('bridge'), []);
   });
 
-  it('keeps the presence of users in a namespace of a service, also of those who share no room with the service', async () => {
+  it('keeps the presence of a user in a namespace of a service, also when the user shares no room with the service', async () => {
     const { data, publish } = open(async () => [], { namespace: ['@irc_ann:test'] });
     const status = { presence: 'online', lastActiveAt: 0, currentlyActive: true };
     publish('presence', {

@@ -21,42 +21,27 @@ for (const database of selectedDatabases(import.meta.url)) {
       it('stores the access token in a file that only its owner can read, and ends the session at the next login or hearth logout', async () => {
         assert.equal(statSync(logins()).mode & 0o777, 0o600);
         const other = mkdtempSync(join(tmpdir(), 'hearth-login-'));
-        const serverFlag = ['--server', `${subject.server.baseUrl}/`];
-        const login = await run(
-          other,
-          'login',
-          ...serverFlag,
-          '-u',
-          'admin',
-          '--password-file',
-          join(subject.home, 'password'),
-        );
+        const password = join(subject.home, 'password');
+        const flags = ['--server', `${subject.server.baseUrl}/`, '-u', 'admin', '--password-file', password];
+        const logIn = () => run(other, 'login', ...flags);
+        const storedToken = () => {
+          const stored: unknown = JSON.parse(readFileSync(join(other, 'hearth', 'logins.json'), 'utf8'));
+          return Object.values(stored as Record<string, { accessToken: string }>)[0]!.accessToken;
+        };
+        const login = await logIn();
         assert.equal(
           login.out,
           `Logged in at ${subject.server.baseUrl}/ as @admin:test. To end this: npm run hearth -- logout\n`,
         );
-        const [stored] = Object.values(
-          JSON.parse(readFileSync(join(other, 'hearth', 'logins.json'), 'utf8')),
-        );
-        const { accessToken } = stored as { accessToken: string };
+        const first = storedToken();
         assert.match((await run(other, 'user', 'list')).out, /@ann:test/);
-        await run(
-          other,
-          'login',
-          ...serverFlag,
-          '-u',
-          'admin',
-          '--password-file',
-          join(subject.home, 'password'),
-        );
+        await logIn();
+        const second = storedToken();
         const whoami = (token: string) => subject.server.api('GET', `${clientApi}/account/whoami`, { token });
-        assert.equal((await whoami(accessToken)).status, 401);
-        const [again] = Object.values(
-          JSON.parse(readFileSync(join(other, 'hearth', 'logins.json'), 'utf8')),
-        ) as { accessToken: string }[];
-        assert.equal((await whoami(again!.accessToken)).status, 200);
+        assert.equal((await whoami(first)).status, 401);
+        assert.equal((await whoami(second)).status, 200);
         assert.match((await run(other, 'logout')).out, /^Logged out/);
-        assert.equal((await whoami(again!.accessToken)).status, 401);
+        assert.equal((await whoami(second)).status, 401);
         assert.match((await run(other, 'user', 'list')).failure, /which server\?/);
         rmSync(other, { recursive: true });
       });

@@ -15,7 +15,7 @@ interface JobCount {
   readonly firstRunAt: number;
 }
 
-/** Exposes how many jobs wait, how many have failed, and for how long the oldest of those that wait or run has been due. */
+/** Exposes the numbers of waiting and failed jobs, and for how long the oldest waiting or running job has been due. */
 export function reportJobs(metrics: Metrics, database: Database, clock: Clock): void {
   const counts = new PeriodicReading<readonly JobCount[]>(clock, interval, () => countJobs(database));
   metrics.gauge({

@@ -152,7 +152,7 @@ export class MediaModeration {
     });
   }
 
-  /** Deletes uploads and images of URL previews, with their files. @returns the ids of those that existed */
+  /** Deletes uploads and images of URL previews, with their files. @returns the ids of the deleted ones */
   deleteLocal(mediaIds: readonly string[]): Promise<string[]> {
     return this.#deleteByIds(mediaIds, (deletion) => deletion);
   }
