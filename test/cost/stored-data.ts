@@ -15,12 +15,12 @@ const smallRooms = 400;
 const largeEvents = 300;
 
 /** Number of members of the busy room. */
-const members = 300;
+export const members = 300;
 
 /** Characters of a text that makes an event about as large as an event may be. */
 const largeText = 'x'.repeat(60_000);
 
-/** The user whose stored data requests read, and the server that reads rooms over federation. */
+/** A homeserver with much stored data, and the user and the other server that request it. */
 export interface StoredData {
   readonly user: TestClient;
   /** A room with large state events and large messages. */
@@ -33,7 +33,7 @@ export interface StoredData {
   readonly busyEvent: string;
   /** A room whose children are the small rooms. */
   readonly space: string;
-  /** A sync token from before all large messages. */
+  /** A sync token from before the large room and the busy room were filled. */
   readonly early: string;
   /** Sends a request of the user and reads its response without keeping it. */
   send(request: StoredDataRequest): Promise<ReadResponse>;
@@ -56,7 +56,7 @@ export interface ReadResponse {
   readonly start: string;
 }
 
-/** Starts a server and stores as much data as one user can collect in some seconds. */
+/** Starts a server and stores megabytes of state, messages, account data, push rules and to-device messages. */
 export async function openStoredData(kind: DatabaseOptions['kind']): Promise<StoredData> {
   const several = new SeveralServers(kind);
   const server = await several.homeserver('a.test', { config: { http: plainHttp, ...readableData } });
@@ -66,10 +66,10 @@ export async function openStoredData(kind: DatabaseOptions['kind']): Promise<Sto
   await createSmallRooms(user, space);
   const largeRoom = await user.createRoom({ preset: 'public_chat', room_version: '11' });
   await (await ScriptedMember.join(other, 'a.test', largeRoom, '@guest:other.test')).say('its key is known');
-  const early = (await user.sync(undefined, { filter: noTimelines })).next_batch;
+  const early = (await user.sync(undefined, { filter: noRoomEvents })).next_batch;
   const lastLargeMessage = await fillLargeRoom(user, largeRoom);
   const { busyRoom, busyEvent } = await createBusyRoom(server, user);
-  await storeAccountData(user);
+  await storeAccountDataAndPushRules(user);
   await storeToDeviceMessages(server, user);
   return {
     user,
@@ -85,7 +85,10 @@ export async function openStoredData(kind: DatabaseOptions['kind']): Promise<Sto
   };
 }
 
-/** Requests are sent without TLS, because encryption costs the sender as much as the server. */
+/**
+ * Requests are sent to the listener without TLS, because this process is also their sender and encryption would count
+ * twice. The other server needs the listener with TLS.
+ */
 const plainHttp = {
   listeners: [false, true].map((tls) => ({
     port: 0,
@@ -102,7 +105,7 @@ const readableData: ConfigurationOverrides = {
   directory: { allow_public_rooms_over_federation: true, room_list_publication_rules: [{ action: 'allow' }] },
 };
 
-const noTimelines = { room: { timeline: { limit: 0 }, state: { types: [] } } };
+const noRoomEvents = { room: { timeline: { limit: 0 }, state: { types: [] } } };
 
 /** Calls `work` for the numbers below `count`, ten at a time. */
 async function inTens(count: number, work: (index: number) => Promise<unknown>): Promise<void> {
@@ -152,15 +155,12 @@ async function fillLargeRoom(user: TestClient, roomId: string): Promise<string> 
   await inTens(largeEvents, (index) =>
     user.setState(roomId, 'org.example.large', { body: largeText }, `${index}`),
   );
-  let last = '';
-  await inTens(largeEvents, async (index) => {
-    last = await user.say(roomId, `everything ${index} ${largeText}`);
-  });
-  return last;
+  await inTens(largeEvents - 1, (index) => user.say(roomId, `everything ${index} ${largeText}`));
+  return user.say(roomId, `everything ${largeText}`);
 }
 
 /** Stores nearly as much account data and nearly as large push rules as a user may have. */
-async function storeAccountData(user: TestClient): Promise<void> {
+async function storeAccountDataAndPushRules(user: TestClient): Promise<void> {
   const values = Array.from({ length: 9_000 }, (_, index) => [`key${index}`, { value: 'x'.repeat(80) }]);
   for (let index = 0; index < 9; index++)
     await user.do(

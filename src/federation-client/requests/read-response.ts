@@ -6,6 +6,7 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  MatrixError,
   parseJson,
   parseJsonObject,
 } from '../../protocol/index.ts';
@@ -29,7 +30,7 @@ const maxErrorBytes = 64 * 1024;
 
 export interface ReadResponseOptions {
   readonly clock: Clock;
-  /** Has measured the body. */
+  /** The measure to which all bytes of the body were added. */
   readonly measure: ResponseMeasure;
   /** Limits the total cost of the responses that one request of a client causes. */
   readonly budget: ResponseBudget | undefined;
@@ -88,6 +89,7 @@ async function readJson(
       ? parse(body)
       : await parseInSlices(body, { parse, maxDepth, slices: new TimeSlices(clock) });
   } catch (cause) {
+    if (!(cause instanceof MatrixError)) throw cause;
     throw new MalformedResponse(destination, 'the body is not JSON, or is nested too deep', { cause });
   }
 }

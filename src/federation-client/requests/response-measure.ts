@@ -5,17 +5,14 @@ import { MatrixError } from '../../protocol/index.ts';
 import type { FederationRequest } from './request.ts';
 
 /**
- * Bounds of a response. The state of the largest rooms has some 3,000,000 values in 600,000 objects; a response of the
- * same size that consists of small values would take gigabytes in memory. `stringBytes` is smaller than a response may
- * be, because one string is parsed without a pause.
+ * Bounds of a response. The state of the largest rooms has some 3,000,000 values in 600,000 objects; as many bytes of small
+ * values would take gigabytes of memory. `items` bounds each list of the outermost object. `stringBytes` is far below the
+ * maximum of a response, because one string is parsed without a pause.
  */
 const bounds = { values: 8_000_000, containers: 2_000_000, items: 500_000, stringBytes: 4 * MiB };
 
-/** A response without bounds of its own is measured only if it has more bytes than this. */
+/** A response to a request without `maxValues` and `budget` is measured only if it has more bytes than this. */
 const maxUnmeasured = 64 * 1024;
-
-/** The bounds of one response. Without them, a response of up to `maxUnmeasured` bytes is not measured. */
-export type ResponseLimits = Pick<FederationRequest, 'maxValues' | 'budget'>;
 
 /** Measures a response while it arrives, so that one with too many values is refused before it is in memory. */
 export class ResponseMeasure {
@@ -24,7 +21,8 @@ export class ResponseMeasure {
   #unmeasured: Buffer[] | undefined;
   #bytes = 0;
 
-  constructor({ maxValues, budget }: ResponseLimits = {}) {
+  /** @param request its maximum number of values, and a budget that counts the values of several responses */
+  constructor({ maxValues, budget }: Pick<FederationRequest, 'maxValues' | 'budget'>) {
     this.#scan = new JsonScan({ ...bounds, values: maxValues ?? bounds.values });
     if (maxValues === undefined && !budget) this.#unmeasured = [];
   }
