@@ -7,6 +7,9 @@ import { systemRandomness } from '../kernel/randomness.ts';
 import { initialize } from './init.ts';
 import { moveMediaToProviders } from './move-media.ts';
 
+// Commands without -c read data/homeserver.yaml of the working directory, where a developer may run a server.
+process.chdir(import.meta.dirname);
+
 describe('hearth media move', () => {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-move-'));
   const config = initialize({ serverName: 'example.org', directory: folder }, systemRandomness);

@@ -17,6 +17,9 @@ export interface Outcome {
   readonly progress: string;
 }
 
+// Commands without -c read data/homeserver.yaml of the working directory, where a developer may run a server.
+process.chdir(import.meta.dirname);
+
 /**
  * Runs a command in this process, as at a terminal that shows progress.
  * @param home the folder with the stored logins
