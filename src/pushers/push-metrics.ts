@@ -3,7 +3,7 @@ import type { Metrics } from '../kernel/observability/index.ts';
 /**
  * The outcome of an attempt: the gateway accepted the notification, rejected the push key, or failed. Or why a pending
  * event was not sent: it no longer notifies the user, because it was read or redacted for instance (`superseded`), or
- * it waited too long for a gateway (`dropped`).
+ * it waited too long for a gateway, or its notification could not be prepared (`dropped`).
  */
 export type PushOutcomeName = 'accepted' | 'rejected' | 'failed' | 'superseded' | 'dropped';
 

@@ -17,7 +17,7 @@ const day = 24 * hour;
 forSelectedDatabases(import.meta.url, (open) => {
   /**
    * Opens a pusher whose gateway fails each request while `gateway.isDown`, and whose notifications cannot be prepared
-   * while `preparation.isBroken`.
+   * while `preparation.isBroken`, or whose position is `preparation.brokenEvent`.
    */
   const openPusher = async () => {
     const database = await open(pusherMigrations);
@@ -38,7 +38,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     const reader = database.reader<PusherTables>();
     const pusherId = (await readPushers(reader, [owner.userId]))[0]!.id;
     const gateway = { isDown: true, attempts: 0, received: [] as number[] };
-    const preparation = { isBroken: false, attempts: 0 };
+    const preparation = { isBroken: false, brokenEvent: undefined as number | undefined, attempts: 0 };
     const outcomes = new Map<PushOutcomeName, number>();
     const pusher = new HttpPusher(
       pusherId,
@@ -55,9 +55,10 @@ forSelectedDatabases(import.meta.url, (open) => {
           },
         },
         notifications: {
-          event: async () => {
+          event: async ({ stream }: { stream: number }) => {
             preparation.attempts += 1;
-            if (preparation.isBroken) throw new Error('The event cannot be read');
+            if (preparation.isBroken || stream === preparation.brokenEvent)
+              throw new Error('The event cannot be read');
             return {};
           },
           ofEvent: async (_: unknown, { stream }: { stream: number }) => stream,
@@ -116,16 +117,29 @@ forSelectedDatabases(import.meta.url, (open) => {
   });
 
   describe('HttpPusher while its notifications cannot be prepared', () => {
-    it('tries again about once an hour, and sends the pending events afterwards', async () => {
+    it('tries again with a backoff, and sends the pending events afterwards', async () => {
       const { gateway, preparation, addPendingEvent, passTime } = await openPusher();
       gateway.isDown = false;
       preparation.isBroken = true;
       await addPendingEvent(1);
-      await passTime(day);
-      assert.ok(preparation.attempts > 12 && preparation.attempts < 40, `${preparation.attempts} attempts`);
+      await passTime(9 * minute);
+      assert.ok(preparation.attempts > 4 && preparation.attempts < 12, `${preparation.attempts} attempts`);
       preparation.isBroken = false;
-      await passTime(hour);
+      await passTime(10 * minute);
       assert.deepEqual(gateway.received, [1]);
+    });
+
+    it('drops an event whose notification cannot be prepared for ten minutes, counts it, and sends the later events', async () => {
+      const { gateway, preparation, addPendingEvent, passTime, pendingStreams, outcomes } =
+        await openPusher();
+      gateway.isDown = false;
+      preparation.brokenEvent = 1;
+      await addPendingEvent(1);
+      for (let stream = 2; stream < 20; stream++) await addPendingEvent(stream);
+      assert.equal((await pendingStreams())[0], 1);
+      await passTime(hour);
+      assert.deepEqual([gateway.received.length, gateway.received[0], await pendingStreams()], [18, 2, []]);
+      assert.equal(outcomes.get('dropped'), 1);
     });
   });
 });

@@ -34,6 +34,9 @@ const maxBackoff = 3_600_000;
 /** Returns the milliseconds of the backoff after a number of consecutive failures. */
 const backoffAfter = (failures: number): number => Math.min(minBackoff * 2 ** (failures - 1), maxBackoff);
 
+/** Milliseconds after which an event is dropped if every attempt to prepare its notification has failed. */
+const maxPreparation = 10 * 60_000;
+
 /** Maximum number of pending events of a pusher that stay stored after a failure. */
 const maxPending = 1_000;
 
@@ -57,6 +60,8 @@ export class HttpPusher {
   #badgeIsStale = false;
   /** Number of consecutive steps with an error of this server; failures of the gateway are counted in the database. */
   #failedSteps = 0;
+  /** The position of the last event whose notification could not be prepared, and the time of the first attempt. */
+  #unprepared: { readonly stream: number; readonly since: number } | undefined;
   #timer: Timer | undefined;
   /**
    * Position of the event that the gateway may have received already, because its request timed out. After a restart,
@@ -145,18 +150,50 @@ export class HttpPusher {
   }
 
   async #sendEvent(pusher: Pusher, push: PendingPush): Promise<Step> {
-    const { notifications, metrics } = this.#deps;
-    const event = await notifications.event(push);
-    if (!event) {
+    const { metrics } = this.#deps;
+    let prepared: PreparedNotification | undefined;
+    try {
+      prepared = await this.#prepare(pusher, push);
+    } catch (error) {
+      if (!this.#isDropped(push)) throw error;
+      return this.#dropUnprepared(push, error);
+    }
+    if (!prepared) {
       await this.#write((writer) => deletePending(writer, this.#id, push.stream));
       metrics.countOutcome('superseded');
       return 'go on';
     }
-    const unread = await this.#unread(pusher);
-    const notification = await notifications.ofEvent(pusher, push, event, unread);
     if (this.#maybeReceived === 'first pending' || this.#maybeReceived === push.stream) metrics.countRepeat();
     this.#maybeReceived = undefined;
-    return this.#send(pusher, notification, unread, push);
+    return this.#send(pusher, prepared.notification, prepared.unread, push);
+  }
+
+  /** Composes the notification of an event; `undefined` when the event does not notify the user any more. */
+  async #prepare(pusher: Pusher, push: PendingPush): Promise<PreparedNotification | undefined> {
+    const { notifications } = this.#deps;
+    const event = await notifications.event(push);
+    if (!event) return undefined;
+    const unread = await this.#unread(pusher);
+    return { notification: await notifications.ofEvent(pusher, push, event, unread), unread };
+  }
+
+  /** Records that the notification of an event could not be prepared. @returns whether the event is dropped */
+  #isDropped({ stream }: PendingPush): boolean {
+    const now = this.#deps.clock.monotonic();
+    if (this.#unprepared?.stream !== stream) this.#unprepared = { stream, since: now };
+    return now - this.#unprepared.since >= maxPreparation;
+  }
+
+  /** Drops an event whose notification cannot be prepared, because it would block all later events. */
+  async #dropUnprepared({ stream, nid, userId, roomId }: PendingPush, error: unknown): Promise<Step> {
+    const { log, metrics } = this.#deps;
+    await this.#write((writer) => deletePending(writer, this.#id, stream));
+    log.error(
+      { err: error, pusher: this.#id, userId, roomId, nid },
+      'A notification was dropped, because it could not be prepared in ten minutes',
+    );
+    metrics.countOutcome('dropped');
+    return 'go on';
   }
 
   async #sendBadge(pusher: Pusher): Promise<Step> {
@@ -168,7 +205,7 @@ export class HttpPusher {
 
   async #send(
     pusher: Pusher,
-    notification: Parameters<Gateways['send']>[1],
+    notification: PreparedNotification['notification'],
     unread: number | undefined,
     push: PendingPush | undefined,
   ): Promise<Step> {
@@ -262,6 +299,12 @@ export class HttpPusher {
   #write<T>(work: (writer: Writer<PusherTables>) => Promise<T>): Promise<T> {
     return this.#deps.database.transaction<PusherTables, T>(work);
   }
+}
+
+/** A notification that is ready to be sent, and the unread count that it contains. */
+interface PreparedNotification {
+  readonly notification: Parameters<Gateways['send']>[1];
+  readonly unread: number | undefined;
 }
 
 interface HttpPusherOptions {

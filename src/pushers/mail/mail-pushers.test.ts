@@ -4,6 +4,7 @@ import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { forSelectedDatabases, selectedDatabases } from '../../../test/support/databases/databases.ts';
 import type { ReceivedMail } from '../../../test/support/network/mail-server.ts';
 import type { TestUser } from '../../../test/support/servers/server.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
 import { pusherMigrations } from '../migrations.ts';
 import { addPending } from '../queue/pending-pushes.ts';
 import { readPushers, writePusher } from '../store.ts';
@@ -297,8 +298,11 @@ for (const database of selectedDatabases(import.meta.url)) {
 }
 
 forSelectedDatabases(import.meta.url, (open) => {
-  /** Mails to Ann about pending events, which are all unread; their jobs run when the test calls `run`. */
-  const openMails = async () => {
+  /**
+   * Mails to Ann about pending events, which are all unread; their jobs run when the test calls `run`.
+   * @param unreadable position of an event that cannot be read
+   */
+  const openMails = async (unreadable?: number) => {
     const database = await open(pusherMigrations);
     const clock = manualClock();
     const owner = { userId: '@ann:test', deviceId: undefined, setAt: clock.now() };
@@ -318,13 +322,13 @@ forSelectedDatabases(import.meta.url, (open) => {
     const pusherId = pusher!.id;
     const scheduled: string[] = [];
     const mailed: string[] = [];
-    let run: (roomId: string) => Promise<void> = async () => undefined;
+    let run: (roomId: string, attempt: number) => Promise<void> = async () => undefined;
     const deps = {
       database,
       clock,
       jobs: {
         register: (_: string, handler: { run: (job: object) => Promise<void> }) => {
-          run = (roomId) => handler.run({ payload: { pusherId, roomId } });
+          run = (roomId, attempt) => handler.run({ payload: { pusherId, roomId }, attempt });
         },
         schedule: async (_: unknown, { payload }: { payload: { roomId: string } }) => {
           scheduled.push(payload.roomId);
@@ -336,7 +340,13 @@ forSelectedDatabases(import.meta.url, (open) => {
           mailed.push(cause);
         },
       },
-      notifications: { event: async () => ({ stored: {} }) },
+      log: silentLogger,
+      notifications: {
+        event: async ({ stream }: { stream: number }) => {
+          if (stream === unreadable) throw new Error('The event cannot be read');
+          return { stored: {} };
+        },
+      },
       notificationMails: {
         compose: async (_: unknown, { push }: { push: { roomId: string } }) => push.roomId,
       },
@@ -361,7 +371,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         const value = { sent_at: clock.now(), pause: 60 * minute, newest_at: clock.now() };
         return writeThrottle(writer, { pusherId, userId: owner.userId, roomId }, value);
       });
-    return { add, throttle, run: (roomId: string) => run(roomId), scheduled, mailed };
+    return { add, throttle, run: (roomId: string, attempt = 1) => run(roomId, attempt), scheduled, mailed };
   };
 
   describe('MailPushers', () => {
@@ -379,6 +389,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       await add('!busy', 1, 1_001);
       await run('!busy');
       assert.deepEqual([mailed, scheduled], [['!busy'], ['!busy']]);
+    });
+
+    it('leaves out an event that cannot be read from the tenth attempt of the job on, and mails the others', async () => {
+      const { add, run, mailed } = await openMails(1);
+      await add('!room', 1, 2);
+      await assert.rejects(run('!room', 9), /The event cannot be read/);
+      await run('!room', 10);
+      await run('!room', 1);
+      assert.deepEqual(mailed, ['!room']);
     });
   });
 });

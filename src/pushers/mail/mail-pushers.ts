@@ -2,6 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { AnyWriter, Database, Writer } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
 import type { Mails } from '../../mail/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { Notifications } from '../http/notification.ts';
@@ -23,6 +24,7 @@ export interface MailPushersDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly jobs: Jobs;
+  readonly log: Logger;
   readonly mails: Mails;
   readonly notifications: Notifications;
   readonly notificationMails: NotificationMails;
@@ -42,6 +44,9 @@ const kind = 'pushers/mail';
  * mail.
  */
 const maxPending = 1_000;
+
+/** From this attempt of a job on, about nine minutes after the first, events that cannot be read are dropped. */
+const droppingAttempt = 10;
 
 /** The pending events that one mail considers. */
 interface ConsideredEvents {
@@ -73,7 +78,8 @@ export class MailPushers {
     this.#deps = deps;
     this.#delay = deps.mails.options.notif_delay_before_mail;
     deps.jobs.register<MailJobPayload>(kind, {
-      run: ({ payload }) => this.#mutex.run(String(payload.pusherId), () => this.#run(payload)),
+      run: ({ payload, attempt }) =>
+        this.#mutex.run(String(payload.pusherId), () => this.#run(payload, attempt >= droppingAttempt)),
     });
   }
 
@@ -88,8 +94,11 @@ export class MailPushers {
     return this.#deps.jobs.scheduleAll(writer, requests);
   }
 
-  /** Mails the user if an event of the room is due; otherwise schedules the job again for when one is due. */
-  async #run(room: MailJobPayload): Promise<void> {
+  /**
+   * Mails the user if an event of the room is due; otherwise schedules the job again for when one is due.
+   * @param dropsUnreadable whether events that cannot be read are dropped; otherwise the job fails
+   */
+  async #run(room: MailJobPayload, dropsUnreadable: boolean): Promise<void> {
     const { pusherId, roomId } = room;
     const { database, clock, addresses } = this.#deps;
     const reader = database.reader<PusherTables>();
@@ -104,7 +113,7 @@ export class MailPushers {
       await database.transaction<PusherTables, void>((writer) => deletePushers(writer, [pusherId]));
       return;
     }
-    const unread = await this.#unreadEvents(pending.pushes);
+    const unread = await this.#unreadEvents(pending.pushes, dropsUnreadable);
     if (unread.length === 0) return this.#delete(room, pending);
     const throttles = await readThrottles(reader, pusherId);
     const oldest = unread.find(({ push }) => push.roomId === roomId);
@@ -152,11 +161,21 @@ export class MailPushers {
   }
 
   /** Returns the pending events that still notify the user, in the same order. */
-  async #unreadEvents(pending: readonly PendingPush[]): Promise<UnreadEvent[]> {
+  async #unreadEvents(pending: readonly PendingPush[], dropsUnreadable: boolean): Promise<UnreadEvent[]> {
+    const { notifications, log } = this.#deps;
     const unread: UnreadEvent[] = [];
     for (const push of pending) {
-      const event = await this.#deps.notifications.event(push);
-      if (event) unread.push({ push, stored: event.stored });
+      try {
+        const event = await notifications.event(push);
+        if (event) unread.push({ push, stored: event.stored });
+      } catch (error) {
+        if (!dropsUnreadable) throw error;
+        const { pusherId, userId, roomId, nid } = push;
+        log.error(
+          { err: error, pusher: pusherId, userId, roomId, nid },
+          'A mail leaves out an event that could not be read in several attempts',
+        );
+      }
     }
     return unread;
   }
