@@ -57,6 +57,9 @@ export function pusherRoutes(
         auth: 'user',
         body: setBody,
         bodyLimit,
+        checkRate: ({ requester }) => {
+          if (requester && !requester.isUnlimited) limit.check(requester.userId);
+        },
       },
       async ({ requester: { userId, deviceId, isUnlimited }, body }) => {
         if (!isUnlimited) limit.take(userId);

@@ -47,6 +47,11 @@ export class Reports {
     this.#deps = deps;
   }
 
+  /** Throws MatrixError M_LIMIT_EXCEEDED when the reporter may not report at this time. */
+  checkRate(reporter: string): void {
+    this.#deps.limit.check(reporter);
+  }
+
   /**
    * Stores a report of an event that the reporter can see.
    * @throws MatrixError M_NOT_FOUND when the reporter is not in the room or cannot see the event,

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type Route, route } from '../kernel/http/index.ts';
+import { type RateCheck, type Route, route } from '../kernel/http/index.ts';
 import { invalidParam, isUserId } from '../protocol/index.ts';
 import type { Reports } from './reports.ts';
 
@@ -7,6 +7,7 @@ const reason = Type.String();
 
 /** Returns the routes where users report events, rooms and users. Source: client-server API, "Reporting Content". */
 export function reportRoutes(reports: Reports): Route[] {
+  const checkRate: RateCheck = ({ requester }) => requester && reports.checkRate(requester.userId);
   return [
     route(
       {
@@ -17,6 +18,7 @@ export function reportRoutes(reports: Reports): Route[] {
           '/_proto/client/r0/rooms/:roomId/report/:eventId',
         ],
         auth: 'user',
+        checkRate,
         body: Type.Object({
           reason: Type.Optional(reason),
           score: Type.Optional(Type.Integer({ minimum: -100, maximum: 0 })),
@@ -33,6 +35,7 @@ export function reportRoutes(reports: Reports): Route[] {
         method: 'POST',
         path: '/_proto/client/v3/rooms/:roomId/report',
         auth: 'user',
+        checkRate,
         body: Type.Object({ reason }),
       },
       async ({ params, body, requester }) => {
@@ -46,6 +49,7 @@ export function reportRoutes(reports: Reports): Route[] {
         method: 'POST',
         path: '/_proto/client/v3/users/:userId/report',
         auth: 'user',
+        checkRate,
         body: Type.Object({ reason }),
       },
       async ({ params: { userId }, body, requester }) => {

@@ -140,6 +140,37 @@ describe('rate limits of actions in rooms', () => {
     assert.equal(await timesUntilRefused(() => anna.call('POST', '/createRoom', {})), 2);
   });
 
+  it('answers 429 before the body is read when a limit is reached, but answers repeated transaction ids', async () => {
+    await server?.stop();
+    const [anna] = await open({
+      rc_message: twoActions,
+      rc_room_creation: { per_second: 0, burst_count: 1 },
+      rc_reports: noActions,
+    });
+    const room = `/rooms/${enc(await anna.createRoom())}`;
+    const first = await anna.do('PUT', `${room}/send/m.room.message/one`, {});
+    await anna.do('PUT', `${room}/send/m.room.message/two`, {});
+    const malformed = '{';
+    for (const [method, path] of [
+      ['PUT', `${room}/send/m.room.message/three`],
+      ['POST', `${room}/send/m.room.message`],
+      ['PUT', `${room}/send/m.other/one`],
+      ['PUT', `${room}/state/m.room.topic`],
+      ['PUT', `${room}/state/m.custom/key`],
+      ['POST', '/createRoom'],
+      ['POST', `${room}/report/$event`],
+      ['POST', `${room}/report`],
+      ['POST', `/users/${enc(anna.id)}/report`],
+    ] as const) {
+      const { status, body } = await anna.call(method, path, malformed);
+      assert.deepEqual([status, body['errcode']], [429, 'M_LIMIT_EXCEEDED'], path);
+    }
+    const repeated = await anna.call('PUT', `${room}/send/m.room.message/one`, {});
+    assert.deepEqual([repeated.status, repeated.body], [200, first]);
+    const otherBody = await anna.call('PUT', `${room}/send/m.room.message/one`, malformed);
+    assert.deepEqual([otherBody.status, otherBody.body['errcode']], [400, 'M_NOT_JSON']);
+  });
+
   it('applies no rate limit to unlimited application services and to the server itself', () => {
     const failingLimit = { take: () => assert.fail('limited'), check: () => assert.fail('limited') };
     const throttle = new Throttle({

@@ -138,6 +138,16 @@ export class Throttle {
     limits.rc_room_creation.take(requester.userId);
   }
 
+  /** Throws when a further message of the user would be refused; counts nothing. */
+  checkMessage(requester: RequestingUser): void {
+    this.#messageLimitFor(requester)?.check(requester.userId);
+  }
+
+  /** Throws when a further new room of the user would be refused; counts nothing. */
+  checkCreation(requester: RequestingUser): void {
+    this.#limitsFor(requester)?.rc_room_creation.check(requester.userId);
+  }
+
   #messageLimitFor(requester: RequestingUser): ActionLimit | undefined {
     const limits = this.#limitsFor(requester);
     const override = limits?.overrideOf?.(requester.userId);

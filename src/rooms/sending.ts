@@ -39,7 +39,7 @@ export interface SendingDeps {
  *   contains an event id that no event has), except membership events other than invites.
  * 2. The transaction id, which state events do not have, is new; a repeated request is answered with the earlier event
  *   id, without the later checks.
- * 3. The rate limit allows it (`Throttle`).
+ * 3. The rate limit allows it (`Throttle`). Requests also call `checkRate` before their body is read.
  * 4. By kind of event: a message has a valid relation that is not a duplicate annotation, a redaction has a target that
  *   the sender may redact, a state event has valid content (`StateChecks`).
  * 5. The engine applies the authorization rules and its own checks when it appends the event.
@@ -80,6 +80,23 @@ export class Sending {
     return this.#once(sender, roomId, draft, txnId, (options) =>
       this.#appendMessage(sender, roomId, draft, options),
     );
+  }
+
+  /**
+   * Refuses a message or state event before its content is read, when the rate limit refuses it in any case. A
+   * transaction id that was sent before is not refused, so that a repeated request is answered. Passes redactions, whose
+   * limit depends on their target, and membership events, which have limits of their own.
+   * @throws MatrixError M_LIMIT_EXCEEDED
+   */
+  checkRate(sender: Sender, roomId: string, type: string, txnId?: string): Promise<void> | undefined {
+    if (type === 'm.room.redaction' || type === 'm.room.member') return undefined;
+    try {
+      this.#deps.throttle.checkMessage(sender);
+      return undefined;
+    } catch (refusal) {
+      if (txnId === undefined) throw refusal;
+      return this.#requireSent(sender, roomId, type, txnId, refusal);
+    }
   }
 
   /**
@@ -158,6 +175,13 @@ export class Sending {
     return `$${randomString(randomness, 43)}`;
   }
 
+  /** Throws `refusal` unless the sender's device has sent a message with the transaction id. */
+  async #requireSent(sender: Sender, roomId: string, type: string, txnId: string, refusal: unknown) {
+    const scope = transactionScope(sender.userId, sender.deviceId);
+    const path = transactionPath(roomId, { type });
+    if (!(await this.#deps.engine.transactions.has(scope, path, txnId))) throw refusal;
+  }
+
   /**
    * Sends an event, or returns the id of the event that was sent with the same transaction id before.
    * @param append checks and appends the event; not called for a repeated transaction id
@@ -173,8 +197,9 @@ export class Sending {
     const { engine } = this.#deps;
     if (!isStorableText(txnId)) throw invalidParam('The transaction ID contains invalid characters');
     const scope = transactionScope(sender.userId, sender.deviceId);
-    const path = `${roomId}/${draft.type}/${draft.redacts ?? ''}`;
-    const sent = await engine.transactions.once(scope, path, txnId, (transaction) => append({ transaction }));
+    const sent = await engine.transactions.once(scope, transactionPath(roomId, draft), txnId, (transaction) =>
+      append({ transaction }),
+    );
     const stored = typeof sent === 'number' ? await engine.events.get(sent) : sent;
     if (!stored) throw new Error('the event of a transaction id is missing');
     return stored.event.eventId;
@@ -225,3 +250,7 @@ export class Sending {
     return entry && (await this.#deps.engine.events.get(entry.nid))?.event;
   }
 }
+
+/** Returns the path within which a transaction id is unique. */
+const transactionPath = (roomId: string, { type, redacts = '' }: Pick<EventToSend, 'type' | 'redacts'>) =>
+  `${roomId}/${type}/${redacts}`;

@@ -39,6 +39,7 @@ export {
   type Method,
   type Params,
   pathsOf,
+  type RateCheck,
   Reply,
   type Route,
   type RouteContract,

@@ -71,6 +71,12 @@ export class TransactionIds {
     }
   }
 
+  /** Whether this device has sent, or is sending, an event with the transaction id. Parameters are those of `once`. */
+  async has(scope: number, path: string, txnId: string): Promise<boolean> {
+    const device = this.#devices.get(scope) ?? (await this.#load(scope));
+    return device.byKey.has(pathHash(path) + txnId);
+  }
+
   /** Adds the transaction of a fact of the main process to the cache. */
   follow({ stored, transaction }: RoomFact): void {
     const device = transaction && this.#devices.peek(transaction.scope);

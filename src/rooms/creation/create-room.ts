@@ -133,6 +133,11 @@ export class RoomCreation {
     return roomId;
   }
 
+  /** Throws MatrixError M_LIMIT_EXCEEDED when the user may not create a room at this time. */
+  checkRate(requester: RequestingUser): void {
+    this.#deps.throttle.checkCreation(requester);
+  }
+
   /** Returns the users whose invites are among the first events of the room. */
   #firstInvitees(invitees: readonly string[]): readonly string[] {
     const isLocal = (userId: string) => serverOfUser(userId) === this.#deps.serverName;

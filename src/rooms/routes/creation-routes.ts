@@ -65,6 +65,7 @@ export function creationRoutes(
         refuseSuspended: true,
         body: createRoomBody,
         bodyLimit: 1024 * 1024,
+        checkRate: ({ requester }) => requester && creation.checkRate(requester),
         response: Type.Object({ room_id: Type.String() }),
       },
       async ({ body: { invite_3pid: addresses = [], ...body }, requester }) => {

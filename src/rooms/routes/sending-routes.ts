@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type Requester, type Route, route } from '../../kernel/http/index.ts';
+import { type RateCheck, type Requester, type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam, type JsonObject } from '../../protocol/index.ts';
 import type { Sender, Sending } from '../sending.ts';
 import { clientPath } from './paths.ts';
@@ -67,6 +67,17 @@ function requestedDelay(query: { [delayKey]?: number; [parentKey]?: string }): n
 }
 
 /**
+ * Returns the check of the rate limit before the content of an event is read. Requests with a delay pass: their
+ * transaction ids are those of delayed events.
+ */
+function checkRate(sending: Sending): RateCheck {
+  return ({ requester, params: { roomId = '', eventType = '', txnId }, query }) => {
+    const isDelayed = (query as { [delayKey]?: number })[delayKey] !== undefined;
+    return requester && !isDelayed ? sending.checkRate(requester, roomId, eventType, txnId) : undefined;
+  };
+}
+
+/**
  * Endpoints that send events, state and redactions. Source: client-server API, "Sending events to a room" and
  * "Redactions".
  */
@@ -81,6 +92,7 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
         query: Type.Object({ ...timeQuery, ...delayQuery }),
         body: content,
         needsBody: true,
+        checkRate: checkRate(sending),
         response: sentOrDelayedResponse,
       },
       async ({ params, body, query, requester }) => {
@@ -126,6 +138,7 @@ function postRoutes(sending: Sending): Route[] {
         query: Type.Object(timeQuery),
         body: content,
         needsBody: true,
+        checkRate: checkRate(sending),
         response: sentResponse,
       },
       async ({ params: { roomId, eventType: type }, body, query, requester }) => {
@@ -171,6 +184,7 @@ function stateRoutes(sending: Sending, delayed: DelayedSending): Route[] {
     query: Type.Object({ ...timeQuery, ...delayQuery }),
     body: content,
     needsBody: true,
+    checkRate: checkRate(sending),
     response: sentOrDelayedResponse,
   } as const;
   return [

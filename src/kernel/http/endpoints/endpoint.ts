@@ -108,9 +108,11 @@ export class Endpoint {
       if (exchange.origin !== undefined) {
         finished = await this.#deps.serverAdmission?.admit(exchange.origin, exchange.signal);
       }
+      if (this.#query !== undefined) exchange.query = this.#query.check(exchange.rawQuery);
+      const checking = this.#route.contract.checkRate?.(exchange);
+      if (checking) await checking;
       const reading = this.#read(exchange);
       if (reading) await reading;
-      if (this.#query !== undefined) exchange.query = this.#query.check(exchange.rawQuery);
       isHandled = true;
       const handling = this.#handle(exchange);
       const result = handling instanceof Promise ? await handling : handling;

@@ -69,6 +69,11 @@ export interface RouteContract {
    */
   readonly checkAccess?: AccessCheck;
   /**
+   * Throws when the requester has reached a rate limit of the route. Is called before the body is read, so that requests
+   * beyond the limit cost little. Counts nothing: the handler counts the requests that it accepts.
+   */
+  readonly checkRate?: RateCheck;
+  /**
    * Is called when a request fails before its handler is called, because the user may not call the route, or the
    * request is invalid. `requester` is absent in `request` if the access token is not valid. Must not throw.
    */
@@ -97,6 +102,20 @@ export type AccessCheck = (
   requester: Requester,
   params: Readonly<Record<string, string>>,
 ) => Promise<unknown>;
+
+/** The parts of a request that are known before its body is read. */
+export interface UnreadRequest {
+  /** Absent with `auth: 'none'`, and with `auth: 'optional'` for requests without a token. */
+  readonly requester: Requester | undefined;
+  readonly params: Readonly<Record<string, string>>;
+  /** The converted and checked query parameters. */
+  readonly query: unknown;
+  /** Address of the client. */
+  readonly ip: string;
+}
+
+/** Throws or rejects with MatrixError M_LIMIT_EXCEEDED when a rate limit of the requester is reached. */
+export type RateCheck = (request: UnreadRequest) => Promise<void> | void;
 
 /** The names of the `:name` parameters of a path, and `*` for its rest. */
 type ParamNames<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
