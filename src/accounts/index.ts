@@ -45,7 +45,13 @@ export type { Flows, Stage, StageContext, StageForm } from './interactive-auth/s
 export { LimitOverrides } from './limit-overrides/limit-overrides.ts';
 export { limitOverrideMigrations } from './limit-overrides/migration.ts';
 export { limitOverrideRoutes } from './limit-overrides/routes.ts';
-export { type AccountLimits, challengeRate, type Limiter, loginTokenRate } from './limits.ts';
+export {
+  type AccountLimits,
+  availabilityRate,
+  challengeRate,
+  type Limiter,
+  loginTokenRate,
+} from './limits.ts';
 export { activeAccount } from './login/active-account.ts';
 export type { AuthenticatedUser, BeforeReopening, Login, LoginRequest, LoginType } from './login/login.ts';
 export type { LoginTokens } from './login/login-tokens.ts';

@@ -9,6 +9,7 @@ import {
   type AccountExtensions,
   AccountReader,
   type AccountsSlice,
+  availabilityRate,
   challengeRate,
   combinedChecks,
   isFirstAccount,
@@ -319,6 +320,7 @@ function limitsOf({ configuration, limiter }: Kernel) {
   const { rc_registration, rc_registration_token_validity, rc_login } = configuration.rateLimits;
   return {
     registration: limiter(rc_registration),
+    availability: limiter(availabilityRate(rc_registration)),
     tokenValidity: limiter(rc_registration_token_validity),
     loginTokens: limiter(loginTokenRate),
     challenges: limiter(challengeRate(rc_registration)),

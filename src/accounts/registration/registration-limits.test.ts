@@ -18,6 +18,13 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await check('later')).status, 200);
     });
 
+    it('a client address may check three user names for each registration that rc_registration allows at once', async () => {
+      await server.start({ burst: 20 });
+      const check = (name: string) => server.accounts.call('GET', `/register/available?username=${name}`);
+      for (let index = 0; index < 60; index++) assert.equal((await check(`name${index}`)).status, 200);
+      assert.equal((await check('last')).status, 429);
+    });
+
     it('POST /register responds 429 M_LIMIT_EXCEEDED to a client address that tries many taken user names', async () => {
       await server.start();
       await server.accounts.register('alice');

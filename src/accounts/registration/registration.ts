@@ -1,9 +1,7 @@
 import type { Devices } from '../../devices/index.ts';
-import type { Clock } from '../../kernel/clock.ts';
 import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
-import { RateLimiter } from '../../kernel/rate-limits/index.ts';
 import {
   badJson,
   forbidden,
@@ -32,7 +30,6 @@ import type { RegistrationResult } from './registered-account.ts';
 import { type RegistrationFlowOptions, registrationFlows } from './registration-flows.ts';
 
 export interface RegistrationDeps {
-  readonly clock: Clock;
   readonly randomness: Randomness;
   readonly accounts: Accounts;
   readonly devices: Devices;
@@ -65,25 +62,16 @@ type Options = Pick<
 > &
   RegistrationFlowOptions;
 
-/**
- * How often one client address may check user names: often enough for a form that checks while a name is typed, too
- * rarely to try a list of names.
- */
-const availabilityLimit = { per_second: 1, burst_count: 10 };
-
 const registrationDisabled = () => forbidden('Registration is disabled');
 
 /** Registers accounts. Source: client-server API, "Account registration". */
 export class Registration {
   readonly #deps: RegistrationDeps;
   readonly #options: Options;
-  /** Limits `checkAvailable` by client address. */
-  readonly #availabilityLimiter: RateLimiter;
 
   constructor(deps: RegistrationDeps, options: Options) {
     this.#deps = deps;
     this.#options = options;
-    this.#availabilityLimiter = new RateLimiter(availabilityLimit, deps.clock);
   }
 
   /** Whether users can register accounts. */
@@ -201,7 +189,7 @@ export class Registration {
   async checkAvailable(username: string, ip: string): Promise<void> {
     this.#flows();
     this.#deps.limits.registration.check(ip);
-    this.#availabilityLimiter.take(ip);
+    this.#deps.limits.availability.take(ip);
     await this.#checkName(username);
   }
 
@@ -247,12 +235,12 @@ export class Registration {
 
   /** Checks parameters as `#checkParameters` does; a taken name counts towards the rate limit of availability checks. */
   async #checkRequest(parameters: RegistrationParameters, ip: string): Promise<void> {
-    this.#availabilityLimiter.check(ip);
+    this.#deps.limits.availability.check(ip);
     try {
       await this.#checkParameters(parameters);
     } catch (error) {
       if (error instanceof MatrixError && error.errcode === 'M_USER_IN_USE')
-        this.#availabilityLimiter.take(ip);
+        this.#deps.limits.availability.take(ip);
       throw error;
     }
   }

@@ -4,6 +4,7 @@ import {
   type AccountsSlice,
   type AccountsSliceOptions,
   accountMigrations,
+  availabilityRate,
   challengeRate,
   Housekeeping,
   openAccounts,
@@ -136,6 +137,10 @@ export class AccountsServer {
         jobs: new Jobs({ database, clock, log: silentLogger, isOnlyProcess: true }),
         limits: {
           registration: limiter(burst),
+          availability: new RateLimiter(
+            availabilityRate({ per_second: 0.1, burst_count: setup.burst ?? 0 }),
+            clock,
+          ),
           tokenValidity: limiter(burst),
           loginTokens: limiter(burst),
           challenges: new RateLimiter(challengeRate({ per_second: 0.1, burst_count: 0 }), clock),
