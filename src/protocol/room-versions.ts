@@ -9,6 +9,9 @@ export type RedactionRules = 'v1' | 'v6' | 'v8' | 'v9' | 'v11';
 /** How the values of `m.room.power_levels` may be written. */
 export type PowerLevelNumbers = 'floats and strings' | 'integers and strings' | 'integers';
 
+/** How the lengths of the fields of an event are counted. */
+export type FieldLimitUnit = 'code points' | 'bytes';
+
 /** All properties in which room versions differ. Immutable. */
 export interface RoomVersion {
   /** The name of the version, as in the content of `m.room.create`. */
@@ -34,10 +37,10 @@ export interface RoomVersion {
   /**
    * The unit of the 255 limit on `type`, `state_key`, `sender`, `room_id` and `event_id`. The specification says bytes
    * for every version. But in rooms up to v10, other servers have accepted state events whose fields fit only if code
-   * points are counted. So bytes are enforced only since v11.
+   * points are counted. So events of other servers are measured in bytes only since v11.
    * https://spec.matrix.org/latest/client-server-api/#size-limits
    */
-  readonly fieldLimits: 'code points' | 'bytes';
+  readonly fieldLimits: FieldLimitUnit;
 
   /**
    * Since v6, an event that is not canonical JSON (integers of at most 53 bits, no floats) is refused.

@@ -102,7 +102,7 @@ export function prepareEvent(
   const signatures = { [serverName]: serverSignatures };
   canonical.signatures = signatures;
   const pdu: Pdu = { ...withoutHashes, hashes, signatures };
-  checkSize(pdu, canonical.json, version);
+  checkSize(pdu, canonical.json, 'bytes');
   const eventId = draft.eventId ?? hashEventId(signingInput, version);
   return {
     event: roomEventOf(pdu, version, eventId),
@@ -128,7 +128,7 @@ export function signEvent(event: RoomEvent, signer: EventSigner): BuiltEvent {
   canonical.signatures = signatures;
   const signedPdu: Pdu = { ...pdu, signatures };
   const json = canonical.json;
-  checkSize(signedPdu, json, version);
+  checkSize(signedPdu, json, version.fieldLimits);
   return { event: roomEventOf(signedPdu, version, eventId), json };
 }
 

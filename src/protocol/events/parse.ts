@@ -35,7 +35,7 @@ export function receivePdu(
   const pdu = checkFormat(json, version, references);
   const canonical = new CanonicalEvent(pdu, version);
   const text = canonical.json;
-  checkSize(pdu, text, version);
+  checkSize(pdu, text, version.fieldLimits);
   const { signingInput } = canonical;
   return {
     event: roomEventOf(pdu, version, eventIdOf(pdu, signingInput, version)),

@@ -74,6 +74,6 @@ export function withPolicySignature(
   canonical.signatures = signatures;
   const signed: Pdu = { ...pdu, signatures };
   const json = canonical.json;
-  checkSize(signed, json, version);
+  checkSize(signed, json, version.fieldLimits);
   return { event: roomEventOf(signed, version, eventId), json };
 }
