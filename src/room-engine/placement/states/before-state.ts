@@ -210,7 +210,10 @@ export class BeforeStates {
     }
   }
 
-  /** Adds the state key nids of a state's entries, and of the entries of the current state. */
+  /**
+   * Adds the state key nids of a state's entries, and of the entries of the current state.
+   * @throws Error when no database can store a state key; events with such keys are rejected, so no state has any
+   */
   async #addKeys(
     keyNids: Map<string, number>,
     head: WritableHead,
@@ -227,7 +230,9 @@ export class BeforeStates {
       }
       if (missing.size === 0) return;
       // Entries may be added to the current state during this look-up.
-      for (const [key, nid] of await stateKeys.prepareMany(missing)) keyNids.set(key, nid);
+      const nids = await stateKeys.prepareMany(missing);
+      if (nids.size < missing.size) throw new Error('a state key cannot be stored');
+      for (const [key, nid] of nids) keyNids.set(key, nid);
     }
   }
 
