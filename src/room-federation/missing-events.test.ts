@@ -76,6 +76,28 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(head?.membership('@carol:c.example'), 'join');
     });
 
+    it('requests the state at the event itself at the seventh attempt, about two hours after the event arrived', async () => {
+      const { room, peers, send, statuses, fixture } = await joinedRoom(open);
+      const carol = room.join('@carol:c.example');
+      const last = room.say('@carol:c.example', 'hello');
+      const { stateIds } = peers.events;
+      peers.scripts.set('c.example', {
+        missingEvents: async () => [],
+        stateIds: async (_server, roomId, eventId, request) => {
+          if (eventId === carol) throw new Error('this event is not known');
+          return stateIds('honest.example', roomId, eventId, request);
+        },
+      });
+      peers.down.add('a.example').add('b.example');
+      await send('c.example', last);
+      for (let minutes = 0; minutes < 130; minutes++) {
+        if (minutes === 115) assert.deepEqual(await statuses(last), ['unknown']);
+        fixture.clock.advance(60_000);
+        await fixture.rooms.incoming.settled();
+      }
+      assert.deepEqual(await statuses(last), ['placed']);
+    });
+
     it('sends a request to a server again at once when the server sends another event, although it has just returned no missing events', async () => {
       const { room, peers, send, statuses } = await joinedRoom(open);
       room.say(creator, 'lost');

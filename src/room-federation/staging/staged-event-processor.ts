@@ -143,7 +143,7 @@ export class StagedEventProcessor {
 /** Returns how states are fetched after this number of failed attempts. */
 function stateOptionsAt(attempts: number): StateOptions {
   // Only the last attempts may request the state at the event itself, which other servers may not know.
-  const fallsBackToEvent = attempts > nearlyFullStateAttempts;
+  const fallsBackToEvent = attempts >= nearlyFullStateAttempts;
   if (attempts < fullStateAttempts) return { maxMissing: 0, fallsBackToEvent };
   return { maxMissing: attempts < nearlyFullStateAttempts ? defaultMaxMissing : 1, fallsBackToEvent };
 }
