@@ -143,9 +143,14 @@ export abstract class InMemoryHead implements RoomHead {
   /** Replaces an event in `recent` by its revised copy; removes it when the copy has no position on the timeline. */
   revise(stored: StoredEvent): void {
     const index = this.#recent.findIndex(({ nid }) => nid === stored.nid);
-    if (index < 0) return;
+    const replaced = this.#recent[index];
+    if (!replaced) return;
+    this.#recentBytes -= sizeOfEvent(replaced);
     if (stored.stream === undefined) this.#recent.splice(index, 1);
-    else this.#recent[index] = stored;
+    else {
+      this.#recent[index] = stored;
+      this.#recentBytes += sizeOfEvent(stored);
+    }
   }
 
   /** Drops deleted events from `recent`. */
