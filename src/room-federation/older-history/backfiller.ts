@@ -59,23 +59,39 @@ export class Backfiller {
   }
 
   /**
-   * Backfills missing events of the timeline and some events before them. While a request about the room is in
-   * progress, further calls only wait for its result. Waits at most ten seconds; events that arrive later are stored.
+   * Backfills missing events of the timeline and some events before them. Runs one request about a room at a time: a
+   * call waits for the running one, and then requests those of its events that were not requested meanwhile. Waits at
+   * most ten seconds; events that arrive later are stored.
    * @returns whether older events were placed
    */
-  async backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean> {
-    const running = this.#running.get(roomId);
-    if (running) return this.#withTimeout(running);
-    const now = this.#deps.clock.now();
-    const wanted = eventIds.filter((id) => (this.#retryAt.get(id) ?? 0) <= now).slice(0, maxIds);
-    const head = await this.#deps.heads.get(roomId);
-    if (wanted.length === 0 || !head || !this.isPossible(head)) return false;
-    return this.#withTimeout(this.#running.run(roomId, () => this.#fetch(head, wanted, limit)));
+  backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean> {
+    return this.#withTimeout((isLate) => this.#run(roomId, { eventIds, limit, isLate }));
   }
 
   /** Resolves when no request is in progress. */
   settled(): Promise<void> {
     return this.#running.settled();
+  }
+
+  async #run(
+    roomId: string,
+    { eventIds, limit, isLate }: { eventIds: readonly string[]; limit: number; isLate: () => boolean },
+  ): Promise<boolean> {
+    let hasPlaced = false;
+    for (;;) {
+      const running = this.#running.get(roomId);
+      if (running) {
+        hasPlaced = (await running) || hasPlaced;
+        if (isLate()) return hasPlaced;
+        continue;
+      }
+      const head = await this.#deps.heads.get(roomId);
+      if (this.#running.get(roomId)) continue;
+      const now = this.#deps.clock.now();
+      const wanted = eventIds.filter((id) => (this.#retryAt.get(id) ?? 0) <= now).slice(0, maxIds);
+      if (wanted.length === 0 || !head || !this.isPossible(head)) return hasPlaced;
+      return (await this.#running.run(roomId, () => this.#fetch(head, wanted, limit))) || hasPlaced;
+    }
   }
 
   async #fetch(head: RoomHead, eventIds: readonly string[], limit: number): Promise<boolean> {
@@ -92,12 +108,19 @@ export class Backfiller {
     }
   }
 
-  /** Waits for the result, or returns `false` after the timeout. */
-  async #withTimeout(running: Promise<boolean>): Promise<boolean> {
+  /**
+   * Waits for the result, or returns `false` after the timeout.
+   * @param work receives a function that returns whether the timeout has passed
+   */
+  async #withTimeout(work: (isLate: () => boolean) => Promise<boolean>): Promise<boolean> {
     const waiting = new AbortController();
-    const late = sleep(this.#deps.clock, clientTimeout, waiting.signal).then(() => false);
+    let isLate = false;
+    const late = sleep(this.#deps.clock, clientTimeout, waiting.signal).then(() => {
+      isLate = true;
+      return false;
+    });
     try {
-      return await Promise.race([running, late]);
+      return await Promise.race([work(() => isLate), late]);
     } finally {
       waiting.abort();
     }

@@ -102,6 +102,23 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const { chunk } of pages) assert.equal(chunk.length, 10);
     });
 
+    it('backfills the events of two concurrent calls for different gaps of one room', async () => {
+      const joined = await joinedRoom(open, { prepare: sayMessages(10) });
+      const { fixture, room, peers, send, statuses } = joined;
+      sayMessages(10)(room);
+      for (const server of ['a.example', 'b.example'])
+        peers.scripts.set(server, { missingEvents: async () => [] });
+      const last = room.say(creator, 'after the second gap');
+      await send('a.example', last);
+      assert.deepEqual(await statuses(last), ['placed']);
+      const gaps = await fixture.engine.backwardExtremities(room.roomId);
+      assert.equal(gaps.length, 2);
+      const backfill = (id: string) => fixture.rooms.incoming.backfill(room.roomId, [id], 5);
+      assert.deepEqual(await Promise.all([...gaps, ...gaps].map(backfill)), [true, true, true, true]);
+      assert.deepEqual(await statuses(...gaps), ['older', 'older']);
+      assert.equal(peers.count('backfill'), 2);
+    });
+
     it('returns a page of messages after 10 seconds while servers do not respond, and its token returns the backfilled events later', async () => {
       const joined = await joinedRoom(open, { prepare: sayMessages(5) });
       const { peers, fixture, join } = joined;
