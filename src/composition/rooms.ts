@@ -77,7 +77,10 @@ export async function startRooms(
     {
       ...kernel,
       signer: { serverName: kernel.serverName, key: await loadSigningKey(kernel) },
-      profiles: { profile: (userId) => users.profiles.read(userId) },
+      profiles: {
+        profile: (userId) => users.profiles.read(userId),
+        checkAvatar: (url) => users.profiles.checkAvatar(url),
+      },
       users: { isAdmin },
       limits: limitsOf(kernel, chooseInviteLimits),
       log: kernel.namedLog('rooms'),

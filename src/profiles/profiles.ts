@@ -115,7 +115,7 @@ export class Profiles implements AccountLifecycle {
   async checkAll(userId: string, fields: JsonObject): Promise<void> {
     for (const [field, value = null] of Object.entries(fields)) {
       this.check(field, value);
-      if (field === 'avatar_url' && !isRemoval(field, value)) await this.#checkAvatar(value as string);
+      if (field === 'avatar_url' && !isRemoval(field, value)) await this.checkAvatar(value as string);
     }
     if (Object.keys(fields).length > 0) checkProfileSize({ ...(await this.read(userId)), ...fields });
   }
@@ -138,7 +138,7 @@ export class Profiles implements AccountLifecycle {
   async setForUser(userId: string, field: string, value: JsonValue): Promise<void> {
     this.check(field, value);
     if (isRemoval(field, value)) return this.#remove(userId, field);
-    if (field === 'avatar_url') await this.#checkAvatar(value as string);
+    if (field === 'avatar_url') await this.checkAvatar(value as string);
     await this.#deps.streams.write<ProfileTables, void>(async (writer, publish) => {
       checkProfileSize({ ...(await readProfile(writer, userId)), [field]: value });
       await writeField(writer, userId, field, value);
@@ -156,6 +156,21 @@ export class Profiles implements AccountLifecycle {
     checkField(field);
     await this.#checkMayChange(requester, userId, field);
     await this.#remove(userId, field);
+  }
+
+  /**
+   * Checks an avatar by `max_avatar_size` and `allowed_avatar_mimetypes`.
+   * @throws MatrixError M_FORBIDDEN for an avatar that is not allowed
+   */
+  async checkAvatar(url: string): Promise<void> {
+    const { allowed_avatar_mimetypes: allowed, max_avatar_size: maxSize } = this.#options;
+    if (allowed === null && maxSize === null) return;
+    const file = await this.#deps.avatarFiles?.describe(url);
+    if (file === undefined) throw forbidden('Avatars must be in the media repository of this server');
+    if (maxSize !== null && file.size > maxSize) throw forbidden('This file is too large for an avatar');
+    if (allowed !== null && !allowed.includes(file.mimeType)) {
+      throw forbidden('Files of this media type are not allowed as avatars');
+    }
   }
 
   /** Sets the display name of a new user, by default to the localpart; guests get none. */
@@ -203,17 +218,6 @@ export class Profiles implements AccountLifecycle {
       (field === 'avatar_url' && !enable_set_avatar_url)
     ) {
       throw forbidden('Users cannot change this profile field on this server');
-    }
-  }
-
-  async #checkAvatar(url: string): Promise<void> {
-    const { allowed_avatar_mimetypes: allowed, max_avatar_size: maxSize } = this.#options;
-    if (allowed === null && maxSize === null) return;
-    const file = await this.#deps.avatarFiles?.describe(url);
-    if (file === undefined) throw forbidden('Avatars must be in the media repository of this server');
-    if (maxSize !== null && file.size > maxSize) throw forbidden('This file is too large for an avatar');
-    if (allowed !== null && !allowed.includes(file.mimeType)) {
-      throw forbidden('Files of this media type are not allowed as avatars');
     }
   }
 

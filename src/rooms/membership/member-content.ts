@@ -4,6 +4,11 @@ import { type JsonObject, serverOfUser } from '../../protocol/index.ts';
 export interface MemberProfiles {
   /** Returns the fields of a local user's profile that membership events contain. */
   profile(userId: string): Promise<{ displayname?: string | undefined; avatar_url?: string | undefined }>;
+  /**
+   * Checks an avatar that a client chooses for one room. By default every avatar is allowed.
+   * @throws MatrixError M_FORBIDDEN for an avatar that is not allowed (`max_avatar_size`, `allowed_avatar_mimetypes`)
+   */
+  checkAvatar?(url: string): Promise<void>;
 }
 
 /** Builds the content of membership events. */
@@ -33,16 +38,22 @@ export class MemberContents {
   /**
    * Returns `requested` with the membership and the profile fields that it lacks. Where per-room profiles are not
    * allowed (`allow_per_room_profiles`), the profile of the user replaces all profile fields of `requested`.
+   * @throws MatrixError as `permitted`
    */
   async withProfile(userId: string, requested: JsonObject, membership: string): Promise<JsonObject> {
-    return { ...(await this.profile(userId)), ...this.permitted(requested), membership };
+    const permitted = await this.permitted(requested);
+    return { ...(await this.profile(userId)), ...permitted, membership };
   }
 
-  /** Returns the content of a client's request without the fields that clients may not set. */
-  permitted(requested: JsonObject): JsonObject {
+  /**
+   * Returns the content of a client's request without the fields that clients may not set.
+   * @throws MatrixError M_FORBIDDEN for an avatar that is not allowed
+   */
+  async permitted(requested: JsonObject): Promise<JsonObject> {
     const { join_authorised_via_users_server: _authoriser, membership: _membership, ...content } = requested;
-    if (this.#allowPerRoomProfiles) return content;
-    const { displayname: _name, avatar_url: _avatar, ...rest } = content;
-    return rest;
+    const { displayname: _name, avatar_url: avatarUrl, ...rest } = content;
+    if (!this.#allowPerRoomProfiles) return rest;
+    if (typeof avatarUrl === 'string' && avatarUrl !== '') await this.#profiles.checkAvatar?.(avatarUrl);
+    return content;
   }
 }

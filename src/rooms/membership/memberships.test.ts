@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { forSelectedDatabases, type OpenDatabase } from '../../../test/support/databases/databases.ts';
 import { alice, bob, carol, type RoomsTuning, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
-import { MatrixError } from '../../protocol/index.ts';
+import { forbidden, MatrixError } from '../../protocol/index.ts';
 
 const states = ['none', 'invite', 'join', 'leave', 'ban', 'knock'] as const;
 type State = (typeof states)[number];
@@ -262,6 +262,31 @@ forSelectedDatabases(import.meta.url, (open) => {
       const before = await contentOf(fixture, roomId, bob);
       await setMemberOfBob(fixture, roomId, { displayname: 'Other', avatar_url: 'mxc://test/b' });
       assert.deepEqual(await contentOf(fixture, roomId, bob), before);
+    });
+
+    it('refuses an avatar for one room that is not allowed as an avatar, and no avatar that is removed or replaced by the global one', async () => {
+      const checkAvatar = async (url: string) => {
+        if (url === 'mxc://test/large') throw forbidden('This file is too large for an avatar');
+      };
+      const profiles = { profile: async () => ({ avatar_url: 'mxc://test/large' }), checkAvatar };
+      const fixture = await RoomsUnderTest.open(open, [], { profiles });
+      const roomId = await fixture.room(alice, bob);
+      const refused = { status: 403, errcode: 'M_FORBIDDEN' };
+      await assert.rejects(setMemberOfBob(fixture, roomId, { avatar_url: 'mxc://test/large' }), refused);
+      for (const avatar_url of ['mxc://test/small', '']) {
+        await setMemberOfBob(fixture, roomId, { avatar_url });
+        assert.deepEqual(await contentOf(fixture, roomId, bob), { avatar_url, membership: 'join' });
+      }
+      const { memberships } = fixture.rooms;
+      const extraContent = { avatar_url: 'mxc://test/large' };
+      await assert.rejects(memberships.invite(alice, roomId, carol, { extraContent }), refused);
+      await assert.rejects(memberships.leave(bob, roomId, { extraContent }), refused);
+      const globalOnly = await RoomsUnderTest.open(open, [], {
+        options: { allow_per_room_profiles: false },
+        profiles,
+      });
+      const other = await globalOnly.room(alice, bob);
+      await setMemberOfBob(globalOnly, other, { avatar_url: 'mxc://test/large' });
     });
 
     it('names the authorising user in a join to a restricted room', async () => {

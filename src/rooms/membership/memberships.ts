@@ -129,7 +129,7 @@ export class Memberships {
     const { contents, options } = this.#deps;
     const content = options.include_profile_data_on_invite
       ? await contents.withProfile(userId, extraContent, 'invite')
-      : { ...contents.permitted(extraContent), membership: 'invite' };
+      : { ...(await contents.permitted(extraContent)), membership: 'invite' };
     return { type: 'm.room.member', stateKey: userId, sender, content };
   }
 
@@ -168,7 +168,7 @@ export class Memberships {
     const { engine, serverName } = this.#deps;
     const remote = this.#deps.remote;
     if (requester) await this.#checkLeave(userId, roomId);
-    const content = this.#memberContent(extraContent, 'leave');
+    const content = await this.#memberContent(extraContent, 'leave');
     const isElsewhere = remote && !(await isResidentForUser(engine, userId, roomId, serverName));
     const leaveEvent =
       (isElsewhere ? await this.#leaveRemotely(remote, userId, roomId, content) : undefined) ??
@@ -243,7 +243,7 @@ export class Memberships {
       sender,
       roomId,
       userId,
-      this.#memberContent(extraContent, 'leave'),
+      await this.#memberContent(extraContent, 'leave'),
       originServerTs,
     );
   }
@@ -258,7 +258,8 @@ export class Memberships {
     await this.#completeState(roomId, userId);
     if (!isUserId(userId)) throw invalidParam(`${userId} is not a valid user ID`);
     await knownHead(this.#deps.engine, roomId);
-    return this.#removeUser(sender, roomId, userId, this.#memberContent(extraContent, 'ban'), originServerTs);
+    const content = await this.#memberContent(extraContent, 'ban');
+    return this.#removeUser(sender, roomId, userId, content, originServerTs);
   }
 
   /**
@@ -282,7 +283,7 @@ export class Memberships {
       sender,
       roomId,
       userId,
-      this.#memberContent(extraContent, 'leave'),
+      await this.#memberContent(extraContent, 'leave'),
       originServerTs,
     );
   }
@@ -333,8 +334,8 @@ export class Memberships {
     await this.#deps.leaveCheck?.(userId, roomId, this.#deps.engine);
   }
 
-  #memberContent(extraContent: JsonObject, membership: string): JsonObject {
-    return { ...this.#deps.contents.permitted(extraContent), membership };
+  async #memberContent(extraContent: JsonObject, membership: string): Promise<JsonObject> {
+    return { ...(await this.#deps.contents.permitted(extraContent)), membership };
   }
 }
 
