@@ -49,6 +49,14 @@ const cases: RuleCase[] = [
     }),
   ),
   {
+    rule: 'refuses a default_user_type that is neither built in nor one of extra_user_types',
+    invalid: 'user_types: {default_user_type: human, extra_user_types: [robot]}',
+    kind: 'error',
+    path: 'user_types.default_user_type',
+    message: /^found "human"; allowed: bot, support and those of extra_user_types$/,
+    valid: 'user_types: {default_user_type: human, extra_user_types: [human]}',
+  },
+  {
     rule: 'refuses account_threepid_delegates.email, which has been removed',
     invalid: 'account_threepid_delegates: {email: "https://id.example.org"}',
     kind: 'error',

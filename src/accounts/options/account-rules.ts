@@ -4,7 +4,7 @@ import type { activityOptions } from './activity.ts';
 import type { callOptions } from './calls.ts';
 import type { captchaOptions } from './captcha.ts';
 import type { consentOptions } from './consent.ts';
-import type { registrationOptions } from './registration.ts';
+import { builtInUserTypes, type registrationOptions } from './registration.ts';
 import type { sessionOptions } from './sessions.ts';
 
 type Registration = Static<TObject<typeof captchaOptions & typeof registrationOptions>>;
@@ -42,6 +42,13 @@ const noEmailDelegate: Rule<Registration> = (_values, view) => {
     const message = 'is not supported: this server validates mail addresses itself, see the option email';
     view.error('account_threepid_delegates.email', message);
   }
+};
+
+const defaultUserType: Rule<Registration> = ({ user_types }, view) => {
+  const { default_user_type: type, extra_user_types: extra } = user_types;
+  if (type === null || [...builtInUserTypes, ...extra].includes(type)) return;
+  const allowed = `${builtInUserTypes.join(', ')} and those of extra_user_types`;
+  view.error('user_types.default_user_type', `found ${JSON.stringify(type)}; allowed: ${allowed}`);
 };
 
 const sessionsOfGuests: Rule<Sessions> = ({ session_lifetime, allow_guest_access }, view) => {
@@ -86,6 +93,7 @@ export const accountRules = [
   captcha,
   verifiedRegistration,
   noEmailDelegate,
+  defaultUserType,
   sessionsOfGuests,
   authenticationSecret,
   activeUsers,

@@ -12,6 +12,9 @@ import {
 
 const media = ['email', 'msisdn'] as const;
 
+/** Types of users that always exist. */
+export const builtInUserTypes: readonly string[] = ['bot', 'support'];
+
 /** Options about registration. */
 export const registrationOptions = {
   enable_registration: option(boolean(), {
@@ -125,7 +128,8 @@ export const registrationOptions = {
   user_types: option(
     object({
       default_user_type: option(nullable(string({ minLength: 1 })), {
-        description: 'The type of users who register without one.',
+        description:
+          'The type of users who register without one: `bot`, `support` or one of `extra_user_types`.',
         default: null,
       }),
       extra_user_types: option(list(string({ minLength: 1 })), {

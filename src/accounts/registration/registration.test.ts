@@ -176,7 +176,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
 
     it('assigns the default user type to new users [option: user_types.default_user_type]', async () => {
-      await server.start({ options: { user_types: { default_user_type: 'human', extra_user_types: [] } } });
+      await server.start({
+        options: { user_types: { default_user_type: 'human', extra_user_types: ['human'] } },
+      });
       const { userId } = await server.accounts.register('alice');
       assert.equal((await server.accounts.slice.accounts.getUser(userId))?.userType, 'human');
     });
