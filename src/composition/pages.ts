@@ -1,8 +1,7 @@
-import { resolve } from 'node:path';
 import { accountTemplates } from '../accounts/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { Pages, pageStaticFiles, pageTemplates, staticFiles } from '../kernel/pages/index.ts';
-import { Templates } from '../kernel/templates/index.ts';
+import { operatorFolder, Templates } from '../kernel/templates/index.ts';
 import { type MailConfig, mailTemplateFolders, mailTemplates } from '../mail/index.ts';
 import { oauthTemplates } from '../oauth/index.ts';
 import { pusherTemplates } from '../pushers/index.ts';
@@ -25,13 +24,20 @@ export const templateFolders: readonly string[] = [
 /**
  * Opens the templates of pages.
  * @param custom folder of the operator's templates; these replace built-in templates with the same names
+ * @throws StartFailure when there is no such folder
  */
 export function openPages(custom: string | null): Pages {
-  const folders = custom === null ? templateFolders : [resolve(custom), ...templateFolders];
+  const folders =
+    custom === null
+      ? templateFolders
+      : [operatorFolder('templates.custom_template_directory', custom), ...templateFolders];
   return new Pages(new Templates({ folders }));
 }
 
-/** Opens the templates of mails and of the pages that links in mails lead to. */
+/**
+ * Opens the templates of mails and of the pages that links in mails lead to.
+ * @throws StartFailure when a folder of the operator does not exist
+ */
 export function openMailTemplates({ email, templates }: MailConfig): Templates {
   const custom = templates.custom_template_directory;
   return new Templates({ folders: mailTemplateFolders(custom, email, templateFolders) });

@@ -52,7 +52,7 @@ export interface FederationClientSlice {
 
 /**
  * Opens the federation client.
- * @throws Error when a file of `federation_custom_ca_list` cannot be read, or there is no signing key
+ * @throws Error when a file of `federation_custom_ca_list` cannot be used, or there is no signing key
  */
 export async function openFederationClient(deps: FederationClientSliceDeps): Promise<FederationClientSlice> {
   const { options, serverName, signingKeys } = deps;

@@ -1,6 +1,8 @@
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { SecureVersion } from 'node:tls';
 import { TlsSettings } from '../kernel/outbound/index.ts';
+import { startStep } from '../kernel/start-failure.ts';
 import { compileGlob } from '../protocol/index.ts';
 import type { FederationClientConfig } from './config.ts';
 
@@ -17,11 +19,11 @@ export type FederationTls = (name: string) => TlsSettings;
 
 /**
  * Reads the configured certificate authorities, and returns the function that chooses the TLS settings for a host.
- * @throws Error when a file of `federation_custom_ca_list` cannot be read
+ * @throws StartFailure when a file of `federation_custom_ca_list` cannot be read or has no certificate
  */
 export async function federationTls(options: Options): Promise<FederationTls> {
   const files = options.federation_custom_ca_list;
-  const authorities = await Promise.all(files.map((file) => readFile(file, 'utf8')));
+  const authorities = await Promise.all(files.map(readAuthority));
   const shared = {
     minimumVersion: versions[options.federation_client_minimum_tls_version] ?? 'TLSv1.2',
     ...(authorities.length > 0 && { authorities }),
@@ -32,6 +34,14 @@ export async function federationTls(options: Options): Promise<FederationTls> {
     compileGlob(pattern.toLowerCase()),
   );
   return (name) => (exempt.some((matches) => matches(name.toLowerCase())) ? lax : strict);
+}
+
+function readAuthority(file: string, index: number): Promise<string> {
+  return startStep(`federation_custom_ca_list[${index}]: ${file}`, async () => {
+    const text = await readFile(file, 'utf8');
+    new X509Certificate(text);
+    return text;
+  });
 }
 
 const versions: Readonly<Record<string, SecureVersion>> = {

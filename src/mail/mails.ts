@@ -1,10 +1,9 @@
-import { resolve } from 'node:path';
 import type { Clock } from '../kernel/clock.ts';
 import type { AnyWriter } from '../kernel/database/index.ts';
 import type { JobAttempt, Jobs } from '../kernel/jobs/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import { type Randomness, randomString } from '../kernel/randomness.ts';
-import { pythonFormat, type Templates } from '../kernel/templates/index.ts';
+import { operatorFolder, pythonFormat, type Templates } from '../kernel/templates/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { EmailOptions } from './config.ts';
 import { MailFailure } from './mail-failure.ts';
@@ -163,12 +162,19 @@ const messageIdDomain = (serverName: string) => serverName.replace(/:\d+$/, '');
  * Returns the folders of templates of mails as absolute paths, in the order of the search: the folders of the operator
  * come first.
  * @param custom `custom_template_directory`
+ * @throws StartFailure when a folder of the operator does not exist
  */
 export function mailTemplateFolders(
   custom: string | null,
   email: EmailOptions | null,
   builtIn: readonly string[],
 ): string[] {
-  const ofOperator = [custom, email?.template_dir ?? null].filter((folder) => folder !== null);
-  return [...ofOperator.map((folder) => resolve(folder)), ...builtIn];
+  const ofOperator = {
+    'templates.custom_template_directory': custom,
+    'email.template_dir': email?.template_dir,
+  };
+  const folders = Object.entries(ofOperator).flatMap(([name, folder]) =>
+    typeof folder === 'string' ? [operatorFolder(name, folder)] : [],
+  );
+  return [...folders, ...builtIn];
 }

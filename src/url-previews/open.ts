@@ -49,7 +49,7 @@ const hour = 3_600_000;
  */
 const previewLimit = { per_second: 1, burst_count: 100 };
 
-/** Opens URL previews. @throws Error for a file of `oembed.additional_providers` that cannot be used */
+/** Opens URL previews. @throws StartFailure for a file of `oembed.additional_providers` that cannot be used */
 export function openUrlPreviews(deps: UrlPreviewDeps): UrlPreviewsSlice {
   const { jobs, options } = deps;
   const blocked = new BlockedUrls(options.url_preview_url_blacklist);

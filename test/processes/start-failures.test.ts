@@ -16,6 +16,8 @@ let program = '';
 const listeners = (port: number) =>
   `listeners: [{ port: ${port}, type: http, bind_addresses: ["127.0.0.1"], resources: [{ names: [client] }] }]\n`;
 
+const tlsListener = 'listeners: [{ port: 0, type: http, tls: true, bind_addresses: ["127.0.0.1"] }]';
+
 let folder = '';
 before(async () => {
   program = await builtHearth();
@@ -110,6 +112,46 @@ describe('hearth serve that cannot start', () => {
       'reports a media directory below a file',
       'media_store_path: DIR/homeserver.yaml/media',
       /^hearth: ENOTDIR: not a directory, mkdir '\S+homeserver\.yaml\/media\/incoming'\n$/,
+    ],
+    [
+      'names a missing file of federation_custom_ca_list',
+      'federation_custom_ca_list: [DIR/none.pem]',
+      /^hearth: federation_custom_ca_list\[0\]: \S+none\.pem: ENOENT: [^\n]+\n$/,
+    ],
+    [
+      'names a file of federation_custom_ca_list without a certificate',
+      'federation_custom_ca_list: [DIR/homeserver.yaml]',
+      /^hearth: federation_custom_ca_list\[0\]: \S+homeserver\.yaml: [^\n]+\n$/,
+    ],
+    [
+      'names a missing certificate of a listener',
+      `${tlsListener}\ntls_certificate_path: DIR/none.pem\ntls_private_key_path: DIR/homeserver.yaml`,
+      /^hearth: tls_certificate_path: cannot read \S+none\.pem: ENOENT: [^\n]+\n$/,
+    ],
+    [
+      'names the files of a listener that are no certificate and no key',
+      `${tlsListener}\ntls_certificate_path: DIR/homeserver.yaml\ntls_private_key_path: DIR/homeserver.yaml`,
+      /^hearth: tls_certificate_path and tls_private_key_path: cannot use \S+homeserver\.yaml and \S+: [^\n]+\n$/,
+    ],
+    [
+      'names a missing list of oEmbed providers',
+      'url_preview_enabled: true\nurl_preview_ip_range_blacklist: []\noembed: { additional_providers: [DIR/none.json] }',
+      /^hearth: oembed\.additional_providers: cannot read \S+none\.json: ENOENT: [^\n]+\n$/,
+    ],
+    [
+      'names a media storage provider without a directory',
+      'media_storage_providers: [{ module: file_system, store_local: true }]',
+      /^hearth: media_storage_providers\[0\]: config\.directory is needed\n$/,
+    ],
+    [
+      'names a missing directory of templates',
+      'templates: { custom_template_directory: DIR/none }',
+      /^hearth: templates\.custom_template_directory: there is no directory \S+none\n$/,
+    ],
+    [
+      'names a missing directory of templates of mails',
+      'email: { notif_from: a@example.org, template_dir: DIR/none }',
+      /^hearth: email\.template_dir: there is no directory \S+none\n$/,
     ],
   ];
   for (const [index, [what, more, message, prepare]] of failures.entries()) {

@@ -3,6 +3,7 @@ import { pathToFileURL } from 'node:url';
 import type { Clock } from '../../kernel/clock.ts';
 import type { OutboundHttp } from '../../kernel/outbound/index.ts';
 import { keepObjectPrototype } from '../../kernel/process/index.ts';
+import { startStep } from '../../kernel/start-failure.ts';
 import { FileSystemProvider } from './file-system-provider.ts';
 import type { StorageProvider } from './storage-provider.ts';
 
@@ -47,17 +48,16 @@ const fileSystemModules = new Set([
 ]);
 const s3Modules = new Set(['s3', 's3_storage_provider.S3StorageProviderBackend']);
 
-/** Opens the providers of `media_storage_providers`. @throws Error that names the item that cannot be used */
+/** Opens the providers of `media_storage_providers`. @throws StartFailure that names the item that cannot be used */
 export async function openProviders(
   list: readonly ProviderOptions[],
   environment: ProviderEnvironment,
 ): Promise<OpenedProvider[]> {
   const opened: OpenedProvider[] = [];
   for (const [index, options] of list.entries()) {
-    const provider = await openProvider(options, environment).catch((error: unknown) => {
-      const why = error instanceof Error ? error.message : String(error);
-      throw new Error(`media_storage_providers[${index}]: ${why}`, { cause: error });
-    });
+    const provider = await startStep(`media_storage_providers[${index}]`, () =>
+      openProvider(options, environment),
+    );
     opened.push({
       name: nameOf(options, index),
       provider,

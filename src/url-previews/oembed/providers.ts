@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { RE2JS } from 're2js';
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
+import { StartFailure } from '../../kernel/start-failure.ts';
 import { builtInProviders } from './built-in-providers.ts';
 import type { OEmbedProvider } from './provider.ts';
 
@@ -42,7 +43,7 @@ export class OEmbedProviders {
 
   /**
    * Reads the lists of providers that the options name.
-   * @throws Error, with the name of the file, when a file is not a list of providers
+   * @throws StartFailure, with the name of the file, when a file is not a list of providers
    */
   static open({ disable_default_providers, additional_providers }: OEmbedOptions): OEmbedProviders {
     const additional = additional_providers.flatMap(readList);
@@ -65,10 +66,11 @@ function readList(path: string): readonly OEmbedProvider[] {
   try {
     list = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    throw new Error(`oembed.additional_providers: ${path} cannot be read`, { cause: error });
+    const reason = (error as Error).message;
+    throw new StartFailure(`oembed.additional_providers: cannot read ${path}: ${reason}`, { cause: error });
   }
   if (!Value.Check(listSchema, list))
-    throw new Error(`oembed.additional_providers: ${path} is not a list of oEmbed providers`);
+    throw new StartFailure(`oembed.additional_providers: ${path} is not a list of oEmbed providers`);
   return list;
 }
 

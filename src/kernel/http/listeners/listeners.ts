@@ -2,6 +2,8 @@ import { chmod, readFile, rm } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { connect, type Socket } from 'node:net';
+import { createSecureContext } from 'node:tls';
+import { startStep } from '../../start-failure.ts';
 import type { Route } from '../routing/route.ts';
 import { refuseMalformed } from './malformed-requests.ts';
 import type { ListenerResource } from './resources.ts';
@@ -179,8 +181,19 @@ function startListening(server: Server, start: () => void): Promise<void> {
   });
 }
 
+/** Reads a certificate and its key. @throws StartFailure when a file cannot be read, or TLS cannot use them */
 async function readTls({ certificate, key }: TlsFiles): Promise<{ cert: Buffer; key: Buffer }> {
-  return { cert: await readFile(certificate), key: await readFile(key) };
+  const read = (option: string, file: string) =>
+    startStep(`${option}: cannot read ${file}`, () => readFile(file));
+  const files = {
+    cert: await read('tls_certificate_path', certificate),
+    key: await read('tls_private_key_path', key),
+  };
+  const names = `tls_certificate_path and tls_private_key_path: cannot use ${certificate} and ${key}`;
+  return startStep(names, async () => {
+    createSecureContext(files);
+    return files;
+  });
 }
 
 function portOf(server: Server): number {
