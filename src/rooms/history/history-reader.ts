@@ -48,7 +48,7 @@ export class HistoryReader {
    * @throws MatrixError M_NOT_FOUND also when the user may not see it or ignores its sender
    */
   async event(viewer: Viewer, roomId: string, eventId: string): Promise<ClientEvent> {
-    const view = await this.#view(viewer, roomId).catch(asNotFound);
+    const view = await RoomView.forEvent(this.#engine, roomId, viewer).catch(asNotFound);
     const visible = await this.#visibleEvent(view, eventId);
     const [event] = await this.#clientEvents.render([visible], viewer);
     if (!event) throw new Error('an event was not rendered');

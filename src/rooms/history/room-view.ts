@@ -98,6 +98,19 @@ export class RoomView {
   }
 
   /**
+   * Opens the view of a viewer who requests one event by its id. The rules of history visibility apply to each event, so
+   * the user may see single events of a room whose history they may not read: those since an invite, or from a time when
+   * the room was world-readable. A user who has forgotten the room reads it like one who never joined.
+   * @throws MatrixError M_FORBIDDEN for an unknown room, and for users who have forgotten the room, unless it is
+   * world-readable; M_NOT_FOUND as `forViewer`
+   */
+  static async forEvent(engine: RoomReader, roomId: string, viewer: ReadingViewer): Promise<RoomView> {
+    const head = viewer.seesAllEvents ? undefined : await engine.heads.get(roomId);
+    const view = head && (await RoomView.open(engine, head, viewer.userId));
+    return view && !(await view.#isForgotten()) ? view : RoomView.forViewer(engine, roomId, viewer);
+  }
+
+  /**
    * Opens the view of a viewer.
    * @throws MatrixError M_NOT_FOUND when an administrator who sees all events reads an unknown room; otherwise as
    * `forReading`
