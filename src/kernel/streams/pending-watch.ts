@@ -59,7 +59,7 @@ export class PendingWatch {
     };
     metrics.gauge({
       name: 'server_stream_pending_seconds',
-      help: 'For how long the oldest pending stream position has been pending.',
+      help: 'Age of the oldest stream position that clients wait for: of a write in progress, or above the bound on disk.',
       collect() {
         this.set(age());
       },
