@@ -50,6 +50,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
+    it('limits no changes of presence while presence is untracked, because it ignores them [option: presence.enabled, rc_presence.per_user]', async () => {
+      const limit = { per_second: 0.1, burst_count: 1 };
+      const { presence } = await PresenceUnderTest.open(open, { enabled: 'untracked', limit });
+      for (let times = 0; times < 3; times++) {
+        presence.set({ userId: alice, deviceId: 'D' }, 'online', undefined);
+      }
+      await presence.stop();
+    });
+
     it('limits how often a user changes presence [option: rc_presence.per_user]', async () => {
       const fixture = await PresenceUnderTest.open(open, { limit: { per_second: 0.1, burst_count: 1 } });
       await fixture.rooms.room(alice, bob);

@@ -152,7 +152,8 @@ export class Presence {
   }
 
   /**
-   * Sets the presence of a local user; has no effect unless `presence.enabled` is true.
+   * Sets the presence of a local user; has no effect, and counts towards no rate limit, unless `presence.enabled` is
+   * true.
    * @throws MatrixError M_LIMIT_EXCEEDED
    */
   set(
@@ -160,9 +161,8 @@ export class Presence {
     presence: PresenceState,
     statusMsg: string | undefined,
   ): void {
-    if (!this.isEnabled) return;
-    if (!isUnlimited) this.#deps.limiter.take(userId);
     if (this.#enabled !== true) return;
+    if (!isUnlimited) this.#deps.limiter.take(userId);
     const { user, activity } = this.#local(userId);
     activity.set(deviceId, presence, this.#deps.clock.now());
     activity.statusMsg = statusMsg;
