@@ -80,7 +80,8 @@ export class ReferenceServer {
     this.#child = child;
     const until = performance.now() + startTimeout;
     while (!(await answers(`${this.url}/_matrix/client/versions`))) {
-      if (child.exitCode !== null || performance.now() > until) {
+      const hasEnded = child.exitCode !== null || child.signalCode !== null;
+      if (hasEnded || performance.now() > until) {
         throw new Error(`the reference server does not answer; its log:\n${this.log(40)}`);
       }
       await sleep(50);
