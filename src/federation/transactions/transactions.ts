@@ -5,6 +5,7 @@ import { LoadOnce } from '../../kernel/load-once.ts';
 import { badJson, forbidden, invalidParam, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 import type { Incoming } from '../../room-federation/index.ts';
 import type { EduHandlers } from '../edus/edu-handlers.ts';
+import { maxEdus, maxPdus } from '../transaction-limits.ts';
 import {
   deleteOldestTransactions,
   deleteTransactionsBefore,
@@ -27,12 +28,6 @@ export interface TransactionObserver {
   received(origin: string, pdus: readonly JsonValue[], edus: readonly JsonValue[]): void;
   repeated(origin: string): void;
 }
-
-/** Maximum number of PDUs in a transaction. Source: server-server API, "Transactions". */
-const maxPdus = 50;
-
-/** Maximum number of EDUs in a transaction. Source: server-server API, "Transactions". */
-const maxEdus = 100;
 
 /** Maximum length of a transaction id in characters; ids in use have about twenty. */
 const maxTransactionIdLength = 255;

@@ -1,6 +1,7 @@
+import { maxEdus, maxPdus } from '../../transaction-limits.ts';
 import { OutboxReader } from '../edus/outbox-reader.ts';
 import { type EphemeralEdu, PendingEdus } from '../edus/pending-edus.ts';
-import { maxEdus, maxPdus, type Transaction } from '../transactions/transaction.ts';
+import type { Transaction } from '../transactions/transaction.ts';
 import { TransactionSize } from '../transactions/transaction-size.ts';
 import { PendingEvents } from './pending-events.ts';
 import type { QueueDeps } from './queue-deps.ts';

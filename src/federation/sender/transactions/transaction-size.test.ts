@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { maxEdus, maxPdus } from './transaction.ts';
+import { maxEdus, maxPdus } from '../../transaction-limits.ts';
 import { TransactionSize } from './transaction-size.ts';
 
 test('TransactionSize halves its limit for each refused transaction, down to one item, and doubles it for each accepted transaction, up to the maximum', () => {

@@ -1,4 +1,4 @@
-import { maxEdus, maxPdus } from './transaction.ts';
+import { maxEdus, maxPdus } from '../../transaction-limits.ts';
 
 /** Maximum number of events and EDUs in a transaction. */
 const maxItems = maxPdus + maxEdus;

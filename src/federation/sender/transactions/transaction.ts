@@ -2,12 +2,6 @@ import { canonicalJson, canonicalString } from '../../../protocol/index.ts';
 import type { Edu } from './edu.ts';
 import type { OutgoingPdu } from './outgoing-pdu.ts';
 
-/** Maximum number of PDUs in a transaction. Source: server-server API, "Transactions". */
-export const maxPdus = 50;
-
-/** Maximum number of EDUs in a transaction. Source: server-server API, "Transactions". */
-export const maxEdus = 100;
-
 /** A durable EDU of the outbox. */
 export interface DurableEdu {
   readonly id: number;
