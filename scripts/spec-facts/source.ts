@@ -17,12 +17,17 @@ export class SpecSource {
   /** Parsed files by URL. */
   readonly #documents = new Map<string, unknown>();
 
-  /** Returns the value at a URL, undefined when the file has none there. Follows references on the way and at the end. */
+  /**
+   * Returns the value at a URL, undefined when the file has none there. Follows references on the way and at the end; the
+   * returned URL is that of the file to which they lead, against which references in the value are resolved.
+   */
   at(url: URL): Located {
     const tokens = decodeURIComponent(url.hash).split('/').slice(1);
-    let value = this.#document(url);
-    for (const token of tokens) value = this.follow({ url, value: childOf(value, token) }).value;
-    return { url, value };
+    let located: Located = { url, value: this.#document(url) };
+    for (const token of tokens) {
+      located = this.follow({ url: located.url, value: childOf(located.value, token) });
+    }
+    return located;
   }
 
   /** Returns the value that a reference leads to, or the value itself when it is not a reference. */
