@@ -74,7 +74,7 @@ async function measure(kind: 'sqlite' | 'postgres'): Promise<void> {
       `released in ${seconds(released - deleted)} s`,
   );
   await print('after the purge');
-  console.log(`${kind}: the longest write of another user took ${Math.round(longest)} ms`);
+  console.log(`${kind}: the longest write in another room took ${Math.round(longest)} ms`);
   await database.close();
   await remove();
 }

@@ -21,7 +21,7 @@ const MAX_OLD_INTEGER = 2 ** 63;
 /**
  * Checks the fields that every event must have.
  * Source: "Event format" of each room version.
- * @param references `unlimited` if the event may be older than the limits on auth and previous events
+ * @param references `unlimited` if the event may have more auth and previous events than today's limits allow
  * @returns the event without `unsigned`, which no hash or signature covers; callers that need a part of `unsigned`
  * (`invite_room_state`) take that part from the received JSON and check it
  * @throws MatrixError M_BAD_JSON

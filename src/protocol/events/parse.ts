@@ -24,7 +24,7 @@ export interface ReceivedEvent {
  * Reads an event from another server: checks format, size and canonical JSON as the room version defines
  * them, and determines the event id. Parse the JSON with `numbers: 'as written'`. Drops `unsigned`.
  * Source: server-server API, "Checks performed on receipt of a PDU", check 1.
- * @param references `unlimited` if the event may be older than the limits on auth and previous events
+ * @param references `unlimited` if the event may have more auth and previous events than today's limits allow
  * @throws MatrixError M_BAD_JSON or M_TOO_LARGE, never anything else, whatever the JSON is.
  */
 export function receivePdu(

@@ -5,7 +5,7 @@ import { serverEndpoints } from './server.ts';
 import { userEndpoints } from './users.ts';
 
 /**
- * The admin API of the reference server, as documented in version 1.157 (docs/admin_api and
+ * The admin API of the reference server, as documented in version 1.160 (docs/admin_api and
  * docs/usage/administration/admin_api).
  */
 export const documentedEndpoints: DocumentedEndpoints = {
