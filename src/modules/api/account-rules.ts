@@ -16,26 +16,26 @@ export interface RegistrationRequest {
 export interface AccountRules {
   /**
    * Decides whether an account has expired. Requests of an expired account are answered with 403
-   * ORG_MATRIX_EXPIRED_ACCOUNT, except for logouts. The first answer that is not `undefined` counts. The function is
-   * called for each request, so it should answer from memory. A failure counts as `undefined`.
+   * ORG_MATRIX_EXPIRED_ACCOUNT, except for logouts. Of several modules, the first one that returns `true` or `false`
+   * decides. The function is called for each request, so it should answer from memory. An error counts as `undefined`.
    */
   isExpired?(userId: string): boolean | undefined | Promise<boolean | undefined>;
-  /** Checks whether an account may be deactivated. When it fails, the request is rejected. */
+  /** Checks whether an account may be deactivated. An error rejects the request. */
   mayDeactivate?(userId: string, byAdmin: boolean): Decision | Promise<Decision>;
   /**
-   * Checks whether an account may have a mail address or phone number. When it fails, the request is rejected.
+   * Checks whether an account may have a mail address or phone number. An error rejects the request.
    * @param isRegistration whether the account is being registered
    */
   mayUseAddress?(medium: string, address: string, isRegistration: boolean): Decision | Promise<Decision>;
   /**
-   * Chooses the user name of a new account. The first name that is not `undefined` counts. When it fails, the
-   * registration is rejected, because otherwise the account would permanently have another name.
+   * Chooses the user name of a new account. Of several modules, the first one that returns a name decides. An error
+   * rejects the registration, because otherwise the account would permanently have another name.
    * @returns the part of the user id before the colon
    */
   usernameFor?(registration: RegistrationRequest): string | undefined | Promise<string | undefined>;
   /**
-   * Chooses the display name of a new account. The first name that is not `undefined` counts. A failure counts as
-   * `undefined`.
+   * Chooses the display name of a new account. Of several modules, the first one that returns a name decides. An error
+   * counts as `undefined`.
    */
   displayNameFor?(registration: RegistrationRequest): string | undefined | Promise<string | undefined>;
 }
