@@ -170,16 +170,16 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual(body, { one_time_key_counts: { [oneTimeKeyAlgorithm]: 20 } });
     });
 
-    it('answers M_BAD_JSON to malformed one-time and fallback keys, M_TOO_LARGE to keys that are too large or too many, and accepts keys that lack a valid signature', async () => {
+    it('answers M_BAD_JSON to malformed one-time and fallback keys, M_TOO_LARGE to keys that are too large or too many, and accepts keys that lack a valid signature or are no Curve25519 keys', async () => {
       await start();
       const alice = await server.user('alice');
       const other = new ClientDevice(alice.userId, alice.deviceId);
       const key = publicKey();
       const cases: [keys: unknown, errcode: string][] = [
         [{ 'signed_curve25519:A': key }, 'M_BAD_JSON'],
-        [{ 'signed_curve25519:A': { key: 'AAAA', signatures: {} } }, 'M_BAD_JSON'],
+        [{ 'signed_curve25519:A': { key: 5, signatures: {} } }, 'M_BAD_JSON'],
         [{ 'signed_curve25519:A': { key, signatures: 5 } }, 'M_BAD_JSON'],
-        [{ 'curve25519:A': 'AAAA' }, 'M_BAD_JSON'],
+        [{ 'curve25519:A': { key } }, 'M_BAD_JSON'],
         [{ 'other:A': 5 }, 'M_BAD_JSON'],
         [{ 'other:A': {} }, 'M_BAD_JSON'],
         [{ A: key }, 'M_BAD_JSON'],
@@ -200,7 +200,9 @@ forSelectedDatabases(import.meta.url, (open) => {
       for (const keys of [other.oneTimeKeys(1), { 'signed_curve25519:A': { key } }]) {
         assert.equal((await upload(alice, { one_time_keys: keys, fallback_keys: keys })).status, 200);
       }
-      assert.deepEqual((await keyCounts(alice)).counts, { [oneTimeKeyAlgorithm]: 2 });
+      const unusable = { 'signed_curve25519:B': { key: 'short' }, 'curve25519:C': 'not base64' };
+      assert.equal((await upload(alice, { one_time_keys: unusable, fallback_keys: unusable })).status, 200);
+      assert.deepEqual((await keyCounts(alice)).counts, { [oneTimeKeyAlgorithm]: 3, curve25519: 1 });
     });
 
     it('rejects more than 1,000 unclaimed keys of a device with 413 M_TOO_LARGE, and keeps the last 1,000 claimed keys', async () => {

@@ -1,6 +1,6 @@
 import type { ResponseBudget } from '../../kernel/outbound/index.ts';
 import { exceedsDepth, isJsonObject, type JsonObject, MatrixError } from '../../protocol/index.ts';
-import { isPublicKey, signaturesBy, withSignatures } from '../signed-object.ts';
+import { signaturesBy, withSignatures } from '../signed-object.ts';
 
 /** The limits of a request to another server. */
 export interface RemoteRequest {
@@ -167,12 +167,13 @@ function validOneTimeKey(
   // `signed_curve25519` and `curve25519` are the algorithms of the specification; for other algorithms, any object with
   // a key is accepted.
   if (!isJsonObject(key) || !isSmall(key, maxOneTimeKeyLength)) {
-    return algorithm === 'curve25519' && isPublicKey(key) ? (key as unknown as JsonObject) : undefined;
+    const isText = typeof key === 'string' && key.length <= maxOneTimeKeyLength;
+    return algorithm === 'curve25519' && isText ? (key as unknown as JsonObject) : undefined;
   }
   if (typeof key['key'] !== 'string') return undefined;
   if (algorithm !== 'signed_curve25519') return key;
   const signatures = signaturesBy(key, userId);
-  if (!isPublicKey(key['key']) || !Object.hasOwn(signatures, `ed25519:${deviceId}`)) return undefined;
+  if (!Object.hasOwn(signatures, `ed25519:${deviceId}`)) return undefined;
   return { ...key, signatures: { [userId]: signatures } };
 }
 
