@@ -1,10 +1,10 @@
 import { type CacheRegistry, MiB } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
-import type { Database } from '../kernel/database/index.ts';
+import type { Database, Writer } from '../kernel/database/index.ts';
 import { RecentChangesByKey } from '../kernel/recent-changes.ts';
 import { jsonFacts, Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import { whenReady } from '../kernel/when-ready.ts';
-import { invalidParam } from '../protocol/index.ts';
+import { invalidParam, MAIN_TIMELINE } from '../protocol/index.ts';
 import type { RoomReader } from '../room-engine/index.ts';
 import type { FullyReadMarkers } from './fully-read.ts';
 import { ReadPositions } from './read-positions.ts';
@@ -14,6 +14,7 @@ import type { PlacedReceipt, Receipt, ReceiptType } from './receipt.ts';
 import { type ReceiptContent, receiptContents } from './receipt-content.ts';
 import {
   countReceipts,
+  deleteOldestThreads,
   readReceipt,
   readReceipts,
   readReceiptsInRooms,
@@ -40,6 +41,9 @@ export type ReceiptRequest = Pick<Receipt, 'userId' | 'roomId' | 'type' | 'event
  * each receipt takes about a hundred bytes.
  */
 const maxInContent = 500;
+
+/** Maximum number of stored receipts of a remote user for threads of one room. */
+const maxThreadsOfRemoteUser = 100;
 
 /** The cache of recent receipts: syncs read them without a query. */
 const recentReceipts = {
@@ -111,16 +115,29 @@ export class Receipts {
   }
 
   /**
-   * Stores a checked receipt of a local user, or the receipt of a remote user, unless a receipt for the same or a later
-   * event is stored. Where one of the two events is unknown, the new receipt replaces the stored one.
+   * Stores a checked receipt of a local user, unless a receipt for the same or a later event is stored. Where one of the two events is unknown, the new receipt replaces the stored one.
    */
-  async record(receipt: Receipt): Promise<void> {
+  record(receipt: Receipt): Promise<void> {
+    return this.#write(receipt, async () => undefined);
+  }
+
+  /**
+   * Stores the receipt of a remote user as `record` does, and deletes the oldest receipts for threads of the same user and
+   * room when they are more than `maxThreadsOfRemoteUser`: other servers name any threads, also unknown ones.
+   */
+  recordRemote(receipt: Receipt): Promise<void> {
+    return this.#write(receipt, (writer) => deleteOldestThreads(writer, receipt, maxThreadsOfRemoteUser));
+  }
+
+  /** @param bound deletes other receipts after the first receipt for a thread was stored */
+  async #write(receipt: Receipt, bound: (writer: Writer<ReceiptTables>) => Promise<void>): Promise<void> {
     try {
       await this.#deps.streams.write<ReceiptTables, void>(async (writer, publish) => {
         const stored = await readReceipt(writer, receipt);
         if (stored && isAtOrAfter(stored, receipt)) return;
         const position = publish(this.receiptStream, receipt);
         if (!(await writeReceipt(writer, { ...receipt, position }))) throw new NewerReceiptError();
+        if (!stored && isOfThread(receipt)) await bound(writer);
       });
     } catch (error) {
       if (!(error instanceof NewerReceiptError)) throw error;
@@ -223,6 +240,9 @@ function groupRooms(counts: ReadonlyMap<string, number>, max: number): string[][
 
 const maySee = ({ type, userId }: { type: ReceiptType; userId: string }, viewer: string): boolean =>
   type === 'm.read' || userId === viewer;
+
+/** Whether a receipt is for a thread other than the main timeline. */
+const isOfThread = ({ threadId }: Receipt): boolean => threadId !== undefined && threadId !== MAIN_TIMELINE;
 
 /** Whether a stored receipt is for the same event as a new one, or for a later event. */
 const isAtOrAfter = (stored: PlacedReceipt, { stream }: Receipt): boolean =>

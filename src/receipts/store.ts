@@ -1,6 +1,10 @@
 import type { Reader, Writer } from '../kernel/database/index.ts';
+import { MAIN_TIMELINE } from '../protocol/index.ts';
 import type { PlacedReceipt, Receipt, ReceiptType } from './receipt.ts';
 import type { ReceiptTables } from './tables.ts';
+
+/** Maximum number of receipts that one statement deletes. */
+const maxDeleted = 1_000;
 
 /**
  * Reads the stored receipt with the room, user, type and thread of the given receipt; `undefined` when there is none.
@@ -40,6 +44,40 @@ export async function writeReceipt(writer: Writer<ReceiptTables>, receipt: Place
     })
     .executeTakeFirst();
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
+}
+
+/**
+ * Deletes the receipts of a user for threads of a room other than the newest `max` ones, of the given type. Receipts for
+ * the whole room and for the main timeline stay.
+ */
+export async function deleteOldestThreads(
+  writer: Writer<ReceiptTables>,
+  { roomId, userId, type }: Pick<Receipt, 'roomId' | 'userId' | 'type'>,
+  max: number,
+): Promise<void> {
+  const surplus = await writer
+    .selectFrom('receipts')
+    .select('thread_id')
+    .where('room_id', '=', roomId)
+    .where('user_id', '=', userId)
+    .where('type', '=', type)
+    .where('thread_id', 'not in', ['', MAIN_TIMELINE])
+    .orderBy('position', 'desc')
+    .offset(max)
+    .limit(maxDeleted)
+    .execute();
+  if (surplus.length === 0) return;
+  await writer
+    .deleteFrom('receipts')
+    .where('room_id', '=', roomId)
+    .where('user_id', '=', userId)
+    .where('type', '=', type)
+    .where(
+      'thread_id',
+      'in',
+      surplus.map(({ thread_id }) => thread_id),
+    )
+    .execute();
 }
 
 /**

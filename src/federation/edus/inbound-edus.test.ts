@@ -86,6 +86,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await read(dora, [other]);
       await read(dora, 'none');
       await read(dora, [second], { thread_id: 5 });
+      await read(dora, [second], { thread_id: 'no event id' });
       assert.deepEqual(
         (await receiptsIn(receipts, roomId)).toSorted((x, y) => x.ts - y.ts),
         [
@@ -95,6 +96,22 @@ forSelectedDatabases(import.meta.url, (open) => {
       );
       await read(dora, [second], { ts: clock.now() + 1e9, thread_id: 'main' });
       assert.ok((await receiptsIn(receipts, roomId)).every(({ ts }) => ts <= clock.now()));
+    });
+
+    it('stores the newest 100 receipts of a remote user for threads of a room, and those for the room and for its main timeline', async () => {
+      const { fixture, handle, roomId } = await startEdus(open);
+      const eventId = await fixture.say(alice, roomId, 'hello');
+      const threads = Array.from({ length: 105 }, (_, index) => `$thread${index}`);
+      for (const thread_id of [undefined, 'main', ...threads]) {
+        const receipt = { data: { ts: 5, thread_id }, event_ids: [eventId] };
+        await handle(remoteServer, 'm.receipt', { [roomId]: { 'm.read': { [dora]: receipt } } });
+      }
+      const reader = fixture.database.reader<{ receipts: { thread_id: string; position: number } }>();
+      const rows = await reader.selectFrom('receipts').select('thread_id').orderBy('position').execute();
+      assert.deepEqual(
+        rows.map(({ thread_id }) => thread_id),
+        ['', 'main', ...threads.slice(5)],
+      );
     });
 
     it('records presence of users of the sending server who share a room with a local user', async () => {

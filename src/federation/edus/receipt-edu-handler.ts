@@ -1,5 +1,12 @@
 import type { Clock } from '../../kernel/clock.ts';
-import { isEventId, isJsonObject, isRoomId, type JsonObject, type JsonValue } from '../../protocol/index.ts';
+import {
+  isEventId,
+  isJsonObject,
+  isRoomId,
+  type JsonObject,
+  type JsonValue,
+  MAIN_TIMELINE,
+} from '../../protocol/index.ts';
 import type { Receipts } from '../../receipts/index.ts';
 import type { RoomHead, RoomReader, ServerAcls } from '../../room-engine/index.ts';
 import type { EduHandler } from './edu-handlers.ts';
@@ -9,7 +16,7 @@ import { isEduUserOf, mayBeJoined } from './edu-users.ts';
 export interface ReceiptEduDeps {
   readonly engine: Pick<RoomReader, 'heads' | 'events'>;
   readonly serverAcls: Pick<ServerAcls, 'allows'>;
-  readonly receipts: Pick<Receipts, 'record'>;
+  readonly receipts: Pick<Receipts, 'recordRemote'>;
   readonly clock: Clock;
   readonly rates: EduRates;
 }
@@ -22,9 +29,6 @@ const maxUsers = 500;
 
 /** Maximum number of events per receipt; further events are ignored. */
 const maxEvents = 10;
-
-/** Maximum length of a thread id in characters. */
-const maxThreadIdLength = 255;
 
 /** Handles `m.receipt` of remote users. Source: server-server API, "Receipts". */
 export function receiptHandler(deps: ReceiptEduDeps): EduHandler {
@@ -62,7 +66,7 @@ async function record(
   const eventId = newest?.event.eventId ?? eventIds.at(-1);
   if (eventId === undefined || isOfOtherRoom) return;
   const now = clock.now();
-  await receipts.record({
+  await receipts.recordRemote({
     userId,
     roomId: head.roomId,
     type: 'm.read',
@@ -73,10 +77,6 @@ async function record(
   });
 }
 
+/** Whether a receipt is for the whole room, for the main timeline, or for the thread of an event. */
 const isValidThreadId = (threadId: JsonValue | undefined): threadId is string | undefined =>
-  threadId === undefined ||
-  (typeof threadId === 'string' &&
-    threadId !== '' &&
-    threadId.length <= maxThreadIdLength &&
-    threadId.isWellFormed() &&
-    !threadId.includes('\0'));
+  threadId === undefined || threadId === MAIN_TIMELINE || isEventId(threadId);
