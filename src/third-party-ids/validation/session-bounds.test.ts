@@ -13,6 +13,7 @@ import { AllowedAddresses } from '../addresses/allowed-addresses.ts';
 import { thirdPartyIdMigrations } from '../migrations.ts';
 import type { ThirdPartyIdTables } from '../tables.ts';
 import { ValidationMails } from './mail-validation.ts';
+import { deleteSurplus } from './session-store.ts';
 import { TokenRequests } from './token-requests.ts';
 import { ValidationSessions } from './validation-sessions.ts';
 
@@ -76,6 +77,20 @@ forSelectedDatabases(import.meta.url, (open) => {
     const credentials = (index: number) => ({ sid: sids[index]!, clientSecret: 'secret' });
     await assert.rejects(sessions.find('email', credentials(0)), { errcode: 'M_THREEPID_AUTH_FAILED' });
     assert.equal((await sessions.find('email', credentials(99))).address, 'user99@example.org');
+  });
+
+  it('deletes the validation sessions that expire first when it may not delete all surplus ones at once', async () => {
+    const { clock, database, sendRequest, sessions } = await setUp();
+    const sids: string[] = [];
+    for (let index = 0; index < 4; index++) {
+      clock.advance(1);
+      sids.push(await sendRequest(`user${index}@example.org`));
+    }
+    await database.transaction<ThirdPartyIdTables, void>((writer) => deleteSurplus(writer, 1, 2));
+    const credentials = (index: number) => ({ sid: sids[index]!, clientSecret: 'secret' });
+    for (const index of [0, 1])
+      await assert.rejects(sessions.find('email', credentials(index)), { errcode: 'M_THREEPID_AUTH_FAILED' });
+    for (const index of [2, 3]) await sessions.find('email', credentials(index));
   });
 
   it('bounds the number of validation sessions even if transactions that check the number are rolled back', async () => {

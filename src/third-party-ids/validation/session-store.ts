@@ -95,19 +95,24 @@ export async function deleteExpired(
   return rows.length;
 }
 
-/** Deletes sessions other than the `max` sessions that expire last; at most `limit` in one call. */
+/** Deletes the sessions that expire first, when there are more than `max`; at most `limit` in one call. */
 export async function deleteSurplus(
   writer: Writer<ThirdPartyIdTables>,
   max: number,
   limit: number,
 ): Promise<void> {
+  const { count } = await writer
+    .selectFrom('validation_sessions')
+    .select((query) => query.fn.countAll().as('count'))
+    .executeTakeFirstOrThrow();
+  const surplus = Number(count) - max;
+  if (surplus <= 0) return;
   const rows = await writer
     .selectFrom('validation_sessions')
     .select('sid')
-    .orderBy('expires_at', 'desc')
+    .orderBy('expires_at')
     .orderBy('sid')
-    .offset(max)
-    .limit(limit)
+    .limit(Math.min(surplus, limit))
     .execute();
   await deleteSessions(
     writer,
