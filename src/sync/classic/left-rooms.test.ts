@@ -87,6 +87,20 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual((await timeline({ not_rooms: [roomId] }))?.events, []);
     });
 
+    it('returns at most limit events of a room in which the user was banned after being kicked, and the ban as the last of them', async () => {
+      const { anna, ben, roomId } = await annaAndBen();
+      await anna.membership('kick', roomId, ben);
+      await anna.membership('ban', roomId, ben);
+      const memberships = async (limit: number) => {
+        const filter = { room: { include_leave: true, timeline: { limit } } };
+        const left = (await ben.sync(undefined, { filter })).rooms?.leave?.[roomId];
+        return left?.timeline.events.map(({ content }) => content['membership']);
+      };
+      assert.deepEqual(await memberships(1), ['ban']);
+      assert.deepEqual(await memberships(2), ['leave', 'ban']);
+      assert.deepEqual(await memberships(3), ['join', 'leave', 'ban']);
+    });
+
     it('returns the leave event in the state of a left room if the client wants no timeline', async () => {
       const { anna, ben, roomId } = await annaAndBen();
       const declined = await anna.createRoom({ preset: 'private_chat', invite: [ben.id] });

@@ -141,13 +141,15 @@ export class UnjoinedRooms {
   ): Promise<Timeline> {
     // A user who was never joined may read the room only if it is world-readable.
     const mayRead = !room.forgotten && (view.hasBeenJoined || (await view.isWorldReadable()));
-    const range = { userId, after, upTo: room.stream, limit: mayRead ? timelineLimit : 0, view };
-    const timeline = await readTimeline(
-      { engine: this.#engine, relations: this.#text.relations },
-      head,
-      filter,
-      range,
-    );
+    const read = (limit: number) =>
+      readTimeline({ engine: this.#engine, relations: this.#text.relations }, head, filter, {
+        userId,
+        after,
+        upTo: room.stream,
+        limit,
+        view,
+      });
+    const timeline = await read(mayRead ? timelineLimit : 0);
     if (
       !leaveEvent ||
       timelineLimit === 0 ||
@@ -157,7 +159,8 @@ export class UnjoinedRooms {
     const { timeline: wanted } = filter.room;
     if (!wanted.passesRoom(head.roomId) || !wanted.passes(leaveEvent.event)) return timeline;
     const shown: VisibleEvent = { stored: leaveEvent, membership: room.membership };
-    return { ...timeline, events: [...timeline.events, shown] };
+    const earlier = timeline.events.length < timelineLimit ? timeline : await read(timelineLimit - 1);
+    return { ...earlier, events: [...earlier.events, shown] };
   }
 
   /**
