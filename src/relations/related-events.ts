@@ -5,6 +5,7 @@ import {
   type IgnoredUserLists,
   isStorableText,
   type RoomReader,
+  type StoredEvent,
 } from '../room-engine/index.ts';
 import {
   type ClientEvents,
@@ -68,12 +69,12 @@ export class RelatedEvents {
    */
   async page(viewer: Viewer, roomId: string, request: RelatedEventsRequest): Promise<RelatedEventsPage> {
     const { engine, clientEvents } = this.#deps;
-    const view = await viewOfParent(engine, viewer.userId, roomId, request.eventId);
+    const { view, parent } = await viewOfParent(engine, viewer.userId, roomId, request.eventId);
     // No event has a type with U+0000, and some databases reject a query for it.
     if (![request.relType ?? '', request.type ?? ''].every(isStorableText))
       return { chunk: [], ...depthOf(request) };
     const parentIds = await this.#parents(view.head.roomNid, request);
-    const { events, next } = await this.#collect(view, parentIds, request);
+    const { events, next } = await this.#collect(view, parent, parentIds, request);
     return {
       chunk: await clientEvents.render(events, viewer),
       ...(next && { next_batch: encodePlace(next) }),
@@ -84,15 +85,16 @@ export class RelatedEvents {
 
   /**
    * Returns the ids of the events whose children are requested: the event itself, and with `recurse` also its
-   * descendants.
+   * descendants of all relation types and event types. The types of the request select only from the events that are
+   * returned.
    */
   async #parents(roomNid: number, request: RelatedEventsRequest): Promise<string[]> {
     const { engine, index } = this.#deps;
-    const { eventId, relType, type, recurse } = request;
+    const { eventId, recurse } = request;
     const parents = new Set([eventId]);
     let level = [eventId];
     for (let depth = 1; recurse && depth < maxDepth && level.length > 0; depth++) {
-      const query = { roomNid, parentIds: level, relType, type, limit: maxPerLevel };
+      const query = { roomNid, parentIds: level, limit: maxPerLevel };
       const ids = await engine.events.idsOf(await readChildNids(index.reader, query));
       level = [...ids.values()].filter((id) => !parents.has(id));
       for (const id of level) parents.add(id);
@@ -100,9 +102,14 @@ export class RelatedEvents {
     return [...parents];
   }
 
-  /** Reads children until the page is full. @returns the visible events, and the place where the next page begins */
+  /**
+   * Reads children until the page is full. Edits of a redacted parent are left out, because they contain what was
+   * redacted.
+   * @returns the visible events, and the place where the next page begins
+   */
   async #collect(
     view: RoomView,
+    parent: StoredEvent,
     parentIds: readonly string[],
     { relType, type, direction, limit, ...request }: RelatedEventsRequest,
   ): Promise<{ events: VisibleEvent[]; next: SplitPlace | undefined }> {
@@ -126,7 +133,7 @@ export class RelatedEvents {
         if (events.length === limit) return { events, next: from };
         from = { ...placeAfter(child, direction), split };
         const event = visible.get(child.nid);
-        if (event) events.push(event);
+        if (event && !isEditOfRedacted(child, parent)) events.push(event);
       }
       if (children.length < size) return { events, next: undefined };
     }
@@ -159,19 +166,25 @@ function boundsOfToken(
 
 const depthOf = ({ recurse }: RelatedEventsRequest) => (recurse ? { recursion_depth: maxDepth } : undefined);
 
-/** Returns a user's view of a room. @throws MatrixError M_NOT_FOUND when the user may not see the event */
+const isEditOfRedacted = ({ relType, parentId }: Child, parent: StoredEvent) =>
+  relType === 'm.replace' && parentId === parent.event.eventId && parent.redactedBy !== undefined;
+
+/**
+ * Returns an event and the user's view of its room.
+ * @throws MatrixError M_NOT_FOUND when the user may not see the event
+ */
 async function viewOfParent(
   engine: RoomReader,
   userId: string,
   roomId: string,
   eventId: string,
-): Promise<RoomView> {
+): Promise<{ view: RoomView; parent: StoredEvent }> {
   const head = await engine.heads.get(roomId);
   const view = await RoomView.forReading(engine, head, userId).catch(asNotFound);
   const stored = await engine.events.getById(eventId);
   const isInTimeline = stored?.roomNid === view.head.roomNid && stored.stream !== undefined;
   if (!isInTimeline || (await view.visible([stored])).length === 0) throw notFound('Event not found');
-  return view;
+  return { view, parent: stored };
 }
 
 /** Answers users who may not read the room as if it did not contain the event. */

@@ -263,6 +263,20 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal(flat.body['recursion_depth'], undefined);
         const filtered = await relations(talk, alice, root, '/m.thread', { recurse: true });
         assert.deepEqual(idsOf(filtered), [reply]);
+        const reactions = await relations(talk, alice, root, '/m.annotation/m.reaction', { recurse: true });
+        assert.deepEqual(idsOf(reactions), [reaction], 'reached by relations of other types');
+        const emptyTokens = await relations(talk, alice, root, '', { from: '', to: '' });
+        assert.deepEqual(idsOf(emptyTokens), [reply]);
+      });
+
+      it('leaves the edits of a redacted event out, and lists its other relations', async () => {
+        const talk = await TestRoom.create(server, alice);
+        const root = await talk.say(alice, 'root');
+        const reply = await talk.relate(alice, 'm.thread', root);
+        await talk.edit(alice, root, 'edited');
+        await talk.redact(alice, root);
+        assert.deepEqual(idsOf(await relations(talk, alice, root)), [reply]);
+        assert.deepEqual(idsOf(await relations(talk, alice, root, '/m.replace')), []);
       });
 
       it('filters GET /messages and /sync by the relation types and the senders of related events', async () => {

@@ -64,8 +64,9 @@ function relatedEventRoutes(related: RelatedEvents): Route[] {
       relType,
       type,
       direction: dir === 'f' ? 'forward' : 'backward',
-      from,
-      to,
+      // Some clients send an empty token instead of no token.
+      from: from === '' ? undefined : from,
+      to: to === '' ? undefined : to,
       limit: pageSize(limit, defaultLimit.relations),
       recurse: query.recurse ?? query['org.matrix.msc3981.recurse'] ?? false,
     });
@@ -113,7 +114,11 @@ function threadRoute(threads: ThreadList, checkAccess: AccessCheck): Route {
       response: Type.Object({ chunk }),
     },
     ({ params, query: { include = 'all', from, limit }, requester }) =>
-      threads.page(requester, params.roomId, { include, from, limit: pageSize(limit, defaultLimit.threads) }),
+      threads.page(requester, params.roomId, {
+        include,
+        from: from === '' ? undefined : from,
+        limit: pageSize(limit, defaultLimit.threads),
+      }),
   );
 }
 

@@ -203,15 +203,10 @@ export async function readChildrenPage(
 /** Reads the nids of the newest children of events. */
 export async function readChildNids(
   reader: Reader<RelationTables>,
-  {
-    roomNid,
-    parentIds,
-    relType,
-    type,
-    limit,
-  }: Pick<ChildrenRange, 'roomNid' | 'parentIds' | 'relType' | 'type' | 'limit'>,
+  { roomNid, parentIds, limit }: Pick<ChildrenRange, 'roomNid' | 'parentIds' | 'limit'>,
 ): Promise<number[]> {
-  const range = { roomNid, parentIds, relType, type, limit, from: undefined, direction: 'backward' } as const;
+  const anyType = { relType: undefined, type: undefined };
+  const range = { roomNid, parentIds, ...anyType, limit, from: undefined, direction: 'backward' } as const;
   return (await readChildrenPage(reader, range)).map(({ nid }) => nid);
 }
 
