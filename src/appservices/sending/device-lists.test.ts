@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Appservice } from '../../appservice-registry/index.ts';
 import type { EntryKind } from '../tables.ts';
-import { type DeviceListDeps, deviceListsOf } from './device-lists.ts';
+import { type DeviceListDeps, deviceListsOf, entriesWithFewMembers } from './device-lists.ts';
 
 const service = {
   id: 'bridge',
@@ -74,5 +74,27 @@ describe('deviceListsOf', () => {
     const { left } = await largeRoom.lists(['unshared user', '!other']);
     assert.equal(largeRoom.lookups.filter((roomId) => roomId !== '!other').length, 1_000);
     assert.equal(left.length, 200);
+  });
+});
+
+describe('entriesWithFewMembers', () => {
+  it('ends a transaction after the entries of the position at which the rooms have more than 10,000 joined members, and counts each room once', async () => {
+    const heads = { get: async () => ({ memberCount: () => 4_000 }) };
+    const deps = { engine: { heads } } as unknown as DeviceListDeps;
+    const entry = (position: number, kind: EntryKind, subject: string) => ({ position, kind, subject });
+    const entries = [
+      entry(1, 'device list', '!a'),
+      entry(2, 'unshared user', '!a'),
+      entry(3, 'event', ''),
+      entry(3, 'device list', '@ann:far'),
+      entry(4, 'device list', '!b'),
+      entry(5, 'device list', '!c'),
+      entry(5, 'unshared user', '!d'),
+      entry(6, 'event', ''),
+      entry(7, 'device list', '!e'),
+    ];
+    assert.deepEqual(await entriesWithFewMembers(deps, entries), entries.slice(0, 7));
+    assert.deepEqual(await entriesWithFewMembers(deps, entries.slice(7)), entries.slice(7));
+    assert.deepEqual(await entriesWithFewMembers(deps, []), []);
   });
 });

@@ -55,6 +55,32 @@ async function usersOf(
   return users;
 }
 
+/** A transaction takes no further entries when the rooms of its entries have more than this number of joined members. */
+const maxMembers = 10_000;
+
+/**
+ * Returns the first of the entries of the outbox, which make one transaction: entries about rooms stand for all joined
+ * members of these rooms, so that many entries about large rooms would make a transaction of any size. Entries with the
+ * same position stay together.
+ */
+export async function entriesWithFewMembers<R extends Row & Pick<OutboxRow, 'position'>>(
+  { engine }: Pick<DeviceListDeps, 'engine'>,
+  rows: readonly R[],
+): Promise<readonly R[]> {
+  const counted = new Set<string>();
+  let members = 0;
+  let position = rows[0]?.position;
+  for (const [index, row] of rows.entries()) {
+    if (row.position !== position && members > maxMembers) return rows.slice(0, index);
+    ({ position } = row);
+    const isAboutUsers = row.kind === 'device list' || row.kind === 'unshared user';
+    if (!isAboutUsers || row.subject.startsWith('@') || counted.has(row.subject)) continue;
+    counted.add(row.subject);
+    members += (await engine.heads.get(row.subject))?.memberCount('join') ?? 0;
+  }
+  return rows;
+}
+
 /** Number of users whose rooms are read at a time. */
 const batchSize = 10_000;
 

@@ -5,6 +5,7 @@ import type { MessageQueues } from '../../to-device/index.ts';
 import { deleteOutboxUpTo, type OutboxRow, readOutbox, readQueue, writeTransaction } from '../store.ts';
 import type { AppserviceTables } from '../tables.ts';
 import { type ComposeDeps, composeTransaction } from './compose.ts';
+import { entriesWithFewMembers } from './device-lists.ts';
 import { acknowledgeMessages } from './sent-messages.ts';
 
 export interface StoredTransactionsDeps extends ComposeDeps {
@@ -94,7 +95,8 @@ export class StoredTransactions {
   async #storeNext(): Promise<boolean> {
     const { database, takeEphemeral } = this.#deps;
     const { id: serviceId } = this.#service;
-    const rows = await readOutbox(database.reader<AppserviceTables>(), serviceId, maxEntries);
+    const next = await readOutbox(database.reader<AppserviceTables>(), serviceId, maxEntries);
+    const rows = await entriesWithFewMembers(this.#deps, next);
     const last = rows.at(-1);
     if (this.#ephemeral.length === 0) this.#ephemeral = takeEphemeral(serviceId);
     const body = await composeTransaction(this.#deps, this.#service, rows, this.#ephemeral);
