@@ -36,6 +36,20 @@ describe('responses', () => {
     assert.equal(plain.headers.get('content-encoding'), null);
   });
 
+  it('compresses a stream of JSON with gzip if the client accepts it, and no stream of another type', async () => {
+    const streamed = await call('GET', '/_matrix/client/v3/streamed/json');
+    assert.equal(streamed.headers.get('content-encoding'), 'gzip');
+    assert.equal(streamed.headers.get('vary'), 'Accept-Encoding');
+    assert.equal(String(streamed.body['text']).length, 50_000);
+    const plain = await call('GET', '/_matrix/client/v3/streamed/json', {
+      headers: { 'accept-encoding': 'br' },
+    });
+    assert.equal(plain.headers.get('content-encoding'), null);
+    assert.equal(plain.raw, streamed.raw);
+    const other = await call('GET', '/_matrix/client/v3/streamed/octet-stream');
+    assert.equal(other.headers.get('content-encoding'), null);
+  });
+
   it('exposes the Retry-After header of a 429 response to scripts of other origins', async () => {
     const { headers } = await fails(429, 'M_LIMIT_EXCEEDED', 'GET', '/_matrix/client/v3/later');
     assert.equal(headers.get('retry-after'), '2');

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import { createGzip, gzip } from 'node:zlib';
 import type { MatrixError } from '../../protocol/index.ts';
 import type { TimeSlices } from '../time-slices.ts';
 import { hasManyEntries, jsonInSlices } from './json-text.ts';
@@ -10,6 +10,9 @@ import { FilePart } from './open-file.ts';
 import { Reply } from './routing/route.ts';
 
 const compress = promisify(gzip);
+
+/** The headers of a compressed response, in the form that `writeHead` takes. */
+const gzipHeaders = ['Content-Encoding', 'gzip', 'Vary', 'Accept-Encoding'];
 
 /** Minimum bytes of a body that is compressed: gzip saves nothing on smaller bodies. */
 const minCompressedBytes = 1024;
@@ -29,7 +32,7 @@ const corsHeaders = [
 
 /**
  * Sends the result of a handler: a value as JSON with status 200, or a `Reply`.
- * @param allowGzip whether the body is compressed if it is large enough, and neither a file nor a stream
+ * @param allowGzip whether the body is compressed if it is a text that is large enough, or a stream of JSON
  * @param slices pauses while a long value is written as JSON
  */
 export function sendResult(
@@ -77,10 +80,11 @@ function sendReply(
   if (body instanceof Uint8Array || body instanceof LongText)
     return sendText(response, status, headers, body, allowGzip);
   if (body instanceof FilePart || isStream(body)) {
-    writeStreamedHead(response, reply);
+    const compresses = allowGzip && !(body instanceof FilePart) && isJson(headers);
+    writeStreamedHead(response, reply, compresses ? gzipHeaders : []);
     return body instanceof FilePart
       ? body.file.send(response, body.start, body.length)
-      : sendStream(response, body);
+      : sendStream(response, body, compresses);
   }
   return sendJson(response, reply, allowGzip, slices);
 }
@@ -107,7 +111,7 @@ function sendText(
   allowGzip: boolean,
 ): void | Promise<void> {
   if (allowGzip && body.length >= minCompressedBytes) return sendCompressed(response, status, headers, body);
-  finish(response, status, headers, body, undefined);
+  finish(response, status, headers, body, false);
 }
 
 async function sendCompressed(
@@ -117,7 +121,7 @@ async function sendCompressed(
   body: string | Uint8Array | LongText,
 ): Promise<void> {
   const bytes = body instanceof LongText ? Buffer.concat(body.chunks) : body;
-  finish(response, status, headers, await compress(bytes), 'gzip');
+  finish(response, status, headers, await compress(bytes), true);
 }
 
 function finish(
@@ -125,12 +129,12 @@ function finish(
   status: number,
   headers: Headers | undefined,
   body: string | Uint8Array | LongText,
-  encoding: 'gzip' | undefined,
+  isCompressed: boolean,
 ): void {
   const isLong = body instanceof LongText;
   const length = isLong ? body.length : Buffer.byteLength(body);
   const head = [...corsHeaders, 'Content-Length', String(length)];
-  if (encoding !== undefined) head.push('Content-Encoding', encoding, 'Vary', 'Accept-Encoding');
+  if (isCompressed) head.push(...gzipHeaders);
   if (isLong) {
     response.writeHead(status, withDefaults(head, headers));
     for (const chunk of body.chunks) response.write(chunk);
@@ -167,9 +171,9 @@ function addHeader(head: string[], name: string, value: string | readonly string
 }
 
 /** Writes the head of a response whose body is a file or a stream. Closes the body when a header is not valid. */
-function writeStreamedHead(response: ServerResponse, reply: Reply): void {
+function writeStreamedHead(response: ServerResponse, reply: Reply, further: readonly string[]): void {
   const { status, headers } = reply;
-  const head = [...corsHeaders];
+  const head = [...corsHeaders, ...further];
   for (const name in headers) addHeader(head, name, headers[name]!);
   try {
     response.writeHead(status, head);
@@ -180,14 +184,25 @@ function writeStreamedHead(response: ServerResponse, reply: Reply): void {
 }
 
 /** Resolves when everything is sent or the client has disconnected; rejects when the stream fails. */
-function sendStream(response: ServerResponse, body: NodeJS.ReadableStream): Promise<void> {
+function sendStream(
+  response: ServerResponse,
+  body: NodeJS.ReadableStream,
+  compresses: boolean,
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    pipeline(body, response, (error) => {
+    const streams = compresses ? [body, createGzip(), response] : [body, response];
+    pipeline(streams, (error) => {
       if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') reject(error);
       else resolve();
     });
   });
 }
+
+/** Whether headers say that a body is JSON. */
+const isJson = (headers: Headers): boolean =>
+  Object.entries(headers).some(
+    ([name, value]) => name.toLowerCase() === 'content-type' && value === 'application/json',
+  );
 
 const isStream = (body: object): body is NodeJS.ReadableStream =>
   typeof (body as NodeJS.ReadableStream).pipe === 'function';

@@ -128,6 +128,10 @@ const routes: Route[] = [
     return new Reply(302, undefined, { Location: 'https://example.org/' });
   }),
   route({ method: 'GET', path: '/_proto/client/v3/large', auth: 'none' }, () => ({ text: 'a'.repeat(5000) })),
+  route({ method: 'GET', path: '/_proto/client/v3/streamed/:subtype', auth: 'none' }, ({ params }) => {
+    const pieces = ['{"text":"', ...Array(50).fill('a'.repeat(1000)), '"}'];
+    return new Reply(200, Readable.from(pieces), { 'Content-Type': `application/${params.subtype}` });
+  }),
   route({ method: 'PUT', path: '/_proto/federation/v1/send/:txn', auth: 'server' }, ({ origin }) => ({
     origin,
   })),
