@@ -93,7 +93,14 @@ export function sessionRoutes(deps: SessionRoutesDeps): Route[] {
       },
     ),
     route(
-      { operationId: 'logout', method: 'POST', path: paths.logout, auth: 'guest', allowLocked: true },
+      {
+        operationId: 'logout',
+        method: 'POST',
+        path: paths.logout,
+        auth: 'guest',
+        allowLocked: true,
+        allowExpired: true,
+      },
       async ({ requester }) => {
         await logout(requester, sessions, devices);
         return {};

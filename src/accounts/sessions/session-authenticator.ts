@@ -69,7 +69,8 @@ export class SessionAuthenticator implements Authenticator {
 
   #admit(session: Session, context: AuthenticationContext): Requester {
     const { clock, lastSeen, disabledError } = this.#deps;
-    if (session.expiresAt !== undefined && session.expiresAt <= clock.now()) {
+    const hasExpired = session.expiresAt !== undefined && session.expiresAt <= clock.now();
+    if (hasExpired && !context.allowExpired) {
       throw expiredToken('The access token has expired');
     }
     if (session.isLocked && !context.allowLocked) throw lockedAccount();

@@ -61,6 +61,19 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
+    it('POST /logout deletes the device of an expired access token, which POST /logout/all refuses', async () => {
+      await start();
+      const { token } = await server.register('alice');
+      const session = await server.login('alice', { refresh_token: true });
+      server.clock.advance(5 * minute);
+      const logOut = (path: string) => server.call('POST', path, { token: session.token });
+      assert.equal((await logOut('/logout/all')).body['soft_logout'], true);
+      assert.equal((await logOut('/logout')).status, 200);
+      assert.equal((await refresh(session.refreshToken)).body['errcode'], 'M_UNKNOWN_TOKEN');
+      assert.equal((await whoami(session.token)).body['soft_logout'], false);
+      assert.equal((await whoami(token)).status, 200);
+    });
+
     it('ends access tokens with the session, however often they are refreshed', async () => {
       await start({ options: { session_lifetime: 60 * minute } });
       const { body } = await server.call('POST', '/register', {

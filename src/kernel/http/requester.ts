@@ -41,6 +41,8 @@ export interface AuthenticationContext {
   readonly userAgent: string | undefined;
   /** Whether users with a locked account may call the route. */
   readonly allowLocked?: boolean;
+  /** Whether the route accepts access tokens that have expired. */
+  readonly allowExpired?: boolean;
 }
 
 /** Checks signatures of requests from other servers; supplied by the federation slice at composition. */

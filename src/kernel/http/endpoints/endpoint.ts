@@ -140,10 +140,16 @@ export class Endpoint {
   }
 
   #authenticate(exchange: Exchange): Promise<void> | undefined {
-    const { auth, allowLocked = false, ignoreAssertedUser = false } = this.#route.contract;
+    const {
+      auth,
+      allowLocked = false,
+      allowExpired = false,
+      ignoreAssertedUser = false,
+    } = this.#route.contract;
     if (auth === 'none') return undefined;
     if (auth === 'server') return this.#authenticateServer(exchange);
     exchange.allowLocked = allowLocked;
+    exchange.allowExpired = allowExpired;
     if (auth === 'on-demand') {
       exchange.ignoreAssertedUser = ignoreAssertedUser;
       exchange.authenticate = () => this.#authenticateClient(exchange, 'optional');

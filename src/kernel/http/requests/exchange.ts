@@ -47,6 +47,8 @@ export class Exchange implements AuthenticationContext {
   origin: string | undefined;
   /** Whether users with a locked account may call the route. */
   allowLocked = false;
+  /** Whether the route accepts access tokens that have expired. */
+  allowExpired = false;
   /** Whether application services act as themselves, whatever `user_id` and `device_id` the query contains. */
   ignoreAssertedUser = false;
   /** The unparsed body, for routes with the body mode `stream`. */

@@ -44,6 +44,8 @@ export interface RouteContract {
    * Users with a locked account may call the route, for instance to log out (client-server API, "Account locking").
    */
   readonly allowLocked?: boolean;
+  /** The route accepts access tokens that have expired: a client logs out with the token that it has. */
+  readonly allowExpired?: boolean;
   /**
    * Only with `on-demand`. Application services act as themselves, whatever user the query parameter `user_id` names.
    * Some bridges send this parameter in the request that registers the user, who does not exist yet.
