@@ -4,6 +4,7 @@ import type { Authenticate } from '../../kernel/http/index.ts';
 import type { StreamWriter } from '../../kernel/streams/index.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import type { AccountChecks, AuthenticatedLogin, OpenedLogin } from '../account-checks.ts';
+import type { AccountReader } from '../account-reader.ts';
 import type { AccountLimits } from '../limits.ts';
 import type { LoginDevice, OpenedSession } from '../sessions/opened-session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
@@ -62,6 +63,12 @@ export interface LoginDeps {
   readonly sessions: Sessions;
   readonly limits: AccountLimits['login'];
   readonly types: readonly LoginType[];
+  readonly accounts: Pick<AccountReader, 'isAdmin'>;
+  /**
+   * Makes the error that refuses logins while the server is disabled (`hs_disabled`); absent otherwise. Administrators are
+   * exempt.
+   */
+  readonly disabledError?: (() => MatrixError) | undefined;
   /** Runs after the user is authenticated. */
   readonly check?: AccountChecks['login'];
   /** Deletes what slices have stored about the earlier session when a device logs in again. */
@@ -112,11 +119,13 @@ export class Login {
   }
 
   /**
-   * Checks with modules and the limit of monthly active users whether an authenticated user may open a session. `login`
-   * does this itself; callers of `open` do it first.
+   * Checks whether an authenticated user may open a session: not while the server is disabled, and only if modules and the
+   * limit of monthly active users allow it. `login` does this itself; callers of `open` do it first.
    * @throws MatrixError when the login is refused
    */
   async check(login: AuthenticatedLogin): Promise<void> {
+    const { accounts, disabledError } = this.#deps;
+    if (disabledError && !(await accounts.isAdmin(login.userId))) throw disabledError();
     await this.#deps.check?.(login);
   }
 
