@@ -19,7 +19,8 @@ export const processSection = section({
   description: 'How the process runs on its host.',
   options: {
     pid_file: option(nullable(string({ minLength: 1 })), {
-      description: 'The file that contains the process id while the server runs.',
+      description:
+        'The file that contains the process id while the server runs, if it is detached from the terminal (`daemonize`).',
       default: null,
     }),
     daemonize: option(boolean(), {
