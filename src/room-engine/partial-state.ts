@@ -4,7 +4,12 @@ export interface PartialState {
   readonly servers: readonly string[];
   /** The resident server that answered `send_join` and has the whole state. */
   readonly from: string;
-  /** The join of the local user. Members are missing in the state before it. */
+  /**
+   * Whether the response to the join had the members of the room: then the state lacks only events whose keys could not
+   * be fetched.
+   */
+  readonly hasMembers?: true;
+  /** The join of the local user. Members or other state events are missing in the state before it. */
   readonly joinEventId: string;
 }
 
@@ -25,6 +30,8 @@ export interface FormerPartialState {
   readonly joinedAt: number;
   /** The servers that counted as servers of the room until its state became complete. */
   readonly servers: readonly string[];
+  /** `PartialState.hasMembers` */
+  readonly hasMembers?: true;
 }
 
 /** The JSON of `rooms.partial_state`: the partial state, or the position at which the state became complete. */
@@ -44,6 +51,7 @@ interface StateCompleteness {
 export function parsePartialState(json: string | null): StateCompleteness {
   const column = json === null ? { completedAt: 0 } : (JSON.parse(json) as PartialStateColumn);
   if (!('completedAt' in column)) return { partial: column, completedAt: 0 };
-  const { completedAt, joinedAt = completedAt, servers } = column;
-  return { partial: undefined, completedAt, formerPartial: servers && { joinedAt, servers } };
+  const { completedAt, joinedAt = completedAt, servers, hasMembers } = column;
+  const formerPartial = servers && { joinedAt, servers, ...(hasMembers && { hasMembers }) };
+  return { partial: undefined, completedAt, formerPartial };
 }

@@ -75,6 +75,10 @@ export abstract class InMemoryHead implements RoomHead {
     return this.partial !== undefined;
   }
 
+  get lacksMembers(): boolean {
+    return this.partial !== undefined && !this.partial.hasMembers;
+  }
+
   get extremities(): readonly Extremity[] {
     return this.currentExtremities;
   }

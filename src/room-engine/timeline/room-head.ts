@@ -22,8 +22,10 @@ export interface RoomHead {
   readonly isEntered: boolean;
   /** Set while the state of the room is partial, because members or other state events were missing at the join. */
   readonly partial: PartialState | undefined;
-  /** Whether members may be missing in the state. */
+  /** Whether members or other state events may be missing in the state. */
   readonly isPartial: boolean;
+  /** Whether the state is partial because the response to the join left out the members. */
+  readonly lacksMembers: boolean;
   /** Position on the stream at which the partial state became complete; 0 where it is partial or never was. */
   readonly completedAt: number;
   /** The join and the servers of a partial state that has become complete. */

@@ -64,10 +64,10 @@ export class CompleteMembers {
       throw unknown('The members of this room are not known yet. Try again later', 503);
   }
 
-  /** Whether members may be missing in the room that a user is joined to. */
+  /** Whether the members of the room that a user is joined to are still missing. */
   async #isIncomplete(userId: string, roomId: string): Promise<boolean> {
     const head = await this.#engine.heads.get(roomId);
-    return head?.isPartial === true && head.membership(userId) === 'join';
+    return head?.lacksMembers === true && head.membership(userId) === 'join';
   }
 }
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { TimeSlices } from '../../kernel/time-slices.ts';
 import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
 import type { Recipient } from '../classic/recipient.ts';
-import { isPartialAt } from '../classic/rooms/partial-members.ts';
+import { lacksMembersAt } from '../classic/rooms/partial-members.ts';
 import type { Changes } from '../feeds/feed.ts';
 import { type SourceList, timelineBit } from '../sources/source-list.ts';
 import type { Connection, SentChanges } from './connections/connection.ts';
@@ -89,12 +89,12 @@ export class Answers {
     const listed = await roomList.of(userId, connection.rooms, since);
     if (listed.some(({ stream }) => stream > upTo)) return 'outdated';
     const userMarks = await marks.of(userId);
-    const isPartial = ({ roomId, membership }: UserRoom) => {
+    const lacksMembers = ({ roomId, membership }: UserRoom) => {
       const head = membership === 'join' ? this.#deps.engine.heads.peek(roomId) : undefined;
-      return head !== undefined && isPartialAt(head, upTo);
+      return head !== undefined && lacksMembersAt(head, upTo);
     };
     const slices = new TimeSlices(clock);
-    const selectionRequest = { userId, body, marks: userMarks, maxTimelineEvents, isPartial, slices };
+    const selectionRequest = { userId, body, marks: userMarks, maxTimelineEvents, lacksMembers, slices };
     const selection = await selectRooms(listFilter, listed, selectionRequest);
     const roomChanges = await this.#roomChanges(listed, range);
     const context = {

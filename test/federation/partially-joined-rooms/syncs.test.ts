@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { type JsonObject, receivePdu, signEvent, stateMapKey } from '../../../src/protocol/index.ts';
 import { forSelectedDatabases } from '../../support/databases/databases.ts';
 import { until } from '../../support/other-servers/federation-sender.ts';
+import { ScriptedResident } from '../../support/other-servers/scripted-resident.ts';
+import { SignedRoom } from '../../support/rooms/signed-room.ts';
 import type { SlidingRoomJson, SlidingSyncJson } from '../../support/users/sliding-client.ts';
-import type { TestClient } from '../../support/users/test-client.ts';
+import { enc, type TestClient } from '../../support/users/test-client.ts';
 import { bodies, lazy, membersIn, ResidentRooms, type RoomEntry } from './resident-rooms.ts';
+
+const minute = 60_000;
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('syncs of a room that was joined without members', () => {
@@ -133,6 +138,54 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await until(async () => (await roomWith(['m.room.member', '*'])) !== undefined);
       const allMembers = [anna.id, charlie, resident.room.creator, derek].sort();
       assert.deepEqual(membersOf(await roomWith(['m.room.member', '*'])), allMembers);
+    });
+
+    it('sends the room at once, also without lazy_load_members, when the response to the join has all members but the keys of one cannot be fetched, and sends that member once the keys can be fetched', async () => {
+      const { several, clock } = residents;
+      const server = await several.scripted('resident.test');
+      const gone = await several.scripted('gone.test');
+      const signer = { serverName: server.name, key: server.key };
+      const room = new SignedRoom('11', signer);
+      const gina = `@gina:${gone.name}`;
+      const { event } = room.setState('m.room.member', { membership: 'join' }, gina, gina);
+      const unsigned = { ...event, pdu: { ...event.pdu, signatures: {} } };
+      const byGone = signEvent(unsigned, { serverName: gone.name, key: gone.key });
+      room.events.set(event.eventId, byGone);
+      room.state.set(stateMapKey('m.room.member', gina), byGone);
+      const resident = new ScriptedResident(server, 'a.test', room);
+      server.on('PUT /_matrix/federation/v2/send_join/', ({ body }) => {
+        const answer: JsonObject = { ...room.stateAndAuthChain(), event: body, members_omitted: false };
+        resident.accept(receivePdu(body, room.version).event);
+        return answer;
+      });
+      const srvName = `_matrix-fed._tcp.${gone.name}`;
+      const records = several.resolver.srv.get(srvName)!;
+      several.resolver.srv.delete(srvName);
+      several.resolver.hosts.delete(gone.name);
+
+      const path = `/rooms/${enc(room.roomId)}`;
+      const before = (await anna.sync()).next_batch;
+      const { status, raw } = await anna.call('POST', `/join/${enc(room.roomId)}`, {}, { via: server.name });
+      assert.equal(status, 200, raw);
+      const { rooms, next_batch: since } = await anna.sync(before);
+      const known = [anna.id, room.creator].sort();
+      assert.deepEqual(membersIn(rooms?.join?.[room.roomId]), known);
+      assert.deepEqual(membersIn((await anna.sync()).rooms?.join?.[room.roomId]), known);
+      const joined = async () => {
+        const answer = await anna.do('GET', `${path}/joined_members`);
+        return Object.keys(answer['joined'] as object).sort();
+      };
+      assert.deepEqual(await joined(), known);
+
+      several.resolver.srv.set(srvName, records);
+      several.resolver.hosts.set(gone.name, ['127.0.0.1']);
+      await until(async () => {
+        clock.advance(minute);
+        return (await joined()).length === 3;
+      });
+      const entry = await nextSyncWith(room.roomId, since);
+      assert.deepEqual(membersIn(entry), [gina]);
+      assert.deepEqual(entry.timeline.events, []);
     });
   });
 });

@@ -179,7 +179,8 @@ export class CompleteState {
     const applied = prepared?.apply(head, cause, position) ?? { stateChanges: [], membershipChanges: [] };
     const { membershipChanges, stripped } = endOutOfBandMemberships(head, outOfBandMembers, applied, cause);
     head.setExtremities(revisedExtremities);
-    head.formerPartial = { joinedAt: join.stream ?? position, servers: head.partial?.servers ?? [] };
+    const { servers = [], hasMembers } = head.partial ?? {};
+    head.formerPartial = { joinedAt: join.stream ?? position, servers, ...(hasMembers && { hasMembers }) };
     head.partial = undefined;
     head.completedAt = position;
     const column: PartialStateColumn = { completedAt: position, ...head.formerPartial };

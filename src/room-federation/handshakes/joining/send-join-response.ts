@@ -92,7 +92,8 @@ export async function checkSendJoinResponse(
   if (answer.membersOmitted) return { event, state, authChain, partial: { servers, from: server } };
   if (!sentState.lacksKeys && !sentChain.lacksKeys) return { event, state, authChain };
   const statedServers = [...new Set([server, ...serversIn(answer.state)])].filter(isRemote);
-  return { event, state, authChain, partial: { servers: statedServers, from: server } };
+  const partial = { servers: statedServers, from: server, hasMembers: true } as const;
+  return { event, state, authChain, partial };
 }
 
 /** Servers with joined users according to the unverified state of the response. */

@@ -1,9 +1,18 @@
 import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
 import type { Timeline } from './timeline.ts';
 
-/** Whether the state of a room was partial (members were missing) at a stream position, which may be in the past. */
+/** Whether the state of a room was partial at a stream position, which may be in the past. */
 export const isPartialAt = ({ isPartial, completedAt }: RoomHead, position: number): boolean =>
   isPartial || completedAt > position;
+
+/**
+ * Whether the members of a room were missing at a stream position, which may be in the past: its state was partial
+ * because the response to the join left them out.
+ */
+export const lacksMembersAt = (
+  { lacksMembers, completedAt, formerPartial }: RoomHead,
+  position: number,
+): boolean => lacksMembers || (completedAt > position && !formerPartial?.hasMembers);
 
 /**
  * Finds memberships that the partial state of a room lacks: a sender's membership is among the auth events of the

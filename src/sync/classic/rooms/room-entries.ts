@@ -8,7 +8,7 @@ import { type SourceList, timelineBit } from '../../sources/source-list.ts';
 import { accountDataIn } from '../account-data.ts';
 import type { AnswerRange, Recipient } from '../recipient.ts';
 import type { JoinedRooms } from './joined-rooms.ts';
-import { isPartialAt } from './partial-members.ts';
+import { lacksMembersAt } from './partial-members.ts';
 import type { EntryText } from './room-text.ts';
 import type { UnjoinedRooms } from './unjoined-rooms.ts';
 
@@ -182,9 +182,9 @@ export class RoomEntries {
     const { roomId } = room;
     const isLazy = recipient.filter.room.state.lazyLoadMembers;
     // A client that does not load members lazily would take the known members for all members.
-    if (!isLazy && isPartialAt(head, upTo)) return undefined;
+    if (!isLazy && lacksMembersAt(head, upTo)) return undefined;
     const hasBecomeComplete =
-      !isLazy && since !== undefined && !isNewTo(room, since) && head.completedAt > since;
+      !isLazy && since !== undefined && !isNewTo(room, since) && lacksMembersAt(head, since);
     const isNew = hasBecomeComplete || isNewTo(room, since);
     const rejoinedAfter = isNew ? since : undefined;
     const render = (data: readonly AccountDataItem[], initial = ephemeral) =>

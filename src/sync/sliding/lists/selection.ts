@@ -32,7 +32,7 @@ export interface SelectionRequest {
   /** Maximum number of events of a timeline. */
   readonly maxTimelineEvents: number;
   /** Whether the room was joined without its members and the members are not known yet. */
-  readonly isPartial: (room: UserRoom) => boolean;
+  readonly lacksMembers: (room: UserRoom) => boolean;
   /** Pauses between lists, because there may be 100 of them. */
   readonly slices: TimeSlices;
 }
@@ -52,7 +52,7 @@ interface GrowingRoom extends SelectedRoom {
 export async function selectRooms(
   filter: ListFilter,
   rooms: readonly UserRoom[],
-  { userId, body, marks, maxTimelineEvents, isPartial, slices }: SelectionRequest,
+  { userId, body, marks, maxTimelineEvents, lacksMembers, slices }: SelectionRequest,
 ): Promise<Selection> {
   const counts = new Map<string, number>();
   const selected = new Map<number, GrowingRoom>();
@@ -69,7 +69,7 @@ export async function selectRooms(
   for (const [name, list] of Object.entries(body.lists ?? {})) {
     const config = configs.of(list);
     const all = await filter.select(rooms, list.filters, filtering);
-    const matching = config.state.hasAllMembers ? all.filter((room) => !isPartial(room)) : all;
+    const matching = config.state.hasAllMembers ? all.filter((room) => !lacksMembers(room)) : all;
     counts.set(name, matching.length);
     for (const room of inWindows(matching, list)) add(room, config, name);
     const pause = slices.pauseIfDue();
@@ -81,7 +81,7 @@ export async function selectRooms(
     const room = byId?.get(roomId);
     if (!room) continue;
     const config = configs.of(subscription);
-    if (!config.state.hasAllMembers || !isPartial(room)) add(room, config, undefined);
+    if (!config.state.hasAllMembers || !lacksMembers(room)) add(room, config, undefined);
   }
   return { counts, rooms: selected };
 }
