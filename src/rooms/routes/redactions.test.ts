@@ -33,6 +33,22 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
+    it('has the fields of the body as its content', async () => {
+      const { anna, ben } = users;
+      const roomId = await room();
+      const eventId = await ben.say(roomId, 'secret');
+      const path = `/rooms/${enc(roomId)}/redact/${enc(eventId)}`;
+      const body = { reason: null, redacts: '$other', 'org.example.source': 'bridge' };
+      for (const [method, suffix] of [
+        ['PUT', '/r1'],
+        ['POST', ''],
+      ] as const) {
+        const redaction = await anna.do(method, path + suffix, body);
+        const { content } = await eventOf(ben, roomId, String(redaction['event_id']));
+        assert.deepEqual(content, { redacts: eventId, 'org.example.source': 'bridge' });
+      }
+    });
+
     it('requires the redact level only for redactions of events of other users', async () => {
       const { anna, ben } = users;
       const roomId = await room();

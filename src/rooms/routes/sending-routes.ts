@@ -3,7 +3,7 @@ import { type RateCheck, type Requester, type Route, route } from '../../kernel/
 import { invalidParam, type JsonObject } from '../../protocol/index.ts';
 import type { Sender, Sending } from '../sending.ts';
 import { clientPath } from './paths.ts';
-import { reasonField, reasonOf } from './reason.ts';
+import { reasonField, reasonOf, type WithReason } from './reason.ts';
 
 /** An event to send later. */
 export interface EventToDelay {
@@ -118,12 +118,18 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
       },
       async ({ params, body, requester }) => {
         const { roomId, eventId, txnId } = params;
-        return { event_id: await sending.redact(requester, roomId, eventId, reasonOf(body), txnId) };
+        return { event_id: await sending.redact(requester, roomId, eventId, redactionContent(body), txnId) };
       },
     ),
     ...postRoutes(sending),
     ...stateRoutes(sending, delayed),
   ];
+}
+
+/** Returns the content of a redaction: the reason and the other fields of the body, by which bridges mark their events. */
+function redactionContent(body: WithReason): JsonObject {
+  const { reason: _reason, ...fields } = body;
+  return { ...fields, ...reasonOf(body) };
 }
 
 /** Routes, which the specification does not have, for scripts that send and redact without a transaction id. */
@@ -156,7 +162,7 @@ function postRoutes(sending: Sending): Route[] {
         response: sentResponse,
       },
       async ({ params: { roomId, eventId }, body, requester }) => ({
-        event_id: await sending.redact(requester, roomId, eventId, reasonOf(body)),
+        event_id: await sending.redact(requester, roomId, eventId, redactionContent(body)),
       }),
     ),
   ];
