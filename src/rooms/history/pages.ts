@@ -19,7 +19,7 @@ export interface PageRequest {
 
 export interface Page {
   readonly events: readonly VisibleEvent[];
-  /** The place to continue from; `undefined` at the end of the history. */
+  /** The place to continue from; `undefined` at the end of the history, and when there are no events before `to`. */
   readonly next: SplitPlace | undefined;
 }
 
@@ -59,7 +59,8 @@ export async function readPage(
     const selected = await relations.filterByRelations(await view.displayable(read), filter.relatedBy, view);
     const visible = new Map(selected.map((visibleEvent) => [visibleEvent.stored.nid, visibleEvent]));
     for (const stored of read) {
-      if (toPlace && isBeyond(stored, toPlace, direction)) return { events, next: toPlace };
+      if (toPlace && isBeyond(stored, toPlace, direction))
+        return { events, next: events.length > 0 ? toPlace : undefined };
       if (events.length === limit) return { events, next: place };
       place = { ...placeAfter(stored, direction), split };
       const visibleEvent = visible.get(stored.nid);

@@ -83,6 +83,32 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
+    it('ends at to: the page that contains no more events before to has no end, in both directions', async () => {
+      const { anna } = users;
+      const roomId = await anna.createRoom();
+      for (const body of ['one', 'two', 'three', 'four']) await anna.say(roomId, body);
+      const page = (query: object) =>
+        anna.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, { limit: 2, ...query });
+      const newest = await page({ dir: 'b' });
+      const older = await page({ dir: 'b', from: newest['end'] });
+      for (const [dir, from, to] of [
+        ['b', newest['start'], older['end']],
+        ['f', older['end'], newest['start']],
+      ]) {
+        const tokens = [from];
+        const pages = [];
+        while (tokens[pages.length] !== undefined && pages.length < 4) {
+          pages.push(await page({ dir, from: tokens[pages.length], to }));
+          tokens.push(pages.at(-1)?.['end']);
+        }
+        assert.deepEqual(
+          pages.map(({ chunk }) => (chunk as object[]).length),
+          [2, 2, 0],
+        );
+        assert.equal(pages[2]?.['end'], undefined);
+      }
+    });
+
     it('returns the members at the prev_batch of a timeline, for joined and left rooms: all if it is empty or limited, none if it begins with the room', async () => {
       const { anna, ben, cleo } = users;
       const roomId = await roomOfAnnaAndBen(users);
