@@ -32,6 +32,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.equal(await tokens.userOf(String(access_token)), alice);
         assert.equal(await tokens.userOf(`${access_token}x`), undefined);
         assert.equal((await http.call(bob, 'POST', path(alice), {})).status, 403);
+        for (const version of ['/r0', '/unstable']) {
+          assert.equal((await http.call(alice, 'POST', path(alice), {}, version)).status, 200, version);
+        }
         await clock.advance(3_600_000);
         assert.equal(await tokens.userOf(String(access_token)), undefined);
       } finally {

@@ -13,6 +13,8 @@ export function openIdRoutes(tokens: OpenIdTokens, serverName: string): Route[] 
         path: [
           '/_proto/client/v3/user/:userId/openid/request_token',
           '/_proto/client/r0/user/:userId/openid/request_token',
+          // The SDKs of Element Classic request this path.
+          '/_proto/client/unstable/user/:userId/openid/request_token',
         ],
         auth: 'user',
         body: Type.Object({}),

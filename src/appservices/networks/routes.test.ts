@@ -10,8 +10,12 @@ it('GET /thirdparty/protocols answers {} to users of a server without applicatio
     const path = '/_matrix/client/v3/thirdparty/protocols';
     assert.equal((await server.api('GET', path)).status, 401);
     const { token } = await server.register('anna');
-    const { status, body } = await server.api('GET', path, { token });
-    assert.deepEqual([status, body], [200, {}]);
+    for (const version of ['v3', 'r0', 'unstable']) {
+      const { status, body } = await server.api('GET', `/_matrix/client/${version}/thirdparty/protocols`, {
+        token,
+      });
+      assert.deepEqual([status, body], [200, {}], version);
+    }
   } finally {
     await server.stop();
   }

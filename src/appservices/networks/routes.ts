@@ -3,9 +3,13 @@ import { type Requester, type Route, route } from '../../kernel/http/index.ts';
 import type { RateLimit, RateLimiter } from '../../kernel/rate-limits/index.ts';
 import type { Networks } from './networks.ts';
 
-/** Returns a path in both versions of the API. */
+/** Returns a path in each version of the API. The SDKs of Element Classic request the paths below `unstable`. */
 const paths = <Path extends string>(path: Path) =>
-  [`/_proto/client/v3/thirdparty/${path}`, `/_proto/client/r0/thirdparty/${path}`] as const;
+  [
+    `/_proto/client/v3/thirdparty/${path}`,
+    `/_proto/client/r0/thirdparty/${path}`,
+    `/_proto/client/unstable/thirdparty/${path}`,
+  ] as const;
 
 const searchResults = Type.Array(Type.Object({ protocol: Type.String(), fields: Type.Object({}) }));
 

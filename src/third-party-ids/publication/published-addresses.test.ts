@@ -64,6 +64,18 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   });
 
+  it('the paths below unstable, which the SDKs of Element Classic request, are answered like those of r0 and v3', async () => {
+    for (const path of ['add', 'bind', 'unbind', 'delete']) {
+      for (const version of ['v3', 'r0', 'unstable']) {
+        const answer = await fixture.server.api('POST', `/_matrix/client/${version}/account/3pid/${path}`, {
+          token: anna.token,
+          body: {},
+        });
+        assert.deepEqual(statusAndErrcode(answer), [400, 'M_BAD_JSON'], `${version} ${path}`);
+      }
+    }
+  });
+
   describe('POST /account/3pid/unbind', () => {
     it('sends a signed request to the identity server that has the published address', async () => {
       identity.validated.set('one', 'anna@example.org');

@@ -18,10 +18,9 @@ export interface AddressRoutesDeps {
   readonly canChange: boolean;
 }
 
-const paths = (end: string) => [
-  `/_proto/client/v3/account/3pid${end}`,
-  `/_proto/client/r0/account/3pid${end}`,
-];
+/** Returns a path in each version of the API. The SDKs of Element Classic request the paths below `unstable`. */
+const paths = (end: string) =>
+  ['v3', 'r0', 'unstable'].map((version) => `/_proto/client/${version}/account/3pid${end}`);
 
 const auth = Type.Optional(Type.Unknown());
 const sid = Type.String({ maxLength: 255 });
