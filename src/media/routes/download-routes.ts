@@ -80,7 +80,8 @@ function download(finder: MediaFinder, contract: RouteContract): Route {
     return serveContent(() => contentOf(finder.files, file), {
       request,
       tag: `"${file.sha256}"`,
-      fileName,
+      // An empty name, of a path that ends with a slash, does not replace the name of the upload.
+      fileName: fileName === '' ? undefined : fileName,
       audience: isUnauthenticated ? 'public' : 'private',
     });
   });

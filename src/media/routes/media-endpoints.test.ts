@@ -49,6 +49,14 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.equal(await (await download(server, anna, media)).text(), 'new');
     });
 
+    it('answers GET /config in each version of the API', async () => {
+      const { server, user: anna } = await start({ max_upload_size: 1_048_576 });
+      for (const path of ['media/v3', 'media/r0', 'media/v1', 'client/v1/media']) {
+        const { status, body } = await server.api('GET', `/_matrix/${path}/config`, { token: anna.token });
+        assert.deepEqual([status, body], [200, { 'm.upload.size': 1_048_576 }], path);
+      }
+    });
+
     it('serves no media endpoints when enable_media_repo is false [option: enable_media_repo]', async () => {
       const { server, user: anna } = await start({ enable_media_repo: false });
       const { status, body } = await upload(server, anna, 'x');

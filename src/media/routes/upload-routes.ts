@@ -74,7 +74,11 @@ export function uploadRoutes(deps: UploadRouteDeps): Route[] {
         return {};
       },
     ),
-    configRoute('getConfig', ['/_proto/media/v3/config', '/_proto/media/r0/config'], deps),
+    configRoute(
+      'getConfig',
+      ['/_proto/media/v3/config', '/_proto/media/r0/config', '/_proto/media/v1/config'],
+      deps,
+    ),
     configRoute('getConfigAuthed', '/_proto/client/v1/media/config', deps),
   ];
 }

@@ -46,6 +46,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.match(header('cache-control')!, /^private/);
       const renamed = await download(server, anna, `${media}/other%2Fname.png`);
       assert.equal(renamed.headers.get('content-disposition'), 'inline; filename="other/name.png"');
+      const withSlash = await download(server, anna, `${media}/`);
+      assert.equal(withSlash.headers.get('content-disposition'), header('content-disposition'));
       const head = await get(server, `/_matrix/client/v1/media/download/${media}`, anna, 'HEAD');
       assert.deepEqual([head.status, head.headers.get('content-length')], [200, '300000']);
       assert.equal(filesBelow(store).length, 1);
