@@ -190,6 +190,20 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     });
 
+    it('marks the timeline as limited when the limit is 0 and there are events, which do not end a long poll', async () => {
+      const { anna, ben, roomId } = await usersInRoom(2);
+      const timelineOf = async (since: string | undefined, timeline: object, more: object = {}) =>
+        (await ben.sync(since, { filter: { room: { timeline } }, ...more })).rooms?.join?.[roomId]?.timeline;
+      const first = await timelineOf(undefined, { limit: 0 });
+      assert.deepEqual([first?.events, first?.limited], [[], true]);
+      const { next_batch } = await ben.sync();
+      await anna.say(roomId, 'x');
+      assert.equal(await timelineOf(next_batch, { limit: 0 }), undefined);
+      await anna.setState(roomId, 'm.room.topic', { topic: 'one' });
+      assert.equal((await timelineOf(next_batch, { limit: 0 }))?.limited, true);
+      assert.equal((await timelineOf(next_batch, { types: [] }))?.limited, false);
+    });
+
     it("does not return the whole room when the user's display name changes", async () => {
       const { ben, roomId } = await usersInRoom(2);
       const { next_batch } = await ben.sync();

@@ -115,7 +115,7 @@ export class JoinedRooms {
       timeline: timelineText(timeline, timelineTexts),
       state,
       summary,
-      hasNewData: timeline.limited || timelineTexts.length > 0 || hasState,
+      hasNewData: (timeline.limited && recipient.timelineLimit > 0) || timelineTexts.length > 0 || hasState,
     };
   }
 

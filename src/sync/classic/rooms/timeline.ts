@@ -73,9 +73,9 @@ export async function readTimeline(
   { userId, after, upTo, limit, view }: TimelineRequest,
 ): Promise<Timeline> {
   const { timeline: wanted } = filter.room;
-  const wantsNothing = wanted.passesNothing || !wanted.passesRoom(head.roomId);
-  const isWanted = ({ stored }: VisibleEvent) => !wantsNothing && wanted.passes(stored.event);
-  const isEmpty = wantsNothing || limit === 0;
+  const passesRoom = wanted.passesRoom(head.roomId);
+  const isWanted = ({ stored }: VisibleEvent) => passesRoom && wanted.passes(stored.event);
+  const isEmpty = !passesRoom || wanted.passesNothing || limit === 0;
   const pages = isEmpty ? maxPagesWithoutEvents : maxPages;
   const ignored = await engine.ignored.of(userId);
   const expiredBefore = await engine.retention.expiredBefore(head);
