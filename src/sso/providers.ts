@@ -1,5 +1,6 @@
 import type { LoginType } from '../accounts/index.ts';
 import type { Route } from '../kernel/http/index.ts';
+import { startStep } from '../kernel/start-failure.ts';
 import type { BrowserLogins } from './browser-logins/browser-logins.ts';
 import type { IdentityProvider } from './browser-logins/identity-provider.ts';
 import { CasProvider } from './cas/cas-provider.ts';
@@ -31,6 +32,8 @@ export interface OpenedProviders {
   readonly providers: readonly IdentityProvider[];
   /** Login types besides `m.login.sso`. */
   readonly loginTypes: readonly LoginType[];
+  /** Checks the templates that map users to accounts. @throws StartFailure when a template is faulty */
+  checkTemplates(): Promise<void>;
   /** Returns the routes for the browsers and requests that providers send. */
   routes(logins: BrowserLogins): Route[];
 }
@@ -58,6 +61,12 @@ export function openProviders(deps: ProviderDeps, options: SsoOptions): OpenedPr
       ...(cas.length > 0 ? [new SsoLoginType(cas, () => false, 'm.login.cas')] : []),
       ...(jwt.enabled ? jwtLoginTypes.map((type) => new JwtLogin(deps, jwt, type)) : []),
     ],
+    async checkTemplates() {
+      for (const [index, { mapping }] of oidc.entries()) {
+        const option = `oidc_providers[${index}].user_mapping_provider.config`;
+        await startStep(option, () => mapping.checkTemplates());
+      }
+    },
     routes: (logins) => [
       ...(oidc.length > 0 ? oidcRoutes(logins, logout) : []),
       ...(cas.length > 0 ? casRoutes(logins) : []),

@@ -58,7 +58,13 @@ declare module '@11ty/nunjucks' {
         ) => Node;
       };
     };
-    compile(text: string, environment: Environment): { render(values: object): string };
+    /** @param isCompiledNow whether a faulty template throws here; by default its first rendering throws */
+    compile(
+      text: string,
+      environment: Environment,
+      path?: string,
+      isCompiledNow?: boolean,
+    ): { render(values: object): string };
     installJinjaCompat(): void;
   }
 

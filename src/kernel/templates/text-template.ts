@@ -20,6 +20,6 @@ export async function compileText(
     import('@11ty/nunjucks'),
   ]);
   const environment: Environment = createEnvironment(new TemplateFolders([]), false, filters);
-  const template = nunjucks.compile(text, environment);
+  const template = nunjucks.compile(text, environment, undefined, true);
   return (values) => template.render(values);
 }

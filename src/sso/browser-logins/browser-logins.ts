@@ -105,7 +105,10 @@ export class BrowserLogins {
     limiter.take(request.ip);
     const state = sessions.newId();
     const { kind, data, isForced = false, parameters = new URLSearchParams() } = login;
-    const { url, secrets } = await provider.begin(state, parameters, isForced);
+    const { url, secrets } = await provider.begin(state, parameters, isForced).catch((error: unknown) => {
+      logFailure(request, provider.id, error);
+      throw error;
+    });
     const browser = browserOrNew(request, randomness);
     const session = { provider: provider.id, kind, data, isForced, secrets };
     sessions.add(state, { browser, ip: request.ip }, session, provider.lifetime);
@@ -213,10 +216,7 @@ export class BrowserLogins {
       return await work(provider);
     } catch (error) {
       if (!(error instanceof LoginFailure)) throw error;
-      request.log.info(
-        { provider: session.provider, code: error.code, reason: error.message, err: error.cause },
-        'A login through an identity provider has failed',
-      );
+      logFailure(request, session.provider, error);
       const continuation = this.#continuations.get(session.kind);
       return (await continuation?.fail?.(session.data, error, request)) ?? this.#errorPage(error);
     }
@@ -280,4 +280,13 @@ export class BrowserLogins {
     const shown = { error: code, error_description: message, ...values };
     return this.#deps.pages.page(template, shown, { status });
   }
+}
+
+/** Logs the reason of a login that has failed, with the code that the page shows. Other errors are logged elsewhere. */
+function logFailure(request: BrowserRequest, provider: string, error: unknown): void {
+  if (!(error instanceof LoginFailure)) return;
+  request.log.info(
+    { provider, code: error.code, reason: error.message, err: error.cause },
+    'A login through an identity provider has failed',
+  );
 }

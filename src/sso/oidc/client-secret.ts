@@ -14,13 +14,27 @@ const validity = 3600;
  * @throws Error when the key cannot be used
  */
 export async function clientAuthentication(config: OidcProviderConfig, clock: Clock): Promise<ClientAuth> {
-  const { ClientSecretBasic, ClientSecretPost, None } = await import('openid-client');
+  const { ClientSecretPost, None } = await import('openid-client');
   if (config.client_auth_method === 'none') return None();
   const secret = await clientSecret(config, clock);
   return config.client_auth_method === 'client_secret_post'
     ? ClientSecretPost(secret)
-    : ClientSecretBasic(secret);
+    : secretByBasic(secret);
 }
+
+/**
+ * Sends the client id and the secret by Basic authentication. Characters that need no encoding, such as hyphens, are
+ * sent as they are, because many providers do not decode them.
+ * Source: RFC 6749, section 2.3.1.
+ */
+function secretByBasic(secret: string): ClientAuth {
+  return (_server, { client_id }, _body, headers) => {
+    const credentials = `${formEncoded(client_id)}:${formEncoded(secret)}`;
+    headers.set('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`);
+  };
+}
+
+const formEncoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1);
 
 async function clientSecret(
   { client_id, client_secret, client_secret_jwt_key: key, issuer }: OidcProviderConfig,

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { jwtVerify } from 'jose';
 import { type LoopbackServer, serveOnLoopback } from '../../../test/support/network/loopback.ts';
+import { createLogger } from '../../kernel/observability/index.ts';
 import { OidcServer } from '../test/oidc-server.ts';
 import { publicUrl, SsoServer, ssoOptions } from '../test/sso-server.ts';
 
@@ -23,6 +24,8 @@ describe('options of OpenID Connect', () => {
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   let idp: OidcServer;
   let images: LoopbackServer;
+  /** Lines that the server has logged. */
+  const logLines: string[] = [];
   let servedPicture = picture;
   let hearth: SsoServer;
   before(async () => {
@@ -40,6 +43,7 @@ describe('options of OpenID Connect', () => {
         backchannel_logout_session_required: true,
       },
       { client_id: 'public', redirect_uris: [callback], token_endpoint_auth_method: 'none' },
+      { client_id: 'my-client_1.x', client_secret: 'a-b_c.d %', redirect_uris: [callback] },
     ]);
     const provider = (idp_id: string, more: object = {}) => ({
       idp_id,
@@ -59,34 +63,40 @@ describe('options of OpenID Connect', () => {
       '{{ server_name }} {{ redirect_url }}{% for p in providers %} {{ p.idp_id }}={{ p.idp_name }}{% endfor %}';
     writeFileSync(join(folder, 'sso_login_idp_picker.html'), picker);
     writeFileSync(join(folder, 'sso_error.html'), 'Our own page: {{ error }} <i>{{ error_description }}</i>');
-    hearth = await SsoServer.start('sqlite', {
-      mail: { templates: { custom_template_directory: folder } },
-      // Lets the server fetch pictures from `images`.
-      outbound: { ip_range_whitelist: ['127.0.0.1/32'] },
-      sso: ssoOptions({
-        sso: { client_whitelist: ['https://app.client.example/'], update_profile_information: true },
-        oidc_providers: [
-          provider('oidc', { backchannel_logout_enabled: true, backchannel_logout_ignore_sub: true }),
-          provider('key', { ...signed, client_secret_jwt_key: { key: pem, ...header } }),
-          provider('file', {
-            ...signed,
-            client_secret_jwt_key: { key_file: join(folder, 'key.pem'), ...header },
-          }),
-          provider('algorithms', { id_token_signing_alg_values_supported: ['ES256'] }),
-          provider('keys', {
-            discover: false,
-            authorization_endpoint: `${idp.issuer}/auth`,
-            token_endpoint: `${idp.issuer}/token`,
-            jwks_uri: `${idp.issuer}/jwks`,
-          }),
-          provider('public', { client_id: 'public', client_secret: null, client_auth_method: 'none' }),
-          provider('relay', { redirect_uri: relay }),
-          provider('subject', mapping({ subject_template: '{{ user.email }}' })),
-          provider('picture', mapping({ picture_template: '{{ user.picture }}' })),
-          provider('claim', mapping({ picture_claim: 'picture' })),
-        ],
-      } as never),
-    });
+    hearth = await SsoServer.start(
+      'sqlite',
+      {
+        mail: { templates: { custom_template_directory: folder } },
+        // Lets the server fetch pictures from `images`.
+        outbound: { ip_range_whitelist: ['127.0.0.1/32'] },
+        sso: ssoOptions({
+          sso: { client_whitelist: ['https://app.client.example/'], update_profile_information: true },
+          oidc_providers: [
+            provider('oidc', { backchannel_logout_enabled: true, backchannel_logout_ignore_sub: true }),
+            provider('key', { ...signed, client_secret_jwt_key: { key: pem, ...header } }),
+            provider('file', {
+              ...signed,
+              client_secret_jwt_key: { key_file: join(folder, 'key.pem'), ...header },
+            }),
+            provider('algorithms', { id_token_signing_alg_values_supported: ['ES256'] }),
+            provider('keys', {
+              discover: false,
+              authorization_endpoint: `${idp.issuer}/auth`,
+              token_endpoint: `${idp.issuer}/token`,
+              jwks_uri: `${idp.issuer}/jwks`,
+            }),
+            provider('public', { client_id: 'public', client_secret: null, client_auth_method: 'none' }),
+            provider('hyphens', { client_id: 'my-client_1.x', client_secret: 'a-b_c.d %' }),
+            provider('strict', { skip_verification: false }),
+            provider('relay', { redirect_uri: relay }),
+            provider('subject', mapping({ subject_template: '{{ user.email }}' })),
+            provider('picture', mapping({ picture_template: '{{ user.picture }}' })),
+            provider('claim', mapping({ picture_claim: 'picture' })),
+          ],
+        } as never),
+      },
+      { log: createLogger({ level: 'info', destination: { write: (line) => void logLines.push(line) } }) },
+    );
   });
   after(async () => {
     await hearth.stop();
@@ -133,6 +143,39 @@ describe('options of OpenID Connect', () => {
     const sent = new URLSearchParams(body);
     assert.deepEqual([authorization, sent.get('client_secret')], [undefined, null]);
     assert.match(sent.get('code_verifier') ?? '', /^.{43,}$/);
+  });
+
+  it('encodes only the characters of the client id and the secret that need it, because many providers decode none', async () => {
+    idp.user = { sub: 'hyphens' };
+    assert.equal(await userOf('oidc-hyphens'), '@hyphens:test');
+    const [scheme, credentials] = (idp.tokenRequests.at(-1)!.authorization ?? '').split(' ');
+    assert.equal(scheme, 'Basic');
+    assert.equal(Buffer.from(credentials!, 'base64').toString(), 'my-client_1.x:a-b_c.d+%25');
+  });
+
+  it('logs why a login cannot begin', async () => {
+    logLines.length = 0;
+    assert.equal((await hearth.login('oidc-strict')).status, 502);
+    const logged = logLines
+      .map((line) => JSON.parse(line))
+      .find(({ provider }) => provider === 'oidc-strict');
+    assert.equal(logged.code, 'provider_unavailable');
+    assert.match(logged.err.message, /is not an https:\/\/ URL \(skip_verification allows it\)/);
+  });
+
+  it('refuses to start with a faulty template of the user mapping', async () => {
+    const faulty = {
+      idp_id: 'faulty',
+      issuer: idp.issuer,
+      client_id: 'hearth',
+      client_secret: 'a secret',
+      user_mapping_provider: { config: { localpart_template: '{{ user.sub' } },
+    };
+    const starting = SsoServer.start('sqlite', { sso: ssoOptions({ oidc_providers: [faulty] } as never) });
+    await assert.rejects(
+      starting,
+      /oidc_providers\[0\]\.user_mapping_provider\.config: the template of the localpart is faulty: /,
+    );
   });
 
   it('shows the templates of the operator in place of the built-in templates, and fills in the variables of the reference server', async () => {

@@ -27,6 +27,15 @@ export class UserMapping {
     this.#mapper = mapper;
   }
 
+  /**
+   * Checks the templates of the configuration.
+   * @throws Error when a template is faulty
+   */
+  async checkTemplates(): Promise<void> {
+    this.#templates ??= compileAll(this.#config.user_mapping_provider.config);
+    await this.#templates;
+  }
+
   /** Checks the claims against the attribute requirements. @throws LoginFailure unauthorised */
   check(claims: JsonObject): void {
     if (!meetsRequirements(claims, this.#config.attribute_requirements)) {
@@ -105,9 +114,17 @@ async function compileAll(config: Mapping): Promise<ReadonlyMap<string, TextTemp
     ...Object.entries(config.extra_attributes).map(([key, text]) => [`extra ${key}`, text] as const),
   ];
   const compiled = texts.flatMap(([name, text]) =>
-    text === null ? [] : [compileText(text, filters).then((template) => [name, template] as const)],
+    text === null ? [] : [compile(name, text).then((template) => [name, template] as const)],
   );
   return new Map(await Promise.all(compiled));
+}
+
+async function compile(name: string, text: string): Promise<TextTemplate> {
+  try {
+    return await compileText(text, filters);
+  } catch (cause) {
+    throw new Error(`the template of the ${name} is faulty: ${(cause as Error).message.trim()}`, { cause });
+  }
 }
 
 const templateOfClaim = (claim: string | null) =>

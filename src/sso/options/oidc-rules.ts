@@ -1,9 +1,11 @@
-import type { RuleView } from '../../kernel/config/index.ts';
+import { createPrivateKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileProblem, type RuleView } from '../../kernel/config/index.ts';
 import type { OidcProviderConfig } from './oidc.ts';
 
 type ProviderRule = (provider: OidcProviderConfig, path: string, view: RuleView) => void;
 
-const rules: readonly ProviderRule[] = [clientSecret, jwtKey, endpoints, deprecatedClaims];
+const rules: readonly ProviderRule[] = [clientSecret, jwtKey, endpoints, unverifiedIssuer, deprecatedClaims];
 
 /** Rules about each provider and between providers. */
 export function oidcRules(providers: readonly OidcProviderConfig[], view: RuleView): void {
@@ -32,6 +34,21 @@ function clientSecret(provider: OidcProviderConfig, path: string, view: RuleView
 function jwtKey({ client_secret_jwt_key: key }: OidcProviderConfig, path: string, view: RuleView): void {
   if (key !== null && (key.key === null) === (key.key_file === null)) {
     view.error(`${path}.client_secret_jwt_key`, 'needs either key or key_file, not both');
+    return;
+  }
+  if (key === null) return;
+  const name = `${path}.client_secret_jwt_key.${key.key === null ? 'key_file' : 'key'}`;
+  let pem: string;
+  try {
+    pem = key.key ?? readFileSync(key.key_file ?? '', 'utf8');
+  } catch (error) {
+    view.error(name, `the file ${key.key_file} cannot be read: ${fileProblem(error)}`);
+    return;
+  }
+  try {
+    createPrivateKey(pem);
+  } catch {
+    view.error(name, 'is not a private key in PEM form');
   }
 }
 
@@ -46,6 +63,15 @@ function endpoints(provider: OidcProviderConfig, path: string, view: RuleView): 
   for (const name of needed) {
     if (provider[name] === null) view.error(`${path}.${name}`, 'must be given when discover is off');
   }
+}
+
+function unverifiedIssuer(
+  { issuer, skip_verification: isLenient }: OidcProviderConfig,
+  path: string,
+  view: RuleView,
+): void {
+  if (isLenient || issuer.startsWith('https://')) return;
+  view.warn(`${path}.issuer`, 'is not an https:// URL: logins fail unless skip_verification is on');
 }
 
 function deprecatedClaims(provider: OidcProviderConfig, path: string, view: RuleView): void {
