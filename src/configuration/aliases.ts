@@ -15,6 +15,7 @@ export const aliases: readonly Alias[] = [
     meaningWhenBothAreGiven: 'it counts for federation only',
   },
   { name: 'riot_base_url', within: 'email', option: 'client_base_url', old: true },
+  { name: 'expiry_time', within: 'caches', option: 'cache_entry_ttl', old: true },
   { name: 'bind_address', within: 'listeners[]', option: 'bind_addresses', old: true, convert: asList },
   { name: 'perspectives', option: 'trusted_key_servers', old: true, convert: keyServersOf },
   { name: 'oidc_config', option: 'oidc_providers', old: true, convert: providersOf },

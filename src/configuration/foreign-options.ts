@@ -6,6 +6,9 @@ const workerFile =
 const modules =
   'configures modules of other server software; Hearth loads modules in JavaScript with the option modules, see docs/modules.md';
 const obsolete = 'is obsolete and has no effect: delete it';
+const mediaBackup =
+  'is not read; write media_storage_providers: [{ module: file_system, store_local: true, store_remote: true, store_synchronous: …, config: { directory: … } }]';
+const metricsListener = 'is not read; write a listener with type: metrics';
 const messageRate = 'is not read; write rc_message: { per_second: …, burst_count: … }';
 const federationRate = (member: string) => `is not read; write rc_federation: { ${member}: … }`;
 
@@ -61,6 +64,17 @@ export const foreignOptions: ReadonlyMap<string, string> = new Map([
   ['bind_port', `${obsolete}; see listeners`],
   ['bind_host', `${obsolete}; see listeners`],
   ['unsecure_port', `${obsolete}; see listeners`],
+  ['metrics_port', metricsListener],
+  ['metrics_bind_host', metricsListener],
+  ['gzip_responses', 'is not read; see compress of the resources of a listener'],
+  ['disable_registration', 'is not read; see enable_registration'],
+  [
+    'restrict_public_rooms_to_local_users',
+    'is not read; see allow_public_rooms_without_auth and allow_public_rooms_over_federation',
+  ],
+  ['database_path', 'is not read; write database: { name: sqlite3, args: { database: … } }'],
+  ['backup_media_store_path', mediaBackup],
+  ['synchronous_backup_media_store', mediaBackup],
   ['tls_fingerprints', obsolete],
   ['tls_dh_params_path', obsolete],
   ['acme', `${obsolete}; see tls_certificate_path, for a certificate that another program renews`],

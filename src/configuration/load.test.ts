@@ -23,7 +23,7 @@ describe('other names of options', () => {
 
   it('accepts deprecated names with a warning that contains the current name', () => {
     const { values, errors, warnings } = load(
-      'use_presence: untracked\nemail: {notif_from: a, riot_base_url: "https://a.org"}\nfederation_ip_range_blacklist: [10.0.0.0/8]\n',
+      'use_presence: untracked\nemail: {notif_from: a, riot_base_url: "https://a.org"}\ncaches: {expiry_time: 5m}\nfederation_ip_range_blacklist: [10.0.0.0/8]\n',
     );
     assert.deepEqual(errors, []);
     assert.deepEqual(
@@ -33,12 +33,14 @@ describe('other names of options', () => {
       [
         'use_presence is an old name: use presence.enabled',
         'email.riot_base_url is an old name: use email.client_base_url',
+        'caches.expiry_time is an old name: use caches.cache_entry_ttl',
         'federation_ip_range_blacklist is an old name: use ip_range_blacklist',
       ],
     );
     assert.equal(values.presence.presence.enabled, 'untracked');
     assert.deepEqual(values.outbound.ip_range_blacklist, ['10.0.0.0/8']);
     assert.equal(values.mail.email?.client_base_url, 'https://a.org');
+    assert.equal(values.caches.caches.cache_entry_ttl, 5 * 60_000);
   });
 
   it('accepts a deprecated name next to other members of the option, but not next to the option itself', () => {

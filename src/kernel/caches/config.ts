@@ -62,6 +62,7 @@ export const cachesSection = section({
         cache_entry_ttl: option(duration(), {
           description: 'How long an entry may be idle before it is evicted.',
           default: '30m',
+          deprecatedNames: ['caches.expiry_time'],
         }),
         sync_response_cache_duration: option(duration(), {
           description:

@@ -44,7 +44,9 @@ export interface ProviderEnvironment {
  */
 const fileSystemModules = new Set([
   'file_system',
+  'synapse.media.storage_provider.FileStorageProviderBackend',
   'synapse.rest.media.v1.storage_provider.FileStorageProviderBackend',
+  'synapse.rest.media.v1.storage_provider',
 ]);
 const s3Modules = new Set(['s3', 's3_storage_provider.S3StorageProviderBackend']);
 

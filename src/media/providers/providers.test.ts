@@ -351,6 +351,19 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual([...stored], []);
     });
 
+    it('accepts the names of the file system module of the reference server', async () => {
+      const environment = { clock, http: outboundHttp(), environment: {} };
+      const config = { directory: join(folder, 'other-names') };
+      for (const module of [
+        'synapse.media.storage_provider.FileStorageProviderBackend',
+        'synapse.rest.media.v1.storage_provider.FileStorageProviderBackend',
+        'synapse.rest.media.v1.storage_provider',
+      ]) {
+        const [opened] = await openProviders([{ ...s3Options(), module, config }], environment);
+        assert.equal(opened?.name, `file_system ${config.directory}`);
+      }
+    });
+
     it('throws an error that names the provider or option that cannot be used', async () => {
       const environment = { clock, http: outboundHttp(), environment: {} };
       const withConfig = (module: string, config: object) =>
