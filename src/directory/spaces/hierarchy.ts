@@ -63,7 +63,8 @@ export class SpaceHierarchy {
     if (limit < 1) throw invalidParam('limit must be above 0');
     if (maxDepth < 0) throw invalidParam('max_depth must not be negative');
     const depth = Math.min(maxDepth, maxLevels);
-    const skip = request.from === undefined ? 0 : decodeFrom(request.from, suggestedOnly, depth);
+    const skip =
+      request.from === undefined ? 0 : decodeFrom(request.from, { roomId, suggestedOnly, maxDepth: depth });
     const size = Math.min(limit, maxRooms);
     const rooms: TreeRoom[] = [];
     let seen = 0;
@@ -77,7 +78,9 @@ export class SpaceHierarchy {
     const isLast = rooms.length <= size;
     return {
       rooms: rooms.slice(0, size).map(treeRoomJson),
-      ...(isLast ? undefined : { next_batch: encodeFrom(suggestedOnly, depth, skip + size) }),
+      ...(isLast
+        ? undefined
+        : { next_batch: encodeFrom({ roomId, suggestedOnly, maxDepth: depth }, skip + size) }),
     };
   }
 
@@ -196,16 +199,23 @@ const treeRoomJson = ({ room, children }: TreeRoom): JsonObject => ({
   children_state: children.map(({ event }) => event),
 });
 
-/** Encodes the position of the walk, with the parameters that must not change between pages. */
-const encodeFrom = (suggestedOnly: boolean, maxDepth: number, skip: number): string =>
-  `h${suggestedOnly ? 1 : 0}_${maxDepth}_${skip}`;
+/** The parameters of a walk, which must not change between its pages. */
+interface Walk {
+  readonly roomId: string;
+  readonly suggestedOnly: boolean;
+  readonly maxDepth: number;
+}
+
+/** Encodes a position of a walk, together with its parameters. */
+const encodeFrom = ({ roomId, suggestedOnly, maxDepth }: Walk, skip: number): string =>
+  `h${suggestedOnly ? 1 : 0}_${maxDepth}_${skip}_${Buffer.from(roomId).toString('base64url')}`;
 
 /** @throws MatrixError M_INVALID_PARAM */
-function decodeFrom(token: string, suggestedOnly: boolean, maxDepth: number): number {
-  const skip = /^h[01]_\d{1,2}_(\d{1,5})$/.exec(token)?.[1];
-  if (skip === undefined) throw invalidParam('Invalid pagination token');
-  if (encodeFrom(suggestedOnly, maxDepth, Number(skip)) !== token) {
+function decodeFrom(token: string, walk: Walk): number {
+  const [, skip, room = ''] = /^h[01]_\d{1,2}_(\d{1,5})_([\w-]+)$/.exec(token) ?? [];
+  if (skip === undefined || Buffer.from(room, 'base64url').toString() !== walk.roomId)
+    throw invalidParam('Invalid pagination token');
+  if (encodeFrom(walk, Number(skip)) !== token)
     throw invalidParam('suggested_only and max_depth cannot change on paginated requests');
-  }
   return Number(skip);
 }

@@ -222,6 +222,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         const answer = await tree(bob, root, query);
         assert.deepEqual([answer.status, answer.body['errcode']], [400, 'M_INVALID_PARAM'], query);
       }
+      const otherRoot = await make('other root', space);
+      const answer = await tree(bob, otherRoot, `?from=${body['next_batch']}`);
+      assert.deepEqual([answer.status, answer.body['errcode']], [400, 'M_INVALID_PARAM'], 'another room');
     });
 
     it('returns a room that a path within max_depth reaches, also when a longer path reaches it first', async () => {
