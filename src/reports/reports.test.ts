@@ -63,7 +63,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await post(alice, path('rooms', roomId, 'report', '$nothing'), {}), 404);
     });
 
-    it('stores reports of remote users and of rooms and local users that exist, and answers 200 to all reports', async () => {
+    it('stores reports of remote users and of rooms and local users that exist, answers 404 for unknown rooms and 200 for unknown users', async () => {
       const count = async () => (await reports.list({ limit: 100 })).length;
       const before = await count();
       assert.equal(await post(carol, path('rooms', roomId, 'report'), { reason: 'a room of spam' }), 200);
@@ -73,7 +73,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(await post(carol, path('users', '@eve:elsewhere', 'report'), { reason: '' }), 200);
       assert.equal((await latest())?.userId, '@eve:elsewhere');
       assert.equal(await count(), before + 3);
-      assert.equal(await post(carol, path('rooms', '!nothing:test', 'report'), { reason: '' }), 200);
+      assert.equal(await post(carol, path('rooms', '!nothing:test', 'report'), { reason: '' }), 404);
       assert.equal(await post(carol, path('users', '@nobody:test', 'report'), { reason: '' }), 200);
       assert.equal(await count(), before + 3);
     });

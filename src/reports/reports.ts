@@ -37,8 +37,8 @@ export interface Report extends ReportDetails {
 const maxReasonLength = 10_000;
 
 /**
- * Stores reports for the administrators. Reports of unknown rooms and of local users who do not exist are accepted but not
- * stored, so that existence is not revealed. Source: client-server API, "Reporting Content".
+ * Stores reports for the administrators. Reports of local users who do not exist are accepted but not stored, so that the
+ * existence of accounts is not revealed. Unknown rooms are 404, as in responses to joins. Source: client-server API, "Reporting Content".
  */
 export class Reports {
   readonly #deps: ReportsDeps;
@@ -73,11 +73,12 @@ export class Reports {
     await this.#store('event', reporter, details, { roomId, eventId, userId: stored.event.sender });
   }
 
-  /** Stores a report of a room, if this server knows the room. @throws MatrixError M_LIMIT_EXCEEDED */
+  /** Stores a report of a room. @throws MatrixError M_NOT_FOUND for an unknown room, M_LIMIT_EXCEEDED */
   async reportRoom(reporter: string, roomId: string, details: ReportDetails): Promise<void> {
     const { engine, limit } = this.#deps;
     limit.take(reporter);
-    if (await engine.heads.get(roomId)) await this.#store('room', reporter, details, { roomId });
+    if (!(await engine.heads.get(roomId))) throw notFound('Unknown room');
+    await this.#store('room', reporter, details, { roomId });
   }
 
   /** Stores a report of a user, unless the user would be local and does not exist. @throws MatrixError M_LIMIT_EXCEEDED */
