@@ -1,6 +1,6 @@
-import { IpRangeSet } from '../kernel/config/index.ts';
+import { outboundConfigOfFederation, systemResolver } from '../kernel/outbound/index.ts';
 import type { MediaSlice } from '../media/index.ts';
-import { mailAppId, openPushers, Pushers, subscribeNewUser } from '../pushers/index.ts';
+import { mailAppId, openPushers, Pushers, plainHttpCheck, subscribeNewUser } from '../pushers/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import type { Conversations } from './conversations.ts';
 import type { Federation } from './federation.ts';
@@ -45,7 +45,7 @@ export async function startPushers(
   { kernel, pushers, thirdPartyIds, media, rooms, conversations, federation }: Deps,
   opened: OpenedSlices,
 ): Promise<void> {
-  const { configuration } = kernel;
+  const { configuration, resolver = systemResolver } = kernel;
   const slice = await openPushers(
     {
       ...kernel,
@@ -56,7 +56,7 @@ export async function startPushers(
       results: { notified: conversations.push.eventNotifications, unread: conversations.push.badgeCounts },
       gateways: {
         http: federation.http,
-        allowsPlainHttp: plainHttpCheck(configuration.outbound.ip_range_whitelist),
+        allowsPlainHttp: plainHttpCheck(outboundConfigOfFederation(configuration.outbound), resolver),
       },
       mailing: mailingOf(kernel, thirdPartyIds, media),
     },
@@ -72,13 +72,4 @@ function mailingOf(
 ) {
   const { mails } = routesDeps;
   return mails && { ...routesDeps, mails, addresses, avatars, key: tokenKeyOf(configuration) };
-}
-
-/**
- * Returns the check of whether a push gateway at a host may be reached without TLS. It may if `ip_range_whitelist`
- * contains its address. The specification demands https, but a gateway on the same machine needs no TLS.
- */
-function plainHttpCheck(whitelist: readonly string[]): (host: string) => boolean {
-  const allowed = new IpRangeSet(whitelist);
-  return (host) => allowed.contains(host === 'localhost' ? '127.0.0.1' : host);
 }

@@ -1,6 +1,7 @@
 /** Pushers: they notify users of events through push gateways and by mail. */
 import { fileURLToPath } from 'node:url';
 
+export { plainHttpCheck } from './http/plain-http.ts';
 export { subscribeNewUser, subscribingNewUsers } from './mail/new-users.ts';
 export type { EventNotification, NotifiedUsers, UnreadTotals } from './notified-users.ts';
 export { openPushers, type PusherSliceDeps } from './open.ts';

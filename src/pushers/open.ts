@@ -15,6 +15,7 @@ import { Gateways } from './http/gateway.ts';
 import { GatewaySlots } from './http/gateway-slots.ts';
 import { HttpPushers } from './http/http-pushers.ts';
 import { Notifications } from './http/notification.ts';
+import type { PlainHttpCheck } from './http/plain-http.ts';
 import { MailPushers } from './mail/mail-pushers.ts';
 import { NotificationMails } from './mail/notification-mail.ts';
 import type { Avatars } from './mail/pictures.ts';
@@ -47,8 +48,7 @@ export interface NotificationMailing {
 /** The connections to push gateways. */
 export interface GatewayConnections {
   readonly http: OutboundHttp;
-  /** Whether a push gateway at this host may be reached without TLS. */
-  readonly allowsPlainHttp: (host: string) => boolean;
+  readonly allowsPlainHttp: PlainHttpCheck;
 }
 
 /** Says which users an event notifies, and what the badges of their clients show. */

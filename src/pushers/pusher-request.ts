@@ -1,4 +1,5 @@
 import { invalidParam, isJsonObject, type JsonObject, missingParam } from '../protocol/index.ts';
+import type { PlainHttpCheck } from './http/plain-http.ts';
 import { mailAppId, type PusherKind, type PusherSettings } from './pusher.ts';
 
 /** The body of `POST /pushers/set`. */
@@ -28,15 +29,15 @@ const gatewayPath = '/_matrix/push/v1/notify';
  * `gatewayPath`; M_INVALID_PARAM for unknown kinds, for pushers of the kind `email` whose app_id is not `m.email`, and
  * for URLs that are invalid, or that use http where `allowsPlainHttp` forbids it
  */
-export function parseSettings(
+export async function parseSettings(
   request: PusherRequest,
-  allowsPlainHttp: (host: string) => boolean,
-): PusherSettings {
+  allowsPlainHttp: PlainHttpCheck,
+): Promise<PusherSettings> {
   const missing = requiredFields.filter((name) => request[name] === undefined);
   if (missing.length > 0) throw missingParam(`Missing parameters: ${missing.join(', ')}`);
   const { app_display_name = '', device_display_name = '', lang = '', data = {} } = request;
   const kind = kindOf(request.kind);
-  if (kind === 'http') checkGateway(data['url'], allowsPlainHttp);
+  if (kind === 'http') await checkGateway(data['url'], allowsPlainHttp);
   // With other app_ids a user could have several pushers for one address, and each would send every mail.
   if (kind === 'email' && request.app_id !== mailAppId)
     throw invalidParam(`Pushers of the kind 'email' have the app_id '${mailAppId}'`);
@@ -58,13 +59,13 @@ function kindOf(kind: string | null): PusherKind {
   throw invalidParam(`There are no pushers of the kind '${kind}'`);
 }
 
-function checkGateway(text: unknown, allowsPlainHttp: (host: string) => boolean): void {
+async function checkGateway(text: unknown, allowsPlainHttp: PlainHttpCheck): Promise<void> {
   if (typeof text !== 'string') throw missingParam("'data' needs the 'url' of the push gateway");
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const hasWebScheme = url?.protocol === 'https:' || url?.protocol === 'http:';
   if (!url || !hasWebScheme) throw invalidParam('The URL of the push gateway is not valid');
   if (url.pathname !== gatewayPath) throw missingParam(`The URL must have the path ${gatewayPath}`);
-  if (url.protocol === 'http:' && !allowsPlainHttp(url.hostname.replace(/^\[|\]$/g, ''))) {
+  if (url.protocol === 'http:' && !(await allowsPlainHttp(url.hostname.replace(/^\[|\]$/g, '')))) {
     throw invalidParam('The URL of the push gateway must begin with https://');
   }
 }

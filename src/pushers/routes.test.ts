@@ -90,21 +90,25 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await fixture.pushkeysOf(anna), []);
     });
 
-    it('answers 400 M_INVALID_PARAM to http URLs of gateways, except at addresses in ip_range_whitelist', async () => {
+    it('answers 400 M_INVALID_PARAM to http URLs of gateways, except those whose addresses are in ip_range_whitelist', async () => {
+      fixture.resolver.hosts.set('public.example', ['93.184.215.14']);
+      fixture.resolver.hosts.set('mixed.example', ['127.0.0.1', '93.184.215.14']);
       const withGatewayAt = (origin: string) => ({
         ...fixture.pusher('plain'),
         data: { url: `${origin}/_matrix/push/v1/notify` },
       });
-      assert.deepEqual(await statusAndErrcode(anna, withGatewayAt('http://push.example')), [
-        400,
-        'M_INVALID_PARAM',
-      ]);
-      assert.deepEqual(await statusAndErrcode(anna, withGatewayAt('http://10.0.0.1')), [
-        400,
-        'M_INVALID_PARAM',
-      ]);
-      assert.equal((await set(anna, withGatewayAt('http://127.0.0.1:5000'))).status, 200);
-      assert.equal((await set(anna, withGatewayAt('https://push.example'))).status, 200);
+      for (const host of [
+        'public.example',
+        'mixed.example',
+        'unknown.example',
+        '93.184.215.14',
+        '10.0.0.1',
+      ]) {
+        const answer = await statusAndErrcode(anna, withGatewayAt(`http://${host}`));
+        assert.deepEqual(answer, [400, 'M_INVALID_PARAM'], host);
+      }
+      for (const origin of ['http://127.0.0.1:5000', 'http://push.example', 'https://public.example'])
+        assert.equal((await set(anna, withGatewayAt(origin))).status, 200, origin);
       await set(anna, { ...withGatewayAt(''), kind: null });
     });
 

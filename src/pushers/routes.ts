@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { type Route, route } from '../kernel/http/index.ts';
 import type { RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
+import type { PlainHttpCheck } from './http/plain-http.ts';
 import { pusherForClient } from './pusher.ts';
 import { type PusherRequest, parseSettings } from './pusher-request.ts';
 import type { Pushers } from './pushers.ts';
@@ -33,11 +34,7 @@ export const setRate: RateLimit = { per_second: 0.2, burst_count: 100 };
  * @param limit bounds how often each user sets pushers
  * @param allowsPlainHttp whether a gateway at this host may be reached without TLS
  */
-export function pusherRoutes(
-  pushers: Pushers,
-  limit: RateLimiter,
-  allowsPlainHttp: (host: string) => boolean,
-): Route[] {
+export function pusherRoutes(pushers: Pushers, limit: RateLimiter, allowsPlainHttp: PlainHttpCheck): Route[] {
   return [
     route(
       {
@@ -66,7 +63,7 @@ export function pusherRoutes(
         const request: PusherRequest = body;
         const { app_id: appId, pushkey, append = false } = request;
         if (request.kind === null) await pushers.remove(userId, { appId, pushkey });
-        else await pushers.set({ userId, deviceId }, parseSettings(request, allowsPlainHttp), append);
+        else await pushers.set({ userId, deviceId }, await parseSettings(request, allowsPlainHttp), append);
         return {};
       },
     ),
