@@ -115,6 +115,17 @@ forSelectedDatabases(import.meta.url, (open) => {
       await presence.stop();
     });
 
+    it('sends last_active_ago also for a user without any activity but the change of the presence', async () => {
+      const { presence, sent, clock } = await startEdus(open);
+      presence.set({ userId: alice, deviceId: 'D' }, 'unavailable', 'away');
+      clock.advance(1_000);
+      await presence.announcements.idle();
+      await untilIdle();
+      const update = { user_id: alice, presence: 'unavailable', status_msg: 'away', last_active_ago: 0 };
+      assert.deepEqual(contents(sent, 'm.presence'), [{ push: [update] }]);
+      await presence.stop();
+    });
+
     /** Reports presence of a remote user, which must not be sent to other servers. */
     const reportRemotePresence = async (presence: Presence) =>
       presence.report(dora, {

@@ -96,7 +96,9 @@ export class PresenceEduSender {
 
   #send(userId: string, status: PresenceStatus, servers: Iterable<string>): void {
     const { sender, clock } = this.#deps;
-    const content = { push: [{ user_id: userId, ...statusContent(status, clock.now()) }] };
+    // `last_active_ago` is required: a user without any other activity has just changed the presence.
+    const update = { user_id: userId, last_active_ago: 0, ...statusContent(status, clock.now()) };
+    const content = { push: [update] };
     sender.sendEdu(servers, { type: 'm.presence', key: userId, lifetime, content, combine }, { lazy: true });
   }
 }
