@@ -9,14 +9,17 @@ import {
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
 /** A room as described to users outside of it. */
-export interface RoomDescription extends RoomFacts {
+export interface RoomDescription extends Omit<RoomFacts, 'roomVersion'> {
   readonly roomId: string;
+  /** Absent for a room of another server that does not state it. */
+  readonly roomVersion: string | undefined;
   readonly joinedMembers: number;
 }
 
 /** A description with properties for the server's own use. */
 export interface RoomDetails extends RoomDescription {
   readonly roomNid: number;
+  readonly roomVersion: string;
   readonly historyVisibility: string;
   readonly creator: string;
   readonly federatable: boolean;
@@ -73,7 +76,7 @@ export async function describeRoomInDetail(
   };
 }
 
-function describe(head: RoomHead, state: ReadonlyMap<string, StoredEvent>): RoomDescription {
+function describe(head: RoomHead, state: ReadonlyMap<string, StoredEvent>): RoomDescription & RoomFacts {
   return {
     ...roomFactsOf((type, stateKey) => (stateKey === '' ? contentOf(state.get(type)) : undefined)),
     roomId: head.roomId,

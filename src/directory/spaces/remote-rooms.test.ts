@@ -206,11 +206,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(remoteRequests.length, 20);
     });
 
-    it('returns summaries of remote rooms, and M_NOT_FOUND for unknown ones', async () => {
+    it('returns summaries of remote rooms, with a room version only if the remote server states it, and M_NOT_FOUND for unknown rooms', async () => {
       const { answers, summaries } = await openSpaces(open);
       answers.set('!space:far.example', farSpace('!none:test'));
       const { name, membership, avatar_url } = await summaries.summary('!space:far.example', bob, far);
       assert.deepEqual([name, membership, avatar_url], ['Far', 'leave', undefined]);
+      const versionOf = async () => (await summaries.summary('!open:far.example', bob, far))['room_version'];
+      answers.set('!open:far.example', { room: summary('!open:far.example') });
+      assert.equal(await versionOf(), undefined);
+      answers.set('!open:far.example', { room: summary('!open:far.example', { room_version: '12' }) });
+      assert.equal(await versionOf(), '12');
       await assert.rejects(summaries.summary('!space2:far.example', bob, far), { errcode: 'M_NOT_FOUND' });
       await assert.rejects(summaries.summary('!space2:far.example', bob), { errcode: 'M_NOT_FOUND' });
     });

@@ -149,7 +149,7 @@ function descriptionFromJson(json: JsonObject): RoomDescription | undefined {
     worldReadable: json['world_readable'] === true,
     roomType: textOf(json['room_type']),
     encryption: textOf(json['encryption']),
-    roomVersion: textOf(json['room_version']) ?? '1',
+    roomVersion: textOf(json['room_version']),
     joinedMembers: typeof members === 'number' && Number.isSafeInteger(members) ? Math.max(0, members) : 0,
   };
 }

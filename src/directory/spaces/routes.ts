@@ -36,7 +36,7 @@ export function spaceRoutes(summaries: RoomSummaries, hierarchy: SpaceHierarchy)
         const { encryption, room_version } = summary;
         return {
           ...summary,
-          'im.nheko.summary.room_version': room_version,
+          ...(room_version === undefined ? undefined : { 'im.nheko.summary.room_version': room_version }),
           ...(encryption === undefined ? undefined : { 'im.nheko.summary.encryption': encryption }),
         };
       },

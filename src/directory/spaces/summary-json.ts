@@ -18,7 +18,7 @@ export function summaryJson(room: RoomDescription): JsonObject {
     ...(room.roomType === undefined ? undefined : { room_type: room.roomType }),
     ...(room.allowedRoomIds.length > 0 ? { allowed_room_ids: [...room.allowedRoomIds] } : undefined),
     ...(room.encryption === knownEncryption ? { encryption: room.encryption } : undefined),
-    room_version: room.roomVersion,
+    ...(room.roomVersion === undefined ? undefined : { room_version: room.roomVersion }),
     num_joined_members: room.joinedMembers,
     world_readable: room.worldReadable,
     guest_can_join: room.guestCanJoin,

@@ -61,7 +61,9 @@ export interface PublicRoomsResponse {
 }
 
 /**
- * Requests that a user waits for: profiles, aliases, room lists and spaces.
+ * Requests that a user waits for: profiles, aliases, room lists and spaces. A server in backoff receives the
+ * first three now and then, because a backoff may last a week although the server has returned. A hierarchy may need many
+ * servers, and so skips those in backoff.
  * Source: server-server API, "Querying for information", "Published Room Directory", "Spaces".
  */
 export class QueriesApi {
@@ -80,6 +82,7 @@ export class QueriesApi {
       query: { user_id: userId },
       maxBody: maxBody.profile,
       maxValues: maxValues.profile,
+      isForUser: true,
     });
   }
 
@@ -88,6 +91,7 @@ export class QueriesApi {
     const answer = await this.#get(server, '/_proto/federation/v1/query/directory', request, {
       query: { room_alias: alias },
       maxBody: maxBody.alias,
+      isForUser: true,
     });
     const roomId = answer['room_id'];
     if (!isRoomId(roomId)) throw new MalformedResponse(server, 'room_id is not a room id');
@@ -106,12 +110,13 @@ export class QueriesApi {
     const { filter, ...parameters } = list;
     const answer =
       filter === undefined
-        ? await this.#get(server, path, request, { query: parameters, ...listBounds })
+        ? await this.#get(server, path, request, { query: parameters, ...listBounds, isForUser: true })
         : await this.#request(server, request, {
             method: 'POST',
             path,
             body: definedOnly(list),
             ...listBounds,
+            isForUser: true,
           });
     return {
       rooms: new ResponseShape(server, answer).list('chunk', maxRooms).filter(isJsonObject),
@@ -174,7 +179,7 @@ export class QueriesApi {
   }
 }
 
-type RequestParts = Pick<FederationRequest, 'query' | 'maxBody' | 'maxValues' | 'retry'>;
+type RequestParts = Pick<FederationRequest, 'query' | 'maxBody' | 'maxValues' | 'retry' | 'isForUser'>;
 
 const definedOnly = (list: PublicRoomsQuery): JsonObject =>
   Object.fromEntries(Object.entries(list).filter(([, value]) => value !== undefined));

@@ -26,6 +26,12 @@ const cacheSize = 10_000;
  */
 const minPause = 1_000;
 
+/** Milliseconds between two requests to a server in backoff that users wait for. */
+const userPause = 10_000;
+
+/** Maximum number of servers in backoff whose last request for a user is remembered. */
+const maxTriedForUsers = 10_000;
+
 /**
  * Facts about other servers: whether they can be reached, their backoff, and the prefix of their paths (`Spelling`).
  * The facts survive restarts of this server.
@@ -33,6 +39,8 @@ const minPause = 1_000;
 export class Destinations {
   readonly #deps: DestinationsDeps;
   readonly #known: Cache<string, Destination>;
+  /** When a server in backoff last received a request that a user waited for, in milliseconds since the epoch. */
+  readonly #triedForUsers: Cache<string, number>;
   readonly #listeners = new Set<(serverName: string) => void>();
   /** By server name: one controller for each waiting retry; aborted when the server turns out to be reachable. */
   readonly #pauses = new Map<string, Set<AbortController>>();
@@ -43,6 +51,12 @@ export class Destinations {
       size: cacheSize,
       maxBytes: 3 * MiB,
       sizeOf: () => 120,
+    });
+    this.#triedForUsers = deps.caches.create('servers_tried_for_users', {
+      // Fixed, because the pauses protect other servers from requests.
+      fixed: true,
+      size: maxTriedForUsers,
+      isExpired: (triedAt) => triedAt + userPause <= deps.clock.now(),
     });
   }
 
@@ -58,6 +72,19 @@ export class Destinations {
     const { retryLastTs, retryInterval } = await this.get(serverName);
     const until = retryLastTs + retryInterval;
     return until > this.#deps.clock.now() ? until : undefined;
+  }
+
+  /**
+   * Returns whether a request that a user waits for may be sent to a server in backoff, and counts it: one in
+   * `userPause`.
+   */
+  async tryForUser(serverName: string): Promise<boolean> {
+    const { retryLastTs } = await this.get(serverName);
+    const now = this.#deps.clock.now();
+    const lastTriedAt = Math.max(retryLastTs, this.#triedForUsers.get(serverName) ?? 0);
+    if (now - lastTriedAt < userPause) return false;
+    this.#triedForUsers.set(serverName, now);
+    return true;
   }
 
   /**

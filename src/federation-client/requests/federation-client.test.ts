@@ -284,6 +284,31 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await second.destinations.get(server.name)).failureSince, undefined);
     });
 
+    it('sends requests for users to a server in backoff every ten seconds, which neither retry nor extend the backoff, and ends the backoff after a success', async () => {
+      let [requestsSeen, status] = [0, 503];
+      const server = await serve((_request, response) => {
+        requestsSeen++;
+        json(response, status, {});
+      });
+      const federation = { destination_min_retry_interval: 10 * minute, max_short_retries: 2 };
+      const { requests, destinations, clock } = await client({ federation });
+      const forUser = () => requests.request({ ...get(server.name), isForUser: true });
+      await assert.rejects(requests.request({ ...get(server.name), retry: 'none' }), { status: 503 });
+      const { retryLastTs, retryInterval } = await destinations.get(server.name);
+      await assert.rejects(forUser(), { name: 'ServerUnavailable' });
+      assert.equal(requestsSeen, 1);
+      clock.advance(10_000);
+      await assert.rejects(forUser(), { status: 503 });
+      await assert.rejects(forUser(), { name: 'ServerUnavailable' });
+      assert.equal(requestsSeen, 2);
+      const after = await destinations.get(server.name);
+      assert.deepEqual([after.retryLastTs, after.retryInterval], [retryLastTs, retryInterval]);
+      status = 200;
+      clock.advance(10_000);
+      await forUser();
+      assert.equal(await destinations.backoffUntil(server.name), undefined);
+    });
+
     it('learns and stores that the paths of a server begin with /_proto', async () => {
       const paths: string[] = [];
       const server = await serve((request, response) => {

@@ -53,6 +53,9 @@ const defaultMaxBody = 16 * 1024 * 1024;
 /** Maximum bytes of an error response that are read. */
 const errorMaxBody = 64 * 1024;
 
+/** Maximum milliseconds of a request that is sent for a user to a server in backoff. */
+const maxTimeoutInBackoff = 10_000;
+
 type Response = OutboundResponse<Readable>;
 
 /** Sends signed requests to other servers. Source: server-server API, "Authentication". */
@@ -101,10 +104,10 @@ export class FederationClient {
     });
   }
 
-  async #withRetries<T>(request: FederationRequest, send: Send<T>): Promise<T> {
-    const { destination, signal } = request;
+  async #withRetries<T>(wanted: FederationRequest, send: Send<T>): Promise<T> {
     const { destinations, clock } = this.#deps;
-    await this.#check(request);
+    const request = await this.#check(wanted);
+    const { destination, signal } = request;
     const begunAt = clock.now();
     for (let retry = 0; ; retry++) {
       try {
@@ -129,16 +132,22 @@ export class FederationClient {
     }
   }
 
-  async #check({ destination, ignoreBackoff, budget }: FederationRequest): Promise<void> {
-    const { whitelist, signer, destinations } = this.#deps;
+  /** Checks whether a request may be sent. @returns the request; without retries if it goes to a server in backoff for a user */
+  async #check(request: FederationRequest): Promise<FederationRequest> {
+    const { destination, ignoreBackoff, isForUser, budget } = request;
+    const { whitelist, signer, destinations, options } = this.#deps;
     if (destination === signer.serverName)
       throw new Error('A server must not send federation requests to itself');
     if (!isServerName(destination)) throw new ServerUnavailable(destination);
     whitelist.check(destination);
     budget?.check();
-    if (ignoreBackoff) return;
+    if (ignoreBackoff) return request;
     const retryAt = await destinations.backoffUntil(destination);
-    if (retryAt !== undefined) throw new ServerUnavailable(destination, { retryAt });
+    if (retryAt === undefined) return request;
+    if (!isForUser || !(await destinations.tryForUser(destination)))
+      throw new ServerUnavailable(destination, { retryAt });
+    const timeout = Math.min(request.timeout ?? options.client_timeout, maxTimeoutInBackoff);
+    return { ...request, retry: 'none', ignoreBackoff: true, timeout };
   }
 
   /** Returns the milliseconds before a retry; `undefined` when the request is not retried. */

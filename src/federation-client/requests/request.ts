@@ -24,6 +24,11 @@ export interface FederationRequest {
   readonly budget?: ResponseBudget;
   /** Sends the request although the server is in backoff, and does not record a failure. */
   readonly ignoreBackoff?: boolean;
+  /**
+   * Whether a user waits for the response. Such a request is sent to a server in backoff too, but only every ten
+   * seconds, without retries, and with a timeout of at most ten seconds; then its failure does not extend the backoff.
+   */
+  readonly isForUser?: boolean;
   readonly signal?: AbortSignal;
   /**
    * Called for each delay before a retry, with the function that waits. The caller can release its send slot during the
