@@ -103,7 +103,7 @@ describe('a filter', () => {
     });
     assert.deepEqual([format, room.includeLeave, room.timeline.limit], ['federation', true, 7]);
     assert.deepEqual([room.state.lazyLoadMembers, room.state.includeRedundantMembers], [true, true]);
-    assert.equal(room.timeline.unreadThreadNotifications, true);
+    assert.equal(room.timeline.threadCountsField, 'unread_thread_notifications');
     assert.deepEqual(room.timeline.relatedBy, { senders: ['@a:test'], relTypes: ['m.thread'] });
   });
 

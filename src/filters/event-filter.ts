@@ -42,14 +42,20 @@ export class EventFilter {
   }
 }
 
+/** Names by which clients request the unread counts of each thread, and read them. The second is that of MSC3773. */
+const threadCountsNames = [
+  'unread_thread_notifications',
+  'org.matrix.msc3773.unread_thread_notifications',
+] as const;
+
 /** Selects room events. Immutable. */
 export class RoomEventFilter extends EventFilter {
   /** Whether to send only the memberships of users whose events are sent. */
   readonly lazyLoadMembers: boolean;
   /** With `lazyLoadMembers`, whether to send memberships again that the client has received before. */
   readonly includeRedundantMembers: boolean;
-  /** Whether to count unread notifications per thread. */
-  readonly unreadThreadNotifications: boolean;
+  /** The name of the field for the unread counts of each thread; `undefined` if the client does not request them. */
+  readonly threadCountsField: string | undefined;
   /**
    * Selects events to which another event relates. The other event is by one of these senders and has one of these
    * relation types.
@@ -67,7 +73,7 @@ export class RoomEventFilter extends EventFilter {
     super(json);
     this.lazyLoadMembers = json.lazy_load_members ?? false;
     this.includeRedundantMembers = json.include_redundant_members ?? false;
-    this.unreadThreadNotifications = json.unread_thread_notifications ?? false;
+    this.threadCountsField = threadCountsNames.find((name) => json[name] === true);
     this.relatedBy = { senders: json.related_by_senders, relTypes: json.related_by_rel_types };
     this.#room = allowedBy(json.rooms, json.not_rooms, anyOf);
     this.#containsUrl = json.contains_url;

@@ -25,6 +25,8 @@ const roomEventFilter = {
   lazy_load_members: Type.Optional(Type.Boolean()),
   include_redundant_members: Type.Optional(Type.Boolean()),
   unread_thread_notifications: Type.Optional(Type.Boolean()),
+  // MSC3773, the same by its unstable name.
+  'org.matrix.msc3773.unread_thread_notifications': Type.Optional(Type.Boolean()),
   related_by_senders: Type.Optional(userIds),
   related_by_rel_types: Type.Optional(texts),
   // MSC3874, with its unstable names.

@@ -133,9 +133,14 @@ export interface RoomCounts {
   /**
    * Returns the fields of the room in the classic sync as JSON text, with a comma in front of each. Returns at once
    * when all data is in memory.
-   * @param byThread whether the client wants the counts of threads separately (`unread_thread_notifications`)
+   * @param threadsField the name of the field for the counts of threads; `undefined` to add them to those of the room
    */
-  fieldsText(userId: string, roomId: string, upTo: number, byThread: boolean): string | Promise<string>;
+  fieldsText(
+    userId: string,
+    roomId: string,
+    upTo: number,
+    threadsField: string | undefined,
+  ): string | Promise<string>;
   /** Returns the fields of the room in sliding sync. */
   fields(userId: string, roomId: string, upTo: number): JsonObject | Promise<JsonObject>;
 }

@@ -11,8 +11,8 @@ export const unreadSyncSource = (unread: Unread): SyncSource => ({
   name: 'unread counts',
   follow: () => undefined,
   roomCounts: {
-    fieldsText(userId, roomId, upTo, byThread) {
-      return whenReady(unread.counts(userId, roomId, upTo), (counts) => fieldsTextOf(counts, byThread));
+    fieldsText(userId, roomId, upTo, threadsField) {
+      return whenReady(unread.counts(userId, roomId, upTo), (counts) => fieldsTextOf(counts, threadsField));
     },
     fields(userId, roomId, upTo) {
       return whenReady(unread.counts(userId, roomId, upTo), fieldsOf);
@@ -27,19 +27,19 @@ const fieldsOf = ({ notification_count, highlight_count }: UnreadCounts) => ({
 
 function fieldsTextOf(
   { notification_count, highlight_count, threads }: UnreadCounts,
-  byThread: boolean,
+  threadsField: string | undefined,
 ): string {
   let notifications = notification_count;
   let highlights = highlight_count;
-  if (!byThread) {
+  if (threadsField === undefined) {
     for (const thread of threads.values()) {
       notifications += thread.notification_count;
       highlights += thread.highlight_count;
     }
   }
   const threadText =
-    byThread && threads.size > 0
-      ? `,"unread_thread_notifications":${JSON.stringify(Object.fromEntries(threads))}`
+    threadsField !== undefined && threads.size > 0
+      ? `,"${threadsField}":${JSON.stringify(Object.fromEntries(threads))}`
       : '';
   return `,"unread_notifications":{"notification_count":${notifications},"highlight_count":${highlights}}${threadText}`;
 }

@@ -268,6 +268,26 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     });
 
+    it('returns the unread counts of threads under the name that the filter requests, stable or of MSC3773', async () => {
+      const { anna, ben, roomId } = await usersInRoom(2);
+      const root = await anna.say(roomId, 'root');
+      await anna.do('PUT', `/rooms/${enc(roomId)}/send/m.room.message/reply`, {
+        msgtype: 'm.text',
+        body: 'reply',
+        'm.relates_to': { rel_type: 'm.thread', event_id: root },
+      });
+      const names = ['unread_thread_notifications', 'org.matrix.msc3773.unread_thread_notifications'];
+      for (const name of names) {
+        const { rooms } = await ben.sync(undefined, { filter: { room: { timeline: { [name]: true } } } });
+        const room = { ...rooms?.join?.[roomId] } as Record<string, unknown>;
+        assert.deepEqual(room[name], { [root]: { notification_count: 1, highlight_count: 0 } });
+        assert.deepEqual(
+          Object.keys(room).filter((field) => names.includes(field)),
+          [name],
+        );
+      }
+    });
+
     it('applies filters for rooms, types, fields and formats', async () => {
       const { anna, ben, roomId } = await usersInRoom(2);
       const otherRoom = await anna.createRoom();

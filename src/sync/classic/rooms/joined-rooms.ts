@@ -250,10 +250,10 @@ export class JoinedRooms {
   }
 
   #counts(roomId: string, { userId, filter }: Recipient, upTo: number) {
-    const byThread = filter.room.timeline.unreadThreadNotifications;
+    const { threadCountsField } = filter.room.timeline;
     const { roomCounts } = this.#deps.sources;
     return allReady<readonly string[]>(
-      roomCounts.map(({ section }) => section.fieldsText(userId, roomId, upTo, byThread)),
+      roomCounts.map(({ section }) => section.fieldsText(userId, roomId, upTo, threadCountsField)),
     );
   }
 }
