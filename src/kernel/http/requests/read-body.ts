@@ -25,6 +25,8 @@ export function readBody(
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredLength(request) > limit) return reject(bodyTooLarge(limit));
+    // A request whose client has disconnected emits no further event.
+    if (request.destroyed) return reject(endedTooEarly());
     const chunks: Buffer[] = [];
     const count = new ChunkCount();
     let length = 0;
@@ -50,7 +52,7 @@ export function readBody(
       }
     });
     request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)));
-    request.on('error', () => reject(badJson('The body ended too early')));
+    request.on('error', () => reject(endedTooEarly()));
   });
 }
 
@@ -76,6 +78,7 @@ export function limitBody(request: IncomingMessage, limit: number): Readable {
     if (length > limit) bounded.destroy(bodyTooLarge(limit));
     else if (!bounded.push(chunk)) request.pause();
   });
+  if (request.destroyed) bounded.destroy(endedTooEarly());
   request.once('end', () => bounded.push(null));
   request.on('error', (error) => bounded.destroy(error));
   // The stream may fail before a reader attaches: avoids an unhandled 'error' event.
@@ -99,6 +102,8 @@ function stopReceiving(request: IncomingMessage, isRefused: boolean): void {
 export const declaredLength = (request: IncomingMessage) => Number(request.headers['content-length'] ?? 0);
 
 const bodyTooLarge = (limit: number) => tooLarge(`The body is larger than ${limit} bytes`);
+
+const endedTooEarly = () => badJson('The body ended too early');
 
 const tooManyChunks = () =>
   new MatrixError(
