@@ -159,6 +159,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await bob.request('POST', sliding, {})).status, 403);
     });
 
+    it('sends the notice about the limit at once to users who were active in the minute in which it was reached', async () => {
+      for (const user of [alice, carol]) {
+        await eventually('the pinned notice', async () => (await pinnedEvents(user))?.length || undefined);
+      }
+    });
+
     it('lets an administrator who was registered with the shared secret use the admin API when the limit is reached, but not sync', async () => {
       admin = await registerAdmin(server);
       assert.equal((await admin.request('GET', '/_synapse/admin/v1/server_version', undefined)).status, 200);

@@ -54,6 +54,7 @@ export class UsageLimit {
     foundAt: Number.NEGATIVE_INFINITY,
     users: new Set(),
   };
+  readonly #reachedListeners: (() => void)[] = [];
   readonly #findingReserved = new LoadOnce<'all', ReadonlySet<string>>();
   /** Running reads of the accounts of users who were active and are not counted yet, by user id. */
   readonly #counting = new LoadOnce<string, User | undefined>();
@@ -67,6 +68,11 @@ export class UsageLimit {
   get isReached(): boolean {
     const { limit_usage_by_mau, max_mau_value } = this.#options;
     return limit_usage_by_mau && this.#deps.monthly.count >= max_mau_value;
+  }
+
+  /** Calls `listener` each time a counted user makes the limit reached. */
+  onReached(listener: () => void): void {
+    this.#reachedListeners.push(listener);
   }
 
   /** Whether a user is one of the monthly active users. */
@@ -169,17 +175,23 @@ export class UsageLimit {
   }
 
   async #addReserved(userId: string): Promise<void> {
-    const { monthly, account } = this.#deps;
-    if (monthly.has(userId)) return;
-    const user = await account(userId);
-    if (isCountable(user)) monthly.add(userId, user.appservice);
+    if (this.isCounted(userId)) return;
+    const user = await this.#deps.account(userId);
+    if (isCountable(user)) this.#add(user);
   }
 
   /** Counts a user who was active, unless the limit is reached. The limit does not apply to users of application services. */
   #count(user: User | undefined): void {
     if (!isCountable(user) || user.isGuest || this.#isOnTrial(user)) return;
     if (this.isReached && user.appservice === undefined) return;
-    this.#deps.monthly.add(user.userId, user.appservice);
+    this.#add(user);
+  }
+
+  #add({ userId, appservice }: User): void {
+    const wasReached = this.isReached;
+    this.#deps.monthly.add(userId, appservice);
+    if (wasReached || !this.isReached) return;
+    for (const listener of this.#reachedListeners) listener();
   }
 
   async #checkUncounted(userId: string): Promise<void> {

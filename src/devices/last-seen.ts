@@ -84,6 +84,11 @@ export class LastSeen {
     this.#listeners.push(listener);
   }
 
+  /** Returns the users whose first activity in this minute the listeners have received. */
+  recentUsers(): readonly string[] {
+    return [...this.#pending.keys()];
+  }
+
   /** Records an activity without I/O, so that it can be called for every request. */
   record(activity: DeviceActivity): void {
     const { userId, deviceId, ip, userAgent } = activity;

@@ -10,15 +10,20 @@ import { type ConsentNoticeOptions, ConsentNotices, type PolicyConsent } from '.
 import { OncePerUser } from './once-per-user.ts';
 import { type ActiveUserLimit, UsageLimitNotices } from './usage-limit-notices.ts';
 
+/** Tells when the limit of monthly active users is reached; provided by `active-users`. */
+interface ReachedLimit {
+  onReached(listener: () => void): void;
+}
+
 /** The services and options that decide about the notices that the server sends by itself. */
 export interface NoticeSources {
-  readonly lastSeen: Pick<LastSeen, 'subscribe'>;
+  readonly lastSeen: Pick<LastSeen, 'subscribe' | 'recentUsers'>;
   readonly consent: PolicyConsent;
   readonly isGuest: (userId: string) => Promise<boolean>;
   /** Absent: no notices about the policy are sent. */
   readonly consentOptions?: ConsentNoticeOptions | undefined;
   /** Absent where monthly active users are not limited. */
-  readonly usageLimit?: ActiveUserLimit | undefined;
+  readonly usageLimit?: (ActiveUserLimit & ReachedLimit) | undefined;
   /** The option `mau_limit_alerting`. */
   readonly areLimitAlertsEnabled: boolean;
 }
@@ -54,6 +59,10 @@ export function sendAutomaticNotices(deps: AutomaticNoticesDeps): () => Promise<
     const oncePerUser = newOncePerUser('users_notified_of_limit');
     const notices = new UsageLimitNotices({ ...deps, oncePerUser, limit: usageLimit, alerts });
     lastSeen.subscribe(({ userId }) => notices.onActivity(userId));
+    // The listener receives no further activity of these users within the minute.
+    usageLimit.onReached(() => {
+      for (const userId of lastSeen.recentUsers()) notices.onActivity(userId);
+    });
   }
   return async () => {
     await Promise.all(opened.map((oncePerUser) => oncePerUser.settled()));
