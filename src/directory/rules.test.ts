@@ -34,11 +34,13 @@ test('rules for aliases: null allows all, an empty list allows none, and the fir
   );
 });
 
-test('rules for publication: null allows administrators only, who may always publish; a pattern for aliases may match any alias of the room', async () => {
+test('rules for publication: null allows administrators only, rules apply to administrators too, and a pattern for aliases may match any alias of the room', async () => {
   const isAdmin = async (userId: string) => userId === '@admin:test';
-  for (const rules of [rulesOf(null, null, isAdmin), rulesOf(null, [], isAdmin)]) {
-    assert.equal(await rules.mayPublish('@a:test', '!r', []), false);
-    assert.equal(await rules.mayPublish('@admin:test', '!r', []), true);
+  const withoutRules = rulesOf(null, null, isAdmin);
+  assert.equal(await withoutRules.mayPublish('@a:test', '!r', []), false);
+  assert.equal(await withoutRules.mayPublish('@admin:test', '!r', []), true);
+  for (const list of [[], [deny], [{ ...deny, user_id: '@admin:*' }, allow]]) {
+    assert.equal(await rulesOf(null, list, isAdmin).mayPublish('@admin:test', '!r', []), false);
   }
   const rules = rulesOf(null, [
     { ...deny, room_id: '!secret:*' },

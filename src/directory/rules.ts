@@ -17,9 +17,9 @@ interface CompiledRule {
 }
 
 /**
- * Compiles the operator's rules. The first rule that matches decides; when none matches, the action is denied. Without
- * rules (null), all aliases are allowed and all publications denied. A room that is being created has no id yet, and
- * matches only the pattern `*`. Administrators may publish all rooms.
+ * Compiles the operator's rules. The first rule that matches decides, for administrators too; when none matches, the
+ * action is denied. Without rules (null), all aliases are allowed, and only administrators may publish rooms. A room that
+ * is being created has no id yet, and matches only the pattern `*`.
  */
 export function directoryRules(
   options: DirectoryRuleOptions,
@@ -39,11 +39,12 @@ export function directoryRules(
       return rule?.allows ?? false;
     },
     async mayPublish(userId, roomId, aliases) {
-      const rule = publicationRules?.find(
+      if (!publicationRules) return isAdmin(userId);
+      const rule = publicationRules.find(
         ({ matchesUser, matchesAlias, anyAlias, matchesRoom }) =>
           matchesUser(userId) && matchesRoom(roomId) && (anyAlias || aliases.some(matchesAlias)),
       );
-      return rule?.allows === true || isAdmin(userId);
+      return rule?.allows ?? false;
     },
   };
 }

@@ -14,7 +14,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     before(async () => {
       server = await startTestServer({
         database: kind,
-        config: { rooms: { block_non_admin_invites: true }, directory: { room_list_publication_rules: [] } },
+        config: {
+          rooms: { block_non_admin_invites: true },
+          directory: { room_list_publication_rules: null },
+        },
       });
       admin = await Administration.open(server);
       anna = await TestClient.register(server, 'anna');
