@@ -73,7 +73,7 @@ function validUserId(name: string, { server, accounts }: HearthConfiguration): s
   }
 }
 
-/** Describes what a password must contain; `undefined` when the configuration requires nothing. */
+/** Describes what the password policy demands of users; it does not bind administrators; `undefined` when the configuration requires nothing. */
 function passwordRequirements({ accounts }: HearthConfiguration): string | undefined {
   const { enabled, policy } = accounts.password_config;
   if (!enabled || !policy.enabled) return undefined;
@@ -84,7 +84,9 @@ function passwordRequirements({ accounts }: HearthConfiguration): string | undef
     policy.require_lowercase && 'a lowercase letter',
     policy.require_uppercase && 'an uppercase letter',
   ].filter((part) => part !== false);
-  return parts.length > 0 ? `The password must have ${parts.join(', ')}.` : undefined;
+  return parts.length > 0
+    ? `Passwords of users must have ${parts.join(', ')}. This command accepts others.`
+    : undefined;
 }
 
 async function register(

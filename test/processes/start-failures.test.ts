@@ -263,7 +263,7 @@ describe('hearth register-user', () => {
     assert.match(err, /^hearth: http:\/\/127\.0\.0\.1:1 cannot be reached/);
   });
 
-  it('checks the name before it asks for the password, says what a password must have, and asks again when the passwords differ', async (context) => {
+  it('checks the name before it asks for the password, says what passwords of users must have, and asks again when the passwords differ', async (context) => {
     const { args } = await serve(
       'terminal',
       'password_config: { policy: { enabled: true, minimum_length: 10, require_digit: true } }',
@@ -294,7 +294,7 @@ describe('hearth register-user', () => {
     const { code, out, err } = await runAtTerminal(command, [name, ...typed]);
     assert.match(
       err,
-      /The password must have at least 10 characters, a digit\.\nPassword: \nRepeat password: \nThe passwords differ\. Try again\.\nPassword: \nRepeat password: \n$/,
+      /Passwords of users must have at least 10 characters, a digit\. This command accepts others\.\nPassword: \nRepeat password: \nThe passwords differ\. Try again\.\nPassword: \nRepeat password: \n$/,
     );
     assert.deepEqual([code, sent], [0, ['open sesame 3']]);
     assert.match(out, /^Registered @ann:example\.org\.\nTo log in, enter http\S+ as the homeserver/);

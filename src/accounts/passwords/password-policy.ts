@@ -19,15 +19,20 @@ export function passwordRules(policy: PasswordPolicyOptions): string[] {
 
 const policyError = (errcode: string, message: string) => new MatrixError(400, errcode, message);
 
+/** Checks that a password is neither empty nor too long. @throws MatrixError M_INVALID_PARAM */
+export function checkPasswordLength(password: string): void {
+  if (password === '' || password.length > maxPasswordLength) {
+    throw policyError('M_INVALID_PARAM', `A password has between 1 and ${maxPasswordLength} characters`);
+  }
+}
+
 /**
  * Checks a new password against the operator's policy.
  * @throws MatrixError M_INVALID_PARAM for an empty or too long password, M_PASSWORD_TOO_SHORT,
  * M_PASSWORD_NO_DIGIT, M_PASSWORD_NO_SYMBOL, M_PASSWORD_NO_LOWERCASE, M_PASSWORD_NO_UPPERCASE
  */
 export function checkPasswordPolicy(password: string, policy: PasswordPolicyOptions): void {
-  if (password === '' || password.length > maxPasswordLength) {
-    throw policyError('M_INVALID_PARAM', `A password has between 1 and ${maxPasswordLength} characters`);
-  }
+  checkPasswordLength(password);
   if (!policy.enabled) return;
   if ([...password].length < policy.minimum_length) {
     throw policyError(

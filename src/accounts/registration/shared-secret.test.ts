@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forSelectedDatabases } from '../../../test/support/databases/databases.ts';
+import { testAccountOptions } from '../../../test/support/servers/accounts-server.ts';
 import { registrationMac } from './shared-secret.ts';
 import { RegistrationServer } from './test/registration-server.ts';
 
@@ -40,6 +41,16 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(device.body['display_name'], 'Console');
       const other = await send({ ...(await request({ username: 'ben' })), inhibit_login: true });
       assert.deepEqual([other.status, other.body], [200, { user_id: '@ben:test', home_server: 'test' }]);
+    });
+
+    it('accepts a password that violates the password policy, which is for passwords that users choose', async () => {
+      const policy = { ...testAccountOptions.password_config.policy, enabled: true, minimum_length: 20 };
+      await server.start({
+        options: { password_config: { ...testAccountOptions.password_config, policy } },
+      });
+      assert.equal((await send(await request())).status, 200);
+      const { status, body } = await send(await request({ username: 'other', password: 'a'.repeat(513) }));
+      assert.deepEqual([status, body['errcode']], [400, 'M_INVALID_PARAM']);
     });
 
     it('registrationMac computes the same MAC as openssl', () => {

@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
 import { forbidden, invalidParam, MatrixError } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
-import { checkPasswordPolicy } from '../passwords/password-policy.ts';
+import { checkPasswordLength } from '../passwords/password-policy.ts';
 import type { LoginDevice } from '../sessions/opened-session.ts';
 import { checkUserType } from '../user-types.ts';
 import { Nonces } from './nonces.ts';
@@ -21,7 +21,7 @@ export interface SharedSecretRequest {
   readonly mac: string;
 }
 
-type Options = Pick<AccountOptions, 'registration_shared_secret' | 'user_types' | 'password_config'>;
+type Options = Pick<AccountOptions, 'registration_shared_secret' | 'user_types'>;
 
 /** Milliseconds until a nonce expires. */
 const nonceLifetime = 60_000;
@@ -51,7 +51,8 @@ export class SharedSecretRegistration {
   }
 
   /**
-   * Creates the account of a request whose nonce and MAC are right.
+   * Creates the account of a request whose nonce and MAC are right. The password policy does not apply, as it does not
+   * apply to other passwords that administrators set.
    * @param login the device of the session to open; absent: none is opened
    * @throws MatrixError M_UNKNOWN for a bad nonce or when there is no secret, M_FORBIDDEN for a wrong MAC,
    * M_INVALID_PARAM, and the errors of registration
@@ -65,7 +66,7 @@ export class SharedSecretRegistration {
     if (!macMatches(request, secret)) throw forbidden('The MAC is wrong');
     this.#nonces.markUsed(request.nonce);
     const userType = this.#checkUserType(request.user_type ?? undefined);
-    checkPasswordPolicy(password, this.#options.password_config.policy);
+    checkPasswordLength(password);
     const userId = this.#registration.userIdFor(username);
     const displayName = request.displayname;
     return this.#registration.create({ userId, password, displayName, isAdmin: admin, userType, login });
