@@ -40,7 +40,7 @@ import { accountManagementRoutes } from './routes/account-routes.ts';
 import { lockingRoutes } from './routes/locking-routes.ts';
 import { loginRoutes, type RefreshCheck, sessionRoutes } from './routes/login-routes.ts';
 import { loginTokenRoutes } from './routes/login-token-route.ts';
-import { registrationRoutes, sharedSecretRoutes } from './routes/registration-routes.ts';
+import { passwordPolicyRoute, registrationRoutes, sharedSecretRoutes } from './routes/registration-routes.ts';
 import { SessionAuthenticator } from './sessions/session-authenticator.ts';
 import { SessionCache } from './sessions/session-cache.ts';
 import { Sessions } from './sessions/sessions.ts';
@@ -135,7 +135,7 @@ export function openAccounts(
   const { accounts, devices, sessions, lastSeen } = services;
   return {
     ...services,
-    routes: routesOf(services),
+    routes: [...routesOf(services), passwordPolicyRoute(options.password_config.policy)],
     streams: [accounts.accountStream, sessions.sessionStream, devices.deviceListStream] as const,
     stop: () => lastSeen.flush(),
   };

@@ -117,6 +117,25 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal(body['errcode'], undefined);
     });
 
+    it('GET /password_policy returns the requirements for new passwords, and nothing while the policy is off', async () => {
+      const rules = { ...testAccountOptions.password_config.policy, minimum_length: 8, require_digit: true };
+      for (const enabled of [true, false]) {
+        const password_config = { ...testAccountOptions.password_config, policy: { ...rules, enabled } };
+        await start({ options: { password_config } });
+        const { status, body } = await server.call('GET', '/password_policy');
+        assert.equal(status, 200);
+        const expected = {
+          'm.minimum_length': 8,
+          'm.require_digit': true,
+          'm.require_symbol': false,
+          'm.require_lowercase': false,
+          'm.require_uppercase': false,
+        };
+        assert.deepEqual(body, enabled ? expected : {});
+        if (enabled) await server.stop();
+      }
+    });
+
     it('responds 403 M_FORBIDDEN with password_config.enabled: only_for_reauth', async () => {
       const password_config = { ...testAccountOptions.password_config, enabled: 'only_for_reauth' as const };
       await start({ options: { password_config } });

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { type Requester, type Route, route } from '../../kernel/http/index.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
+import type { PasswordPolicyOptions } from '../account-options.ts';
 import type { RegistrationResult } from '../registration/registered-account.ts';
 import type { Registration } from '../registration/registration.ts';
 import type { SharedSecretRegistration } from '../registration/shared-secret.ts';
@@ -57,6 +58,38 @@ export function registrationRoutes(registration: Registration): Route[] {
       },
     ),
   ];
+}
+
+/**
+ * Returns the route by which clients read the requirements for new passwords; the response is empty without a policy.
+ * Source: MSC2000.
+ */
+export function passwordPolicyRoute(policy: PasswordPolicyOptions): Route {
+  return route(
+    {
+      operationId: 'getPasswordPolicy',
+      method: 'GET',
+      path: ['/_proto/client/v3/password_policy', '/_proto/client/r0/password_policy'],
+      auth: 'none',
+      response: Type.Object({
+        'm.minimum_length': Type.Optional(Type.Integer()),
+        'm.require_digit': Type.Optional(Type.Boolean()),
+        'm.require_symbol': Type.Optional(Type.Boolean()),
+        'm.require_lowercase': Type.Optional(Type.Boolean()),
+        'm.require_uppercase': Type.Optional(Type.Boolean()),
+      }),
+    },
+    () =>
+      policy.enabled
+        ? {
+            'm.minimum_length': policy.minimum_length,
+            'm.require_digit': policy.require_digit,
+            'm.require_symbol': policy.require_symbol,
+            'm.require_lowercase': policy.require_lowercase,
+            'm.require_uppercase': policy.require_uppercase,
+          }
+        : {},
+  );
 }
 
 /**
