@@ -67,6 +67,7 @@ export async function startMessages(deps: MessageDeps): Promise<Messages> {
   const notifications = openNotifications({
     ...kernel,
     ...rooms,
+    enabled: kernel.configuration.push.push.enabled,
     evaluation: conversations.push.evaluation,
     invitePolicy: users.invitePermissions,
   });

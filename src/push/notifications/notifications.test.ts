@@ -35,6 +35,22 @@ forSelectedDatabases(import.meta.url, (open) => {
     };
     const texts = ({ notifications }: Page) => notifications.map(({ event }) => event.content['body']);
 
+    it('lists nothing while push is off', async () => {
+      const silent = await startTestServer({
+        database: open.kind,
+        config: { push: { push: { enabled: false } } },
+      });
+      try {
+        const [anna, ben] = [await silent.register('anna'), await silent.register('ben')];
+        const room = await TestRoom.create(silent, anna, [ben]);
+        await room.say(anna, 'hello ben');
+        const { body } = await silent.api('GET', '/_matrix/client/v3/notifications', { token: ben.token });
+        assert.deepEqual(body, { notifications: [] });
+      } finally {
+        await silent.stop();
+      }
+    });
+
     it('lists the events that notified a user in their joined rooms, the latest first, page by page', async () => {
       const firstRoom = await TestRoom.create(server, alice);
       await firstRoom.say(alice, 'before Bob came');

@@ -9,6 +9,8 @@ import { SearchCount } from '../evaluation/search-count.ts';
 import { type EventInRoom, NewestFirst } from './newest-first.ts';
 
 export interface NotificationsDeps {
+  /** `push.enabled`: when false no event notifies any user. */
+  readonly enabled: boolean;
   readonly engine: RoomReader;
   readonly clientEvents: ClientEvents;
   readonly streams: StreamReader;
@@ -59,7 +61,8 @@ export class Notifications {
     viewer: Viewer,
     { from, limit, onlyHighlights }: NotificationsRequest,
   ): Promise<NotificationsPage> {
-    const { streams, engine, invitePolicy } = this.#deps;
+    const { enabled, streams, engine, invitePolicy } = this.#deps;
+    if (!enabled) return { notifications: [] };
     const before = from === undefined ? streams.current + 1 : decodePosition(from);
     const isShown = async ({ event }: StoredEvent) =>
       (await invitePolicy.decide(viewer.userId, event.sender)) === 'allow';

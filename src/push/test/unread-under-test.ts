@@ -49,7 +49,13 @@ export function unreadOver(
   });
   const { unread, badgeCounts, eventNotifications, evaluation } = opened;
   const invitePolicy = overrides.invitePolicy ?? { decide: async () => 'allow' as const };
-  const notifications = new Notifications({ ...fixture.rooms, streams, evaluation, invitePolicy });
+  const notifications = new Notifications({
+    enabled,
+    ...fixture.rooms,
+    streams,
+    evaluation,
+    invitePolicy,
+  });
   /** Returns notification and highlight counts of the room, then of the main timeline, then of threads. */
   const counts = async (userId: string, roomId: string) => {
     const { threads, ...main } = await unread.counts(userId, roomId, streams.current);
