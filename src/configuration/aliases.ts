@@ -7,6 +7,11 @@ import { type Alias, mapNode, type SourceNode, scalarNode } from '../kernel/conf
 export const aliases: readonly Alias[] = [
   { name: 'matrix_authentication_service', option: 'proto_authentication_service', old: false },
   { name: 'matrix_rtc', option: 'proto_rtc', old: false },
+  {
+    name: 'allow_underscore_prefixed_localpart',
+    option: 'allow_underscore_prefixed_registration',
+    old: false,
+  },
   { name: 'use_presence', option: 'presence.enabled', old: true },
   {
     name: 'federation_ip_range_blacklist',

@@ -21,6 +21,12 @@ describe('other names of options', () => {
     assert.equal(values.accounts.proto_authentication_service.secret, 's');
   });
 
+  it('accepts allow_underscore_prefixed_localpart, as the reference server reads it, without a warning', () => {
+    const { values, errors, warnings } = load('allow_underscore_prefixed_localpart: true\n');
+    assert.deepEqual([errors, warnings], [[], []]);
+    assert.equal(values.accounts.allow_underscore_prefixed_registration, true);
+  });
+
   it('accepts deprecated names with a warning that contains the current name', () => {
     const { values, errors, warnings } = load(
       'use_presence: untracked\nemail: {notif_from: a, riot_base_url: "https://a.org"}\ncaches: {expiry_time: 5m}\nfederation_ip_range_blacklist: [10.0.0.0/8]\n',

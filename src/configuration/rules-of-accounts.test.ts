@@ -72,6 +72,51 @@ const cases: RuleCase[] = [
     message: /allow_guest_access/,
     valid: 'session_lifetime: infinity\nallow_guest_access: true',
   },
+  ...['refreshable_access_token', 'nonrefreshable_access_token', 'refresh_token'].map(
+    (token): RuleCase => ({
+      rule: `warns about a ${token}_lifetime that is longer than session_lifetime`,
+      invalid: `session_lifetime: 1h\n${token}_lifetime: 2h`,
+      kind: 'warning',
+      path: `${token}_lifetime`,
+      message: /has no effect: session_lifetime is shorter/,
+      valid: `session_lifetime: 1h\n${token}_lifetime: 1h`,
+    }),
+  ),
+  ...['enabled: only_for_reauth', 'enabled: false', 'localdb_enabled: false'].map(
+    (member): RuleCase => ({
+      rule: `warns about registration with password_config.${member}`,
+      invalid: `enable_registration: true\nenable_registration_without_verification: true\npassword_config: {${member}}`,
+      kind: 'warning',
+      path: 'enable_registration',
+      message: /has no effect: password_config lets no new users set a password/,
+      valid: `enable_registration: false\npassword_config: {${member}}`,
+    }),
+  ),
+  {
+    rule: 'warns that registration is closed when it requires mail addresses that cannot be validated',
+    invalid: 'enable_registration: true\nregistrations_require_3pid: [email]',
+    kind: 'warning',
+    path: 'registrations_require_3pid',
+    message: /^closes registration: it needs email$/,
+    valid: 'enable_registration: true\nregistrations_require_3pid: [email]\nemail: {notif_from: a}',
+  },
+  {
+    rule: 'warns that registration is closed when it requires phone numbers that cannot be validated',
+    invalid: 'enable_registration: true\nregistrations_require_3pid: [msisdn]',
+    kind: 'warning',
+    path: 'registrations_require_3pid',
+    message: /^closes registration: it needs account_threepid_delegates\.msisdn$/,
+    valid:
+      'enable_registration: true\nenable_registration_without_verification: true\nregistrations_require_3pid: [msisdn]\ndisable_msisdn_registration: true',
+  },
+  {
+    rule: 'refuses a missing folder of consent templates',
+    invalid: 'user_consent: {template_dir: ./missing-folder}',
+    kind: 'error',
+    path: 'user_consent.template_dir',
+    message: /^the folder \.\/missing-folder cannot be read: it does not exist$/,
+    valid: 'user_consent: {template_dir: .}',
+  },
   {
     rule: 'requires a secret with proto_authentication_service',
     invalid: 'proto_authentication_service: {enabled: true}',
@@ -94,7 +139,7 @@ const cases: RuleCase[] = [
     kind: 'warning',
     path: 'user_consent.block_events_error',
     message: /this server does not have without user_consent.template_dir/,
-    valid: 'form_secret: f\nuser_consent: {template_dir: /t, version: 1.0, block_events_error: agree first}',
+    valid: 'form_secret: f\nuser_consent: {template_dir: ., version: 1.0, block_events_error: agree first}',
   },
   {
     rule: 'warns about default_identity_server without public_baseurl',
@@ -138,7 +183,7 @@ const cases: RuleCase[] = [
       valid: `email: {notif_from: a, ${name}: true}`,
     }),
   ),
-  ...['template_dir: /t', 'version: 1.0'].map(
+  ...['template_dir: .', 'version: 1.0'].map(
     (member): RuleCase => ({
       rule: `requires template_dir and version for the consent resource, given only ${member}`,
       invalid: `form_secret: f\nuser_consent: {${member}}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]`,
@@ -148,18 +193,18 @@ const cases: RuleCase[] = [
         ? /needs user_consent.template_dir/
         : /needs user_consent.version/,
       valid:
-        'form_secret: f\nuser_consent: {template_dir: /t, version: 1.0}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]',
+        'form_secret: f\nuser_consent: {template_dir: ., version: 1.0}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]',
     }),
   ),
   {
     rule: 'requires form_secret for the consent resource',
     invalid:
-      'user_consent: {template_dir: /t, version: 1.0}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]',
+      'user_consent: {template_dir: ., version: 1.0}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]',
     kind: 'error',
     path: 'listeners[0].resources[0].names',
     message: /needs form_secret/,
     valid:
-      'form_secret: f\nuser_consent: {template_dir: /t, version: 1.0}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]',
+      'form_secret: f\nuser_consent: {template_dir: ., version: 1.0}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]',
   },
   {
     rule: 'requires server_notices for server_notice_content',
@@ -191,7 +236,7 @@ const cases: RuleCase[] = [
     (member): RuleCase => {
       const listeners = (name: string) =>
         `listeners: [{port: 8008, type: http, resources: [{names: [${name}]}]}]`;
-      const rest = `form_secret: f\nserver_notices: {system_mxid_localpart: notices}\nuser_consent: {template_dir: /t, version: 1.0, ${member}}`;
+      const rest = `form_secret: f\nserver_notices: {system_mxid_localpart: notices}\nuser_consent: {template_dir: ., version: 1.0, ${member}}`;
       return {
         rule: `warns about ${member.split(':')[0]} without a listener with the resource consent`,
         invalid: `${rest}\n${listeners('client')}`,

@@ -152,6 +152,14 @@ const cases: RuleCase[] = [
     valid: 'saml2_config: {config_path: sp.json}',
   },
   {
+    rule: 'does not check the metadata of saml2_config with enabled: false',
+    invalid: 'saml2_config: {sp_config: {metadata: {local: [./missing.xml]}}}',
+    kind: 'error',
+    path: 'saml2_config.sp_config.metadata.local[0]',
+    message: /cannot be read/,
+    valid: 'saml2_config: {enabled: false, sp_config: {metadata: {local: [./missing.xml]}}}',
+  },
+  {
     rule: 'requires the server_url of CAS',
     invalid: 'cas_config: {enabled: true}',
     kind: 'error',

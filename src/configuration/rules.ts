@@ -41,6 +41,20 @@ const identityServer: Rule<HearthConfiguration> = ({ accounts, server }, view) =
   }
 };
 
+const requiredAddresses: Rule<HearthConfiguration> = ({ accounts, mail }, view) => {
+  if (!accounts.enable_registration) return;
+  const { registrations_require_3pid: required, account_threepid_delegates: delegates } = accounts;
+  const missing = [
+    required.includes('email') && mail.email === null && 'email',
+    required.includes('msisdn') &&
+      !accounts.disable_msisdn_registration &&
+      delegates.msisdn === null &&
+      'account_threepid_delegates.msisdn',
+  ].filter((name) => name !== false);
+  if (missing.length === 0) return;
+  view.warn('registrations_require_3pid', `closes registration: it needs ${missing.join(' and ')}`);
+};
+
 const avatars: Rule<HearthConfiguration> = ({ profiles, media }, view) => {
   if (media.enable_media_repo) return;
   for (const name of ['max_avatar_size', 'allowed_avatar_mimetypes'] as const) {
@@ -95,6 +109,7 @@ export const configurationRules: readonly Rule<HearthConfiguration>[] = [
   consentResource,
   consentNotices,
   identityServer,
+  requiredAddresses,
   avatars,
   proxiedPreviews,
   workOfWorkers,

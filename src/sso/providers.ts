@@ -49,7 +49,7 @@ export function openProviders(deps: ProviderDeps, options: SsoOptions): OpenedPr
   });
   const cas = options.cas_config.enabled ? [new CasProvider(deps, options.cas_config)] : [];
   const { jwt_config: jwt, saml2_config: samlOptions } = options;
-  const serviceProvider = samlOptions === null ? undefined : serviceProviderOf(samlOptions);
+  const serviceProvider = samlOptions?.enabled ? serviceProviderOf(samlOptions) : undefined;
   const saml =
     samlOptions !== null && serviceProvider !== undefined
       ? [new SamlProvider(deps, samlOptions, serviceProvider)]

@@ -1,5 +1,6 @@
+import { readdirSync } from 'node:fs';
 import type { Static, TObject } from 'typebox';
-import type { Rule } from '../../kernel/config/index.ts';
+import { fileProblem, type Rule } from '../../kernel/config/index.ts';
 import type { activityOptions } from './activity.ts';
 import type { callOptions } from './calls.ts';
 import type { captchaOptions } from './captcha.ts';
@@ -88,6 +89,35 @@ const consentForGuests: Rule<Consent> = ({ user_consent: consent }, view) => {
   }
 };
 
+const consentTemplates: Rule<Consent> = ({ user_consent: consent }, view) => {
+  const folder = consent?.template_dir ?? null;
+  if (folder === null) return;
+  try {
+    readdirSync(folder);
+  } catch (error) {
+    view.error('user_consent.template_dir', `the folder ${folder} cannot be read: ${fileProblem(error)}`);
+  }
+};
+
+const lifetimesOfTokens: Rule<Sessions> = (values, view) => {
+  const names = [
+    'refreshable_access_token_lifetime',
+    'nonrefreshable_access_token_lifetime',
+    'refresh_token_lifetime',
+  ] as const;
+  for (const name of names) {
+    if (!view.isGiven(name) || values[name] === Number.POSITIVE_INFINITY) continue;
+    if (values[name] > values.session_lifetime)
+      view.warn(name, 'has no effect: session_lifetime is shorter, and tokens end with their session');
+  }
+};
+
+const passwordsOfNewUsers: Rule<Sessions> = ({ enable_registration, password_config }, view) => {
+  const { enabled, localdb_enabled } = password_config;
+  if (!enable_registration || (enabled === true && localdb_enabled)) return;
+  view.warn('enable_registration', 'has no effect: password_config lets no new users set a password');
+};
+
 /** Rules for options of accounts that depend on each other. */
 export const accountRules = [
   captcha,
@@ -99,4 +129,7 @@ export const accountRules = [
   activeUsers,
   liveKit,
   consentForGuests,
+  consentTemplates,
+  lifetimesOfTokens,
+  passwordsOfNewUsers,
 ];

@@ -113,6 +113,7 @@ export const registrationOptions = {
   }),
   allow_underscore_prefixed_registration: option(boolean(), {
     description: 'Allows user names that begin with an underscore. Application services use such names.',
+    deprecatedNames: ['allow_underscore_prefixed_localpart'],
     default: false,
   }),
   request_token_inhibit_3pid_errors: option(boolean(), {

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import type { Static, TObject } from 'typebox';
-import type { Rule } from '../../kernel/config/index.ts';
+import { fileProblem, type Rule } from '../../kernel/config/index.ts';
+import { readSigningKeys } from '../../protocol/index.ts';
 import type { keyOptions } from './keys.ts';
 import type { requestOptions } from './requests.ts';
 
@@ -27,6 +29,24 @@ const mentionDefaultKeyServer: Rule<Values> = (values, view) => {
   }
 };
 
+const readNotaryKeys: Rule<Values> = ({ key_server_signing_keys_path: file }, view) => {
+  if (file === null) return;
+  const path = 'key_server_signing_keys_path';
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    view.error(path, `the file ${file} cannot be read: ${fileProblem(error)}`);
+    return;
+  }
+  try {
+    if (readSigningKeys(text).length > 0) return;
+    view.error(path, `the file ${file} contains no signing key`);
+  } catch (error) {
+    view.error(path, `the file ${file} cannot be used: ${(error as Error).message}`);
+  }
+};
+
 const warnOfIdleExemptions: Rule<Values> = (values, view) => {
   const exempt = values.federation_certificate_verification_whitelist;
   if (!values.federation_verify_certificates && exempt.length > 0) {
@@ -36,4 +56,9 @@ const warnOfIdleExemptions: Rule<Values> = (values, view) => {
 };
 
 /** Rules between the options of requests and keys. */
-export const keyRules = [requireVerifiableKeys, mentionDefaultKeyServer, warnOfIdleExemptions];
+export const keyRules = [
+  requireVerifiableKeys,
+  mentionDefaultKeyServer,
+  warnOfIdleExemptions,
+  readNotaryKeys,
+];

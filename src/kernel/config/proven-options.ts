@@ -207,6 +207,7 @@ export const provenOptions: readonly string[] = [
   'turn_allow_guests',
   'proto_rtc.transports[].type',
   'proto_rtc.transports[].livekit_service_url',
+  'saml2_config.enabled',
   'saml2_config.idp_name',
   'saml2_config.idp_icon',
   'saml2_config.idp_brand',

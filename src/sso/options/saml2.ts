@@ -74,6 +74,10 @@ const mappingProvider = object({
 });
 
 const saml2 = object({
+  enabled: option(boolean(), {
+    description: 'Turns SAML2 off when it is false, whatever else is given.',
+    default: true,
+  }),
   ...descriptionOptions,
   sp_config: option(nullable(serviceProvider), {
     description: 'The service provider, in the format of the Python library pysaml2.',

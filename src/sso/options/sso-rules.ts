@@ -13,13 +13,13 @@ interface Values {
 }
 
 const saml2: Rule<Values> = ({ saml2_config: saml2 }, view) => {
-  if (saml2 !== null && saml2.sp_config === null && saml2.config_path === null) {
+  if (saml2?.enabled && saml2.sp_config === null && saml2.config_path === null) {
     view.warn('saml2_config', 'turns nothing on: it needs sp_config or config_path');
   }
 };
 
 const samlMetadata: Rule<Values> = ({ saml2_config: saml2 }, view) => {
-  for (const [index, file] of (saml2?.sp_config?.metadata.local ?? []).entries()) {
+  for (const [index, file] of (saml2?.enabled ? (saml2.sp_config?.metadata.local ?? []) : []).entries()) {
     try {
       accessSync(file, constants.R_OK);
     } catch (error) {

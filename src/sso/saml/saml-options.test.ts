@@ -58,6 +58,19 @@ describe('options of SAML', () => {
     }
   });
 
+  it('[option: saml2_config.enabled] offers no logins with SAML when it is off', async () => {
+    const sp_config = { metadata: { local: [localMetadata] } };
+    for (const enabled of [true, false]) {
+      const hearth = await start({ enabled, sp_config });
+      try {
+        const { body } = await hearth.server.api('GET', '/_matrix/client/v3/login');
+        assert.equal(JSON.stringify(body).includes('"saml"'), enabled);
+      } finally {
+        await hearth.stop();
+      }
+    }
+  });
+
   it('refuses to start when accepted_time_diff in the file of config_path is not a number of seconds', async () => {
     const config_path = file(
       'wrong.yaml',
