@@ -54,14 +54,16 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.ok(/127\.0\.0\.1|::1/.test(ip) && ts > 1e12);
     });
 
-    it('lists the requests of an administrator without power in a room: reads and deletions of its addresses, and changes of its visibility in the directory', async () => {
+    it('lists the requests of an administrator without power in a room: reads, additions and deletions of its addresses, and changes of its visibility in the directory', async () => {
       const before = (await stored()).length;
       await request(admin.admin, 'GET', `/rooms/${room}/aliases`, undefined, 200);
       await request(admin.admin, 'PUT', visibility(), { visibility: 'private' }, 200);
+      await request(admin.admin, 'PUT', address('village'), { room_id: room }, 200);
       await request(admin.admin, 'DELETE', address('town'), undefined, 200);
       assert.deepEqual((await stored()).slice(before), [
         ['@admin:test', 'getLocalAliases', room, 200],
         ['@admin:test', 'setRoomVisibilityOnDirectory', room, 200],
+        ['@admin:test', 'setRoomAlias', '#village:test', 200],
         ['@admin:test', 'deleteRoomAlias', '#town:test', 200],
       ]);
     });

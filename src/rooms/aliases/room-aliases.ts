@@ -251,11 +251,16 @@ export class RoomAliases {
   }
 
   /**
-   * Creates an alias for `PUT /directory/room/{roomAlias}`.
+   * Creates an alias for `PUT /directory/room/{roomAlias}`. Administrators of the server may do so for any room.
    * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND, M_EXCLUSIVE, M_FORBIDDEN, 409 M_UNKNOWN when the alias exists,
    * M_TOO_LARGE
    */
-  async create(requester: AliasRequester, alias: string, roomId: string): Promise<void> {
+  async create(
+    requester: AliasRequester,
+    alias: string,
+    roomId: string,
+    isAdministrator = false,
+  ): Promise<void> {
     const { userId } = requester;
     const parts = parseRoomAlias(alias);
     if (!parts) throw invalidParam('Invalid room alias');
@@ -265,7 +270,8 @@ export class RoomAliases {
     const needsMembership =
       this.#options.require_membership_for_aliases && requester.appservice === undefined;
     if (needsMembership && head.membership(userId) !== 'join') {
-      throw forbidden('You are not in this room');
+      if (!isAdministrator) throw forbidden('You are not in this room');
+      useAdministratorRight();
     }
     const fullAlias = await this.checkNew(requester, parts.localpart, roomId).catch(asConflict);
     await this.put(userId, fullAlias, roomId).catch(asConflict);

@@ -110,7 +110,7 @@ function aliasRoutes(aliases: RoomAliases): Route[] {
         response: Type.Object({}),
       },
       async ({ params, body, requester }) => {
-        await aliases.create(requester, params.roomAlias, body.room_id);
+        await aliases.create(requester, params.roomAlias, body.room_id, requester.isAdmin);
         return {};
       },
     ),
