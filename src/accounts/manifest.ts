@@ -10,7 +10,7 @@ export const accountsManifest = {
   options: { accounts: accountsSection },
   accountRows: {
     tables: [
-      { table: 'login_tokens', column: 'user_id', deletedOn: 'deactivation' },
+      { table: 'login_tokens', column: 'user_id', deletedOn: 'logout' },
       { table: 'user_consents', column: 'user_id', deletedOn: 'deactivation' },
     ],
   },

@@ -137,19 +137,42 @@ export async function updateUser(
   return result.numUpdatedRows > 0n;
 }
 
-/** Replaces a password hash by a new hash of the same password. Does nothing unless the stored hash is `former`. */
+/**
+ * Replaces a password hash by a new hash of the same password.
+ * @returns false when the stored hash is not `former`; then nothing is changed
+ */
 export async function replacePasswordHash(
   writer: Writer<AccountTables>,
   userId: string,
   former: string,
   renewed: string,
-): Promise<void> {
-  await writer
+): Promise<boolean> {
+  const result = await writer
     .updateTable('users')
     .set({ password_hash: renewed })
     .where('user_id', '=', userId)
     .where('password_hash', '=', former)
-    .execute();
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}
+
+/**
+ * Reports whether an account is still active, and has the password hash if one is given. Writes the row of the account,
+ * so that a transaction that deactivates the account or changes the password cannot run at the same time.
+ */
+export async function isStillActive(
+  writer: Writer<AccountTables>,
+  userId: string,
+  passwordHash?: string,
+): Promise<boolean> {
+  let update = writer
+    .updateTable('users')
+    .set({ is_deactivated: 0 })
+    .where('user_id', '=', userId)
+    .where('is_deactivated', '=', 0);
+  if (passwordHash !== undefined) update = update.where('password_hash', '=', passwordHash);
+  const result = await update.executeTakeFirst();
+  return result.numUpdatedRows > 0n;
 }
 
 export interface GuestToUpgrade {

@@ -7,6 +7,8 @@ import {
   type LoggedInUser,
   minute,
 } from '../../../test/support/servers/accounts-server.ts';
+import { OwnedRows } from '../../kernel/slices/index.ts';
+import { accountsManifest } from '../manifest.ts';
 
 const path = '/_matrix/client/v1/login/get_token';
 
@@ -39,6 +41,20 @@ forSelectedDatabases(import.meta.url, (open) => {
   };
 
   describe('POST /login/get_token', () => {
+    it('issues tokens that log no client in after the password is changed or all sessions are ended', async () => {
+      await start({}, { extensions: () => ({ lifecycleHooks: [new OwnedRows([accountsManifest])] }) });
+      const { login_token: beforeChange } = await issue();
+      const change = { new_password: 'password' };
+      const { status } = await server.callWithPassword(alice, 'POST', '/account/password', change);
+      assert.equal(status, 200);
+      const { login_token: beforeLogout } = await issue();
+      assert.equal((await server.call('POST', '/logout/all', { token: alice.token })).status, 200);
+      for (const token of [beforeChange, beforeLogout]) {
+        const answer = await redeem(token);
+        assert.deepEqual([answer.status, answer.body['errcode']], [403, 'M_FORBIDDEN']);
+      }
+    });
+
     it('issues a login token that logs in one other client, and no login token when the option is disabled [option: login_via_existing_session.enabled]', async () => {
       await start();
       const { body: flows } = await server.call('GET', '/login');

@@ -195,6 +195,43 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
+    it('responds 403 M_FORBIDDEN to a login with the former password when the password is changed before the session is opened', async () => {
+      let change: () => Promise<void> = async () => undefined;
+      await start({ extensions: () => ({ checks: { login: () => change() } }) });
+      const { userId } = await server.register('alice');
+      change = () => server.slice.accounts.setPassword(userId, 'hash of another password', 'all');
+      await fails(403, 'M_FORBIDDEN', passwordLogin('alice'));
+      assert.deepEqual(await server.slice.devices.list(userId), []);
+    });
+
+    it('responds 403 M_USER_DEACTIVATED to a login of any type when the account is deactivated before the session is opened', async () => {
+      let change: () => Promise<void> = async () => undefined;
+      const type: LoginType = {
+        type: 'test.other',
+        isOffered: true,
+        login: async () => ({ userId: '@alice:test' }),
+      };
+      await start({ extensions: () => ({ loginTypes: [type], checks: { login: () => change() } }) });
+      const { userId } = await server.register('alice');
+      change = () => server.slice.accounts.deactivate(userId, { erase: false, byAdmin: false });
+      await fails(403, 'M_USER_DEACTIVATED', { type: 'test.other' });
+      assert.deepEqual(await server.slice.devices.list(userId), []);
+    });
+
+    it('accepts the right password of two logins at once that replace an imported hash', async () => {
+      await start({ options: { bcrypt_rounds: 5 } });
+      await server.register('alice');
+      const password_hash = (await hash('password', { cost: 4 })).replace('$2b$', '$2y$');
+      await server.database.transaction<AccountTables, unknown>((writer) =>
+        writer.updateTable('users').set({ password_hash }).execute(),
+      );
+      const answers = await Promise.all([login(passwordLogin('alice')), login(passwordLogin('alice'))]);
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [200, 200],
+      );
+    });
+
     it('returns well_known in the response to a login', async () => {
       const wellKnown = { 'm.homeserver': { base_url: 'https://test/' } };
       await start({ extensions: () => ({ wellKnown }) });

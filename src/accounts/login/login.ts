@@ -1,14 +1,16 @@
 import type { Devices } from '../../devices/index.ts';
-import type { AnyWriter } from '../../kernel/database/index.ts';
+import { type AnyWriter, writerFor } from '../../kernel/database/index.ts';
 import type { Authenticate } from '../../kernel/http/index.ts';
 import type { StreamWriter } from '../../kernel/streams/index.ts';
-import { type JsonObject, MatrixError } from '../../protocol/index.ts';
+import { forbidden, type JsonObject, MatrixError } from '../../protocol/index.ts';
 import type { AccountChecks, AuthenticatedLogin, OpenedLogin } from '../account-checks.ts';
 import type { AccountReader } from '../account-reader.ts';
 import type { AccountLimits } from '../limits.ts';
 import type { LoginDevice, OpenedSession } from '../sessions/opened-session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
+import { deactivatedAccount } from '../sessions/token-errors.ts';
 import type { AccountTables } from '../tables.ts';
+import { isStillActive } from '../user-store.ts';
 
 /** The request of a login or registration, as login types and registration see it. */
 export interface LoginRequest {
@@ -44,6 +46,8 @@ export interface AuthenticatedUser {
   readonly userId: string;
   /** Fields that are added to the response of the login. */
   readonly extraFields?: JsonObject | undefined;
+  /** Hash of the password that the login has proved. The login is refused if the account has another one by then. */
+  readonly passwordHash?: string | undefined;
   /** Runs in the transaction that opens the session. */
   readonly opened?: ((writer: AnyWriter, deviceId: string) => Promise<void>) | undefined;
 }
@@ -102,10 +106,11 @@ export class Login {
   ): Promise<{ userId: string; session: OpenedSession; extraFields: JsonObject }> {
     const type = this.#typeOf(body);
     this.#deps.devices.check(device);
-    const { userId, extraFields = {}, opened } = await this.#authenticate(type, body, request);
+    const { userId, extraFields = {}, passwordHash, opened } = await this.#authenticate(type, body, request);
     const { deviceId, displayName: deviceName } = device;
     await this.check({ userId, type: type.type, deviceId, deviceName, ip: request.ip });
-    const session = await this.open({ userId, type: type.type }, device, undefined, opened);
+    const before = (writer: AnyWriter) => requirePassword(writer, userId, passwordHash);
+    const session = await this.open({ userId, type: type.type }, device, before, opened);
     return { userId, session, extraFields };
   }
 
@@ -130,10 +135,11 @@ export class Login {
   }
 
   /**
-   * Opens a session for a user who has been authenticated and checked.
+   * Opens a session for a user who has been authenticated and checked. Refuses an account that was deactivated since.
    * @param login the user, and the login type that modules receive
    * @param before runs in the same transaction, before the session is opened
    * @param opened runs in the same transaction, after the session is opened
+   * @throws MatrixError M_USER_DEACTIVATED, and the errors of `before` and `opened`
    */
   async open(
     { userId, type }: Pick<OpenedLogin, 'userId' | 'type'>,
@@ -144,6 +150,7 @@ export class Login {
     const { beforeReopening = [], devices, sessions, streams } = this.#deps;
     const session = await streams.write<AccountTables, OpenedSession>(async (writer, publish) => {
       await before?.(writer);
+      if (!(await isStillActive(writer, userId))) throw deactivatedAccount();
       const device = await devices.ensure(writer, publish, { userId, deviceId, displayName });
       if (!device.created) {
         for (const forget of beforeReopening) await forget(writer, { userId, deviceId: device.deviceId });
@@ -176,4 +183,11 @@ export class Login {
   #offered(): LoginType[] {
     return this.#deps.types.filter((type) => type.isOffered);
   }
+}
+
+/** @throws MatrixError M_FORBIDDEN when the account was deactivated, or its password was changed, since it was checked */
+async function requirePassword(writer: AnyWriter, userId: string, passwordHash?: string): Promise<void> {
+  if (passwordHash === undefined) return;
+  const isCurrent = await isStillActive(writerFor<AccountTables>(writer), userId, passwordHash);
+  if (!isCurrent) throw forbidden('The password has been changed');
 }

@@ -15,6 +15,7 @@ import {
   type StageForm,
 } from '../interactive-auth/stage.ts';
 import type { AccountLimits } from '../limits.ts';
+import type { AuthenticatedUser } from '../login/login.ts';
 import { deactivatedAccount, lockedAccount } from '../sessions/token-errors.ts';
 import type { AccountTables } from '../tables.ts';
 import type { ThirdPartyIdentifiers } from '../third-party-identifiers.ts';
@@ -89,12 +90,13 @@ export class PasswordLogin implements Stage {
    * @throws MatrixError M_FORBIDDEN for a wrong name or password, M_MISSING_PARAM, M_BAD_JSON, M_UNKNOWN,
    * M_USER_DEACTIVATED, M_USER_LOCKED, M_LIMIT_EXCEEDED
    */
-  async login(body: JsonObject): Promise<User> {
+  async login(body: JsonObject): Promise<AuthenticatedUser> {
     const password = body['password'];
     if (typeof password !== 'string') throw missingParam("'password' is missing");
     const name = await this.#nameIn(body);
     this.#deps.limits.account.take(this.#limitKey(name));
-    return this.#check(name, password, body);
+    const { user, passwordHash } = await this.#check(name, password, body);
+    return { userId: user.userId, passwordHash };
   }
 
   /** Checks the password of the logged-in user, as a stage. */
@@ -104,12 +106,13 @@ export class PasswordLogin implements Stage {
     if (requester === undefined) throw wrongPassword();
     const isNamed = (auth['identifier'] ?? auth['user'] ?? auth['medium'] ?? undefined) !== undefined;
     const name = isNamed ? await this.#nameIn(auth) : { userName: requester.userId };
-    const user = await this.#check(name, password, auth);
+    const { user } = await this.#check(name, password, auth);
     if (user.userId !== requester.userId) throw new ProofOfAnotherUser();
     return true;
   }
 
-  async #check(name: LoginName, password: string, body: JsonObject): Promise<User> {
+  /** @returns the user; the hash is absent when a module has accepted the password */
+  async #check(name: LoginName, password: string, body: JsonObject): Promise<UserSecrets> {
     const { database, hasher, limits, provider } = this.#deps;
     // An unknown address is looked up like a user id, so that it takes as long as a known one.
     const userId = userIdFromInput(name.userName ?? name.unknownAddress, this.#options.server_name);
@@ -134,25 +137,31 @@ export class PasswordLogin implements Stage {
       throw wrongPassword();
     }
     requireActive(storedUser.user);
-    await this.#renewHash(storedUser, password);
-    return storedUser.user;
+    const passwordHash = await this.#renewHash(storedUser, password);
+    // The hash was replaced while the password was compared with it, by another login or a change of the password.
+    if (passwordHash === undefined) return this.#check(name, password, body);
+    return { user: storedUser.user, passwordHash };
   }
 
-  async #activeUser(userId: string): Promise<User> {
+  async #activeUser(userId: string): Promise<UserSecrets> {
     const found = await readUserForLogin(this.#deps.database.reader<AccountTables>(), userId);
     if (!found) throw wrongPassword();
     requireActive(found.user);
-    return found.user;
+    return { user: found.user, passwordHash: undefined };
   }
 
-  /** Replaces a hash that was imported, or was made with fewer rounds than the option says. */
-  async #renewHash({ user, passwordHash = '' }: UserSecrets, password: string): Promise<void> {
+  /**
+   * Replaces a hash that was imported, or was made with fewer rounds than the option says.
+   * @returns the hash that is stored; undefined when the hash to be replaced is no longer stored
+   */
+  async #renewHash({ user, passwordHash = '' }: UserSecrets, password: string): Promise<string | undefined> {
     const { database, hasher } = this.#deps;
-    if (!hasher.isOutdated(passwordHash)) return;
+    if (!hasher.isOutdated(passwordHash)) return passwordHash;
     const renewed = await hasher.hash(password);
-    await database.transaction<AccountTables, void>((writer) =>
+    const isReplaced = await database.transaction<AccountTables, boolean>((writer) =>
       replacePasswordHash(writer, user.userId, passwordHash, renewed),
     );
+    return isReplaced ? renewed : undefined;
   }
 
   /** Returns the key of the limit of attempts: all spellings and addresses of a user count together. */
