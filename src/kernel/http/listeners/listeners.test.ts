@@ -2,11 +2,14 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { Agent, get as getTls } from 'node:https';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { eventually } from '../../../../test/clients/eventually.ts';
 import { type Overrides, sectionDefaults } from '../../../../test/support/inputs/section-defaults.ts';
 import { systemClock } from '../../clock.ts';
 import { silentLogger } from '../../observability/index.ts';
@@ -31,10 +34,21 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 
 let server: HttpServer | undefined;
 
+/** Whether a request to `late-ip` waits until its client disconnects, and the address that it has read after that. */
+let isWaiting = false;
+let lateIp: string | undefined;
+
 async function start(config: Overrides<HttpConfig>) {
   const routes = [
     healthRoute,
     route({ method: 'GET', path: '/_proto/client/ip', auth: 'none' }, ({ ip }) => ({ ip })),
+    route({ method: 'GET', path: '/_proto/client/late-ip', auth: 'none' }, async (request) => {
+      const { signal } = request;
+      isWaiting = true;
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      lateIp = request.ip;
+      return {};
+    }),
     route({ method: 'GET', path: '/_proto/key/v2/server', auth: 'none' }, () => ({})),
   ];
   server = createHttpServer({
@@ -138,6 +152,29 @@ describe('listeners of an HTTP server', () => {
     renew('second');
     await server!.reload();
     assert.equal(await certificateName(), 'second');
+  });
+
+  it('knows the address of a client after the client has disconnected, with and without TLS', async () => {
+    const [tls_certificate_path, tls_private_key_path] = ['cert', 'key'].map((part) =>
+      fileURLToPath(new URL(`first.${part}.pem`, fixtures)),
+    );
+    for (const tls of [false, true]) {
+      [isWaiting, lateIp] = [false, undefined];
+      const bind_addresses = ['127.0.0.1'];
+      const [address] = await start({
+        listeners: [{ port: 0, type: 'http', tls, bind_addresses, resources: client }],
+        ...(tls && { tls_certificate_path, tls_private_key_path }),
+      });
+      const { port } = new URL(address!);
+      const to = { port: Number(port), host: '127.0.0.1', localAddress: '127.0.0.2' };
+      const socket = tls ? connectTls({ ...to, rejectUnauthorized: false }) : connect(to);
+      socket.write('GET /_matrix/client/late-ip HTTP/1.1\r\nhost: a\r\n\r\n');
+      await eventually('the request', () => isWaiting);
+      socket.destroy();
+      await eventually('the address', () => lateIp !== undefined);
+      assert.equal(lateIp, '127.0.0.2');
+      await server!.stop(100);
+    }
   });
 
   it('answers every request while a certificate is replaced, also when a reload finds only the new certificate and not its key yet', async () => {

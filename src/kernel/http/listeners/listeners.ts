@@ -112,6 +112,7 @@ async function listenTcp(
       ? createServer(limits, handler)
       : createTlsServer({ ...limits, ...(await readTls(tls)) }, handler);
   server.on('clientError', refuseMalformed);
+  server.on(tls === undefined ? 'connection' : 'secureConnection', rememberAddress);
   await startListening(server, () => server.listen({ port, host, backlog: 511, ipv6Only: host === '::' }));
   const authority = `${host.includes(':') ? `[${host}]` : host}:${portOf(server)}`;
   return {
@@ -140,6 +141,14 @@ async function listenUnix(
     closeIdle: closerOfIdleConnections(server),
     reload: async () => {},
   };
+}
+
+/**
+ * Reads the address of a client while it is connected: Node keeps an address that was read once, and does not know it
+ * after the client has disconnected. Closes a connection whose client has disconnected already.
+ */
+function rememberAddress(socket: Socket): void {
+  if (socket.remoteAddress === undefined) socket.destroy();
 }
 
 /**
