@@ -52,13 +52,27 @@ describe('registration files of application services', () => {
     ]);
   });
 
+  it('accepts an empty url, and a sender_localpart with upper case as mautrix bridges generate it', () => {
+    const text = registration('puppets').replace('url: null', "url: ''");
+    const file = write(
+      'puppets.yaml',
+      text.replace('sender_localpart: puppets', 'sender_localpart: x7Kq0Zb'),
+    );
+    const { registrations, errors } = readRegistrations([file]);
+    assert.deepEqual(errors, []);
+    assert.deepEqual(
+      registrations.map(({ url, senderLocalpart }) => [url, senderLocalpart]),
+      [[undefined, 'x7Kq0Zb']],
+    );
+  });
+
   it('reports every mistake of a registration file with file, line, path and the found value, and quotes no tokens', () => {
     const file = write(
       'broken.yaml',
       `id: irc
 url: localhost
 as_token: [secret]
-sender_localpart: IRC
+sender_localpart: 'irc bot'
 namespaces:
   users:
     - regex: '@irc_(?=x)'
@@ -70,7 +84,7 @@ namespaces:
     const lines = messages(errors);
     assert.match(lines[0]!, /^broken\.yaml:2:6: url: .*localhost/);
     assert.ok(lines.some((line) => /^broken\.yaml:3:\d+: as_token: /.test(line)));
-    assert.ok(lines.some((line) => /^broken\.yaml:4:19: sender_localpart: .*IRC/.test(line)));
+    assert.ok(lines.some((line) => /^broken\.yaml:4:19: sender_localpart: .*irc bot/.test(line)));
     assert.ok(lines.some((line) => /^broken\.yaml:7:14: namespaces\.users\[0\]\.regex: /.test(line)));
     assert.ok(lines.some((line) => /^broken\.yaml:8:18: namespaces\.users\[0\]\.exclusive: /.test(line)));
     assert.ok(lines.some((line) => /hs_token/.test(line)));

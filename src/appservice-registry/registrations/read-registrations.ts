@@ -51,7 +51,7 @@ function toRegistration(values: SectionType<typeof registrationSection>): Regist
   const { namespaces } = values;
   return {
     id: values.id,
-    url: values.url?.replace(/\/+$/, ''),
+    url: values.url ? values.url.replace(/\/+$/, '') : undefined,
     asToken: values.as_token,
     hsToken: values.hs_token,
     senderLocalpart: values.sender_localpart,

@@ -1,8 +1,6 @@
 import {
   boolean,
-  httpUrl,
   list,
-  localpart,
   nullable,
   openObject,
   option,
@@ -12,6 +10,23 @@ import {
 } from '../../kernel/config/index.ts';
 
 const text = () => string({ minLength: 1 });
+
+/** An absolute http or https URL, or an empty text. */
+const urlOrEmpty = () =>
+  string({
+    pattern: '^(https?://[^\\s/]+(/\\S*)?)?$',
+    allowed: 'an absolute http:// or https:// URL, or an empty text',
+  });
+
+/**
+ * The localpart of a sender. Upper case is accepted although new users may not have it: mautrix bridges generate random
+ * letters. Source: appendices, "Historical User IDs".
+ */
+const senderLocalpart = () =>
+  string({
+    pattern: '^[\\x21-\\x39\\x3b-\\x7e]+$',
+    allowed: 'the local part of a user id: printable ASCII characters without spaces and colons',
+  });
 
 const namespaces = (of: string, exclusive = `Whether only the service may create such ${of}.`) =>
   option(
@@ -31,8 +46,8 @@ export const registrationSection = section({
   title: 'Registration of an application service',
   options: {
     id: option(text(), { description: 'The id of the service, which never changes.', required: true }),
-    url: option(nullable(httpUrl()), {
-      description: 'The URL of the service; null if it receives no requests.',
+    url: option(nullable(urlOrEmpty()), {
+      description: 'The URL of the service; null or empty if it receives no requests.',
       required: true,
     }),
     as_token: option(text(), {
@@ -45,7 +60,10 @@ export const registrationSection = section({
       required: true,
       secret: true,
     }),
-    sender_localpart: option(localpart(), { description: 'The localpart of the sender.', required: true }),
+    sender_localpart: option(senderLocalpart(), {
+      description: 'The localpart of the sender.',
+      required: true,
+    }),
     namespaces: option(
       openObject({
         users: namespaces('users'),
