@@ -1,5 +1,6 @@
-import { describe } from 'node:test';
-import { type RuleCase, testRules } from './test/rule-case.ts';
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { problemsOf, type RuleCase, testRules } from './test/rule-case.ts';
 
 const cases: RuleCase[] = [
   {
@@ -259,4 +260,12 @@ const cases: RuleCase[] = [
 
 describe('configuration rules of accounts, mail and consent', () => {
   testRules(cases);
+
+  it('reports a missing max_mau_value at the line of limit_usage_by_mau, which requires it', () => {
+    const problems = problemsOf('hs_disabled: false\nlimit_usage_by_mau: true', 'error');
+    assert.deepEqual(
+      problems.map(({ path, at }) => [path, at?.line]),
+      [['max_mau_value', 3]],
+    );
+  });
 });

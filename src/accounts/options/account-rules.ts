@@ -69,7 +69,8 @@ const authenticationSecret: Rule<Sessions> = ({ proto_authentication_service: se
 
 const activeUsers: Rule<Activity> = ({ limit_usage_by_mau, max_mau_value }, view) => {
   if (limit_usage_by_mau && max_mau_value === 0) {
-    view.error('max_mau_value', 'must be given, and be above 0, with limit_usage_by_mau');
+    const message = 'must be given, and be above 0, with limit_usage_by_mau';
+    view.error('max_mau_value', message, 'limit_usage_by_mau');
   }
 };
 

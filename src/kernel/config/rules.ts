@@ -36,9 +36,12 @@ export class RuleView {
     return this.#find(path) !== undefined;
   }
 
-  /** Reports an error at the place of the option, or of the nearest mapping around it. */
-  error(path: string, message: string): void {
-    this.#findings.error(path, message, this.#placeOf(path));
+  /**
+   * Reports an error at the place of the option, or of the nearest mapping around it.
+   * @param cause path of the option that requires `path`; its place is reported where no file contains `path`
+   */
+  error(path: string, message: string, cause: string = path): void {
+    this.#findings.error(path, message, this.#placeOf(path) ?? this.#placeOf(cause));
   }
 
   /** Reports a warning, at the same place as `error`. */
