@@ -23,13 +23,14 @@ export async function loadSigningKeys({
 /** Loads the keys that sign the responses of this server as a notary: responses with the keys of remote servers. */
 export async function loadNotaryKeys(kernel: Kernel): Promise<readonly SigningKey[]> {
   const { key_server_signing_keys_path: path } = kernel.configuration.federationClient;
-  return path === null ? [await loadSigningKey(kernel)] : readKeys(path);
+  return path === null ? [await loadSigningKey(kernel)] : readKeys(path, 'key_server_signing_keys_path: ');
 }
 
-async function readKeys(path: string): Promise<readonly [SigningKey, ...SigningKey[]]> {
-  const [first, ...more] = await startStep(`cannot use the signing key file ${path}`, async () =>
+/** @param prefix of error messages */
+async function readKeys(path: string, prefix = ''): Promise<readonly [SigningKey, ...SigningKey[]]> {
+  const [first, ...more] = await startStep(`${prefix}cannot use the signing key file ${path}`, async () =>
     readSigningKeys(await readFile(path, 'utf8')),
   );
-  if (!first) throw new StartFailure(`${path} contains no signing key`);
+  if (!first) throw new StartFailure(`${prefix}${path} contains no signing key`);
   return [first, ...more];
 }

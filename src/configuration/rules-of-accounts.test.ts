@@ -83,16 +83,6 @@ const cases: RuleCase[] = [
       valid: `session_lifetime: 1h\n${token}_lifetime: 1h`,
     }),
   ),
-  ...['enabled: only_for_reauth', 'enabled: false', 'localdb_enabled: false'].map(
-    (member): RuleCase => ({
-      rule: `warns about registration with password_config.${member}`,
-      invalid: `enable_registration: true\nenable_registration_without_verification: true\npassword_config: {${member}}`,
-      kind: 'warning',
-      path: 'enable_registration',
-      message: /has no effect: password_config lets no new users set a password/,
-      valid: `enable_registration: false\npassword_config: {${member}}`,
-    }),
-  ),
   {
     rule: 'warns that registration is closed when it requires mail addresses that cannot be validated',
     invalid: 'enable_registration: true\nregistrations_require_3pid: [email]',
@@ -109,14 +99,6 @@ const cases: RuleCase[] = [
     message: /^closes registration: it needs account_threepid_delegates\.msisdn$/,
     valid:
       'enable_registration: true\nenable_registration_without_verification: true\nregistrations_require_3pid: [msisdn]\ndisable_msisdn_registration: true',
-  },
-  {
-    rule: 'refuses a missing folder of consent templates',
-    invalid: 'user_consent: {template_dir: ./missing-folder}',
-    kind: 'error',
-    path: 'user_consent.template_dir',
-    message: /^the folder \.\/missing-folder cannot be read: it does not exist$/,
-    valid: 'user_consent: {template_dir: .}',
   },
   {
     rule: 'requires a secret with proto_authentication_service',
@@ -140,7 +122,7 @@ const cases: RuleCase[] = [
     kind: 'warning',
     path: 'user_consent.block_events_error',
     message: /this server does not have without user_consent.template_dir/,
-    valid: 'form_secret: f\nuser_consent: {template_dir: ., version: 1.0, block_events_error: agree first}',
+    valid: 'form_secret: f\nuser_consent: {template_dir: /t, version: 1.0, block_events_error: agree first}',
   },
   {
     rule: 'warns about default_identity_server without public_baseurl',
@@ -184,7 +166,7 @@ const cases: RuleCase[] = [
       valid: `email: {notif_from: a, ${name}: true}`,
     }),
   ),
-  ...['template_dir: .', 'version: 1.0'].map(
+  ...['template_dir: /t', 'version: 1.0'].map(
     (member): RuleCase => ({
       rule: `requires template_dir and version for the consent resource, given only ${member}`,
       invalid: `form_secret: f\nuser_consent: {${member}}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]`,
@@ -194,18 +176,18 @@ const cases: RuleCase[] = [
         ? /needs user_consent.template_dir/
         : /needs user_consent.version/,
       valid:
-        'form_secret: f\nuser_consent: {template_dir: ., version: 1.0}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]',
+        'form_secret: f\nuser_consent: {template_dir: /t, version: 1.0}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]',
     }),
   ),
   {
     rule: 'requires form_secret for the consent resource',
     invalid:
-      'user_consent: {template_dir: ., version: 1.0}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]',
+      'user_consent: {template_dir: /t, version: 1.0}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]',
     kind: 'error',
     path: 'listeners[0].resources[0].names',
     message: /needs form_secret/,
     valid:
-      'form_secret: f\nuser_consent: {template_dir: ., version: 1.0}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]',
+      'form_secret: f\nuser_consent: {template_dir: /t, version: 1.0}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]',
   },
   {
     rule: 'requires server_notices for server_notice_content',
@@ -237,7 +219,7 @@ const cases: RuleCase[] = [
     (member): RuleCase => {
       const listeners = (name: string) =>
         `listeners: [{port: 8008, type: http, resources: [{names: [${name}]}]}]`;
-      const rest = `form_secret: f\nserver_notices: {system_mxid_localpart: notices}\nuser_consent: {template_dir: ., version: 1.0, ${member}}`;
+      const rest = `form_secret: f\nserver_notices: {system_mxid_localpart: notices}\nuser_consent: {template_dir: /t, version: 1.0, ${member}}`;
       return {
         rule: `warns about ${member.split(':')[0]} without a listener with the resource consent`,
         invalid: `${rest}\n${listeners('client')}`,

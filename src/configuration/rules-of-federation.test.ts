@@ -30,22 +30,6 @@ const cases: RuleCase[] = [
     valid: 'suppress_key_server_warning: true',
   },
   {
-    rule: 'refuses a missing file of key_server_signing_keys_path',
-    invalid: 'key_server_signing_keys_path: ./missing.key',
-    kind: 'error',
-    path: 'key_server_signing_keys_path',
-    message: /^the file \.\/missing\.key cannot be read: it does not exist$/,
-    valid: 'key_server_signing_keys_path: null',
-  },
-  {
-    rule: 'refuses a file of key_server_signing_keys_path without a signing key',
-    invalid: 'key_server_signing_keys_path: package.json',
-    kind: 'error',
-    path: 'key_server_signing_keys_path',
-    message: /^the file package\.json (cannot be used: |contains no signing key)/,
-    valid: 'key_server_signing_keys_path: null',
-  },
-  {
     rule: 'warns about servers that are exempt from the verification of certificates while no certificates are verified',
     invalid:
       'federation_verify_certificates: false\ntrusted_key_servers: []\nfederation_certificate_verification_whitelist: ["*.example.org"]',

@@ -1,19 +1,6 @@
-import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, describe } from 'node:test';
+import { describe } from 'node:test';
 import { type RuleCase, testRules } from './test/rule-case.ts';
 
-const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
-  type: 'pkcs8',
-  format: 'pem',
-});
-/** A private key as a YAML text. */
-const key = JSON.stringify(pem);
-const folder = mkdtempSync(join(tmpdir(), 'hearth-rules-'));
-const keyFile = join(folder, 'key.pem');
-writeFileSync(keyFile, pem);
 const provider = 'idp_id: a, issuer: "https://a.org", client_id: c';
 
 const cases: RuleCase[] = [
@@ -47,7 +34,7 @@ const cases: RuleCase[] = [
     kind: 'error',
     path: 'oidc_providers[0].client_secret_jwt_key',
     message: /needs either key or key_file, not both/,
-    valid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key: ${key}, jwt_header: {alg: ES256}}}]`,
+    valid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key: k, jwt_header: {alg: ES256}}}]`,
   },
   {
     rule: 'requires key or key_file in client_secret_jwt_key',
@@ -55,23 +42,7 @@ const cases: RuleCase[] = [
     kind: 'error',
     path: 'oidc_providers[0].client_secret_jwt_key',
     message: /needs either key or key_file, not both/,
-    valid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key_file: ${keyFile}, jwt_header: {alg: ES256}}}]`,
-  },
-  {
-    rule: 'refuses a client_secret_jwt_key that is not a private key',
-    invalid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key: k, jwt_header: {alg: ES256}}}]`,
-    kind: 'error',
-    path: 'oidc_providers[0].client_secret_jwt_key.key',
-    message: /^is not a private key in PEM form$/,
-    valid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key: ${key}, jwt_header: {alg: ES256}}}]`,
-  },
-  {
-    rule: 'refuses a missing file of client_secret_jwt_key',
-    invalid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key_file: ${keyFile}.old, jwt_header: {alg: ES256}}}]`,
-    kind: 'error',
-    path: 'oidc_providers[0].client_secret_jwt_key.key_file',
-    message: /^the file .*key\.pem\.old cannot be read: it does not exist$/,
-    valid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key_file: ${keyFile}, jwt_header: {alg: ES256}}}]`,
+    valid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key_file: f, jwt_header: {alg: ES256}}}]`,
   },
   {
     rule: 'warns about an issuer without TLS whose metadata is verified',
@@ -83,20 +54,12 @@ const cases: RuleCase[] = [
       'oidc_providers: [{idp_id: a, issuer: "http://a.org", client_id: c, client_secret: s, skip_verification: true}]',
   },
   {
-    rule: 'refuses a missing file with SAML metadata',
-    invalid: `saml2_config: {sp_config: {metadata: {local: [${keyFile}, ${folder}/idp.xml]}}}`,
-    kind: 'error',
-    path: 'saml2_config.sp_config.metadata.local[1]',
-    message: /^the file .*idp\.xml cannot be read: it does not exist$/,
-    valid: `saml2_config: {sp_config: {metadata: {local: [${keyFile}]}}}`,
-  },
-  {
     rule: 'requires alg in client_secret_jwt_key.jwt_header',
     invalid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key: k, jwt_header: {typ: JWT}}}]`,
     kind: 'error',
     path: 'oidc_providers[0].client_secret_jwt_key.jwt_header.alg',
     message: /must be given/,
-    valid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key: ${key}, jwt_header: {alg: ES256}}}]`,
+    valid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key: k, jwt_header: {alg: ES256}}}]`,
   },
   ...(['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const).map(
     (missing): RuleCase => ({
@@ -152,14 +115,6 @@ const cases: RuleCase[] = [
     valid: 'saml2_config: {config_path: sp.json}',
   },
   {
-    rule: 'does not check the metadata of saml2_config with enabled: false',
-    invalid: 'saml2_config: {sp_config: {metadata: {local: [./missing.xml]}}}',
-    kind: 'error',
-    path: 'saml2_config.sp_config.metadata.local[0]',
-    message: /cannot be read/,
-    valid: 'saml2_config: {enabled: false, sp_config: {metadata: {local: [./missing.xml]}}}',
-  },
-  {
     rule: 'requires the server_url of CAS',
     invalid: 'cas_config: {enabled: true}',
     kind: 'error',
@@ -212,6 +167,5 @@ function endpoints(without?: string): string {
 }
 
 describe('configuration rules of external logins', () => {
-  after(() => rmSync(folder, { recursive: true, force: true }));
   testRules(cases);
 });

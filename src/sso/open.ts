@@ -79,7 +79,7 @@ export function openSso(deps: SsoDeps, options: SsoOptions) {
     oauthAware,
     extensions,
     routes,
-    checkTemplates: () => opened.checkTemplates(),
+    check: () => opened.check(),
   };
 }
 

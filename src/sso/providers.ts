@@ -9,6 +9,7 @@ import { SsoLoginType } from './client-logins/sso-login-type.ts';
 import type { ProviderSessions } from './external-ids/provider-sessions.ts';
 import { JwtLogin, jwtLoginTypes } from './jwt/jwt-login.ts';
 import { BackchannelLogout } from './oidc/backchannel-logout.ts';
+import { checkSigningKey } from './oidc/client-secret.ts';
 import { OidcProvider } from './oidc/oidc-provider.ts';
 import { oidcRoutes } from './oidc/oidc-routes.ts';
 import { SamlProvider } from './saml/saml-provider.ts';
@@ -32,8 +33,11 @@ export interface OpenedProviders {
   readonly providers: readonly IdentityProvider[];
   /** Login types besides `m.login.sso`. */
   readonly loginTypes: readonly LoginType[];
-  /** Checks the templates that map users to accounts. @throws StartFailure when a template is faulty */
-  checkTemplates(): Promise<void>;
+  /**
+   * Checks the keys that sign client secrets, and the templates that map users to accounts.
+   * @throws StartFailure when one of them cannot be used
+   */
+  check(): Promise<void>;
   /** Returns the routes for the browsers and requests that providers send. */
   routes(logins: BrowserLogins): Route[];
 }
@@ -61,10 +65,11 @@ export function openProviders(deps: ProviderDeps, options: SsoOptions): OpenedPr
       ...(cas.length > 0 ? [new SsoLoginType(cas, () => false, 'm.login.cas')] : []),
       ...(jwt.enabled ? jwtLoginTypes.map((type) => new JwtLogin(deps, jwt, type)) : []),
     ],
-    async checkTemplates() {
-      for (const [index, { mapping }] of oidc.entries()) {
-        const option = `oidc_providers[${index}].user_mapping_provider.config`;
-        await startStep(option, () => mapping.checkTemplates());
+    async check() {
+      for (const [index, { config, mapping }] of oidc.entries()) {
+        const option = `oidc_providers[${index}]`;
+        await startStep(`${option}.client_secret_jwt_key`, async () => checkSigningKey(config));
+        await startStep(`${option}.user_mapping_provider.config`, () => mapping.checkTemplates());
       }
     },
     routes: (logins) => [

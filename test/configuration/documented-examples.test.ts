@@ -102,6 +102,7 @@ enable_registration_captcha: true
 recaptcha_public_key: a
 recaptcha_private_key: b
 registrations_require_3pid: [email, msisdn]
+email: {notif_from: a}
 allowed_local_3pids: [{medium: email, pattern: "^[^@]+@example\\\\.org$"}, {medium: msisdn, pattern: "\\\\+44"}]
 account_threepid_delegates: {msisdn: "http://localhost:8090"}
 auto_join_rooms: ["#room:example.org", "!id:example.org"]
@@ -123,7 +124,7 @@ saml2_config:
   attribute_requirements: [{attribute: group, value: staff}, {attribute: dept, one_of: [a, b]}]
 oidc_providers:
   - {idp_id: oidc, idp_name: Work, idp_brand: work, issuer: "https://a.org", client_id: c, client_secret: <CLIENT_SECRET>, client_auth_method: client_secret_post, pkce_method: never, scopes: [openid, profile], user_profile_method: userinfo_endpoint, backchannel_logout_enabled: true}
-  - {idp_id: b, issuer: b, client_id: c, client_secret_jwt_key: {key_file: /k, jwt_header: {alg: ES256, kid: a}, jwt_payload: {iss: i}}, attribute_requirements: [{attribute: a}], scopes: null}
+  - {idp_id: b, issuer: "https://b.org", client_id: c, client_secret_jwt_key: {key_file: /k, jwt_header: {alg: ES256, kid: a}, jwt_payload: {iss: i}}, attribute_requirements: [{attribute: a}], scopes: null}
 cas_config: {enabled: true, server_url: "https://cas.example.org", protocol_version: 3, required_attributes: {userGroup: staff, department: null}, allow_numeric_ids: true, numeric_ids_prefix: u}
 sso: {client_whitelist: ["https://app.example.org/"], update_profile_information: true}
 jwt_config: {enabled: true, secret: s, algorithm: HS256, subject_claim: sub, audiences: [a]}

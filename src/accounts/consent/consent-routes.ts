@@ -1,8 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Type } from 'typebox';
+import { fileProblem } from '../../kernel/config/index.ts';
 import { type Reply, type Route, route } from '../../kernel/http/index.ts';
 import { Pages, pageTemplates } from '../../kernel/pages/index.ts';
+import { StartFailure } from '../../kernel/start-failure.ts';
 import { Templates } from '../../kernel/templates/index.ts';
 import { forbidden, invalidParam, missingParam, notFound } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
@@ -114,11 +116,20 @@ export function consentRoutes({ consents, accounts }: ConsentRoutesDeps, options
 /**
  * Returns the languages of the templates: the names of the folders. The pages of a language are opened when they are
  * needed.
+ * @throws StartFailure when the folder cannot be read
  */
 function languagesIn(folder: string): Map<string, Pages | undefined> {
-  const entries = existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : [];
-  const folders = entries.filter((entry) => entry.isDirectory() || entry.isSymbolicLink());
+  const folders = entriesOf(folder).filter((entry) => entry.isDirectory() || entry.isSymbolicLink());
   return new Map(folders.map(({ name }) => [name, undefined]));
+}
+
+function entriesOf(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    const problem = `the folder ${folder} cannot be read: ${fileProblem(error)}`;
+    throw new StartFailure(`user_consent.template_dir: ${problem}`, { cause: error });
+  }
 }
 
 const openPages = (folder: string, language: string) =>

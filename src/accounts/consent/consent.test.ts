@@ -162,6 +162,14 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await alice.createRoom();
     });
 
+    it('refuses to start without the folder of the templates', async () => {
+      const missing = join(folder, 'missing');
+      await assert.rejects(
+        start({ template_dir: missing }),
+        /user_consent\.template_dir: the folder .*missing cannot be read: it does not exist/,
+      );
+    });
+
     it('looks up the templates of a language once, however often the Accept-Language header contains the language', async () => {
       await start({});
       const lookups = mock.method(fs, 'existsSync');

@@ -1,6 +1,5 @@
-import { readdirSync } from 'node:fs';
 import type { Static, TObject } from 'typebox';
-import { fileProblem, type Rule } from '../../kernel/config/index.ts';
+import type { Rule } from '../../kernel/config/index.ts';
 import type { activityOptions } from './activity.ts';
 import type { callOptions } from './calls.ts';
 import type { captchaOptions } from './captcha.ts';
@@ -90,16 +89,6 @@ const consentForGuests: Rule<Consent> = ({ user_consent: consent }, view) => {
   }
 };
 
-const consentTemplates: Rule<Consent> = ({ user_consent: consent }, view) => {
-  const folder = consent?.template_dir ?? null;
-  if (folder === null) return;
-  try {
-    readdirSync(folder);
-  } catch (error) {
-    view.error('user_consent.template_dir', `the folder ${folder} cannot be read: ${fileProblem(error)}`);
-  }
-};
-
 const lifetimesOfTokens: Rule<Sessions> = (values, view) => {
   const names = [
     'refreshable_access_token_lifetime',
@@ -113,12 +102,6 @@ const lifetimesOfTokens: Rule<Sessions> = (values, view) => {
   }
 };
 
-const passwordsOfNewUsers: Rule<Sessions> = ({ enable_registration, password_config }, view) => {
-  const { enabled, localdb_enabled } = password_config;
-  if (!enable_registration || (enabled === true && localdb_enabled)) return;
-  view.warn('enable_registration', 'has no effect: password_config lets no new users set a password');
-};
-
 /** Rules for options of accounts that depend on each other. */
 export const accountRules = [
   captcha,
@@ -130,7 +113,5 @@ export const accountRules = [
   activeUsers,
   liveKit,
   consentForGuests,
-  consentTemplates,
   lifetimesOfTokens,
-  passwordsOfNewUsers,
 ];

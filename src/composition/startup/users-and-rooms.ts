@@ -31,7 +31,7 @@ export async function startUsersAndRooms(kernel: MainKernel, foundation: Foundat
     activeUsers,
     browsers: { pages, pictures: media, mappers: modules?.mappers },
   });
-  await users.sso?.checkTemplates();
+  await users.sso?.check();
   const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);
   const rooms = await startRooms(kernel, users, relationIndex, opened, {
     federation: {

@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs';
 import type { Static, TObject } from 'typebox';
-import { fileProblem, type Rule } from '../../kernel/config/index.ts';
-import { readSigningKeys } from '../../protocol/index.ts';
+import type { Rule } from '../../kernel/config/index.ts';
 import type { keyOptions } from './keys.ts';
 import type { requestOptions } from './requests.ts';
 
@@ -29,24 +27,6 @@ const mentionDefaultKeyServer: Rule<Values> = (values, view) => {
   }
 };
 
-const readNotaryKeys: Rule<Values> = ({ key_server_signing_keys_path: file }, view) => {
-  if (file === null) return;
-  const path = 'key_server_signing_keys_path';
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    view.error(path, `the file ${file} cannot be read: ${fileProblem(error)}`);
-    return;
-  }
-  try {
-    if (readSigningKeys(text).length > 0) return;
-    view.error(path, `the file ${file} contains no signing key`);
-  } catch (error) {
-    view.error(path, `the file ${file} cannot be used: ${(error as Error).message}`);
-  }
-};
-
 const warnOfIdleExemptions: Rule<Values> = (values, view) => {
   const exempt = values.federation_certificate_verification_whitelist;
   if (!values.federation_verify_certificates && exempt.length > 0) {
@@ -56,9 +36,4 @@ const warnOfIdleExemptions: Rule<Values> = (values, view) => {
 };
 
 /** Rules between the options of requests and keys. */
-export const keyRules = [
-  requireVerifiableKeys,
-  mentionDefaultKeyServer,
-  warnOfIdleExemptions,
-  readNotaryKeys,
-];
+export const keyRules = [requireVerifiableKeys, mentionDefaultKeyServer, warnOfIdleExemptions];

@@ -1,4 +1,4 @@
-import { createPrivateKey } from 'node:crypto';
+import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { JWTHeaderParameters } from 'jose';
 import type { ClientAuth } from 'openid-client';
@@ -42,10 +42,28 @@ async function clientSecret(
 ): Promise<string> {
   if (key === null) return client_secret ?? '';
   const { SignJWT } = await import('jose');
-  const pem = key.key ?? readFileSync(key.key_file ?? '', 'utf8');
   const now = Math.floor(clock.now() / 1000);
   const claims = { iat: now, exp: now + validity, aud: issuer, sub: client_id, ...key.jwt_payload };
   return new SignJWT(claims)
     .setProtectedHeader(key.jwt_header as unknown as JWTHeaderParameters)
-    .sign(createPrivateKey(pem));
+    .sign(signingKey(key));
+}
+
+/**
+ * Checks the key of `client_secret_jwt_key`.
+ * @throws Error when it cannot be read, or is not a private key in PEM form
+ */
+export function checkSigningKey({ client_secret_jwt_key: key }: OidcProviderConfig): void {
+  if (key !== null) signingKey(key);
+}
+
+function signingKey({ key, key_file }: NonNullable<OidcProviderConfig['client_secret_jwt_key']>): KeyObject {
+  const pem = key ?? readFileSync(key_file ?? '', 'utf8');
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    throw new Error(
+      `${key === null ? `the file ${key_file}` : 'the value of key'} is not a private key in PEM form`,
+    );
+  }
 }

@@ -163,19 +163,31 @@ describe('options of OpenID Connect', () => {
     assert.match(logged.err.message, /is not an https:\/\/ URL \(skip_verification allows it\)/);
   });
 
-  it('refuses to start with a faulty template of the user mapping', async () => {
-    const faulty = {
-      idp_id: 'faulty',
-      issuer: idp.issuer,
-      client_id: 'hearth',
-      client_secret: 'a secret',
-      user_mapping_provider: { config: { localpart_template: '{{ user.sub' } },
-    };
-    const starting = SsoServer.start('sqlite', { sso: ssoOptions({ oidc_providers: [faulty] } as never) });
-    await assert.rejects(
-      starting,
-      /oidc_providers\[0\]\.user_mapping_provider\.config: the template of the localpart is faulty: /,
-    );
+  it('refuses to start with a faulty template of the user mapping, and with a key for client secrets that cannot be used', async () => {
+    const header = { jwt_header: { alg: 'ES256' } };
+    for (const [faulty, message] of [
+      [
+        { user_mapping_provider: { config: { localpart_template: '{{ user.sub' } } },
+        /oidc_providers\[0\]\.user_mapping_provider\.config: the template of the localpart is faulty: /,
+      ],
+      [
+        { client_secret_jwt_key: { key_file: join(folder, 'missing.pem'), ...header } },
+        /oidc_providers\[0\]\.client_secret_jwt_key: .*missing\.pem/,
+      ],
+      [
+        { client_secret_jwt_key: { key: 'no key', ...header } },
+        /oidc_providers\[0\]\.client_secret_jwt_key: the value of key is not a private key in PEM form/,
+      ],
+    ] as const) {
+      const provider = {
+        idp_id: 'faulty',
+        issuer: idp.issuer,
+        client_id: 'hearth',
+        client_secret: 'a secret',
+      };
+      const sso = ssoOptions({ oidc_providers: [{ ...provider, ...faulty }] } as never);
+      await assert.rejects(SsoServer.start('sqlite', { sso }), message);
+    }
   });
 
   it('shows the templates of the operator in place of the built-in templates, and fills in the variables of the reference server', async () => {

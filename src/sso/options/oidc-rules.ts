@@ -1,6 +1,4 @@
-import { createPrivateKey } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { fileProblem, type RuleView } from '../../kernel/config/index.ts';
+import type { RuleView } from '../../kernel/config/index.ts';
 import type { OidcProviderConfig } from './oidc.ts';
 
 type ProviderRule = (provider: OidcProviderConfig, path: string, view: RuleView) => void;
@@ -34,21 +32,6 @@ function clientSecret(provider: OidcProviderConfig, path: string, view: RuleView
 function jwtKey({ client_secret_jwt_key: key }: OidcProviderConfig, path: string, view: RuleView): void {
   if (key !== null && (key.key === null) === (key.key_file === null)) {
     view.error(`${path}.client_secret_jwt_key`, 'needs either key or key_file, not both');
-    return;
-  }
-  if (key === null) return;
-  const name = `${path}.client_secret_jwt_key.${key.key === null ? 'key_file' : 'key'}`;
-  let pem: string;
-  try {
-    pem = key.key ?? readFileSync(key.key_file ?? '', 'utf8');
-  } catch (error) {
-    view.error(name, `the file ${key.key_file} cannot be read: ${fileProblem(error)}`);
-    return;
-  }
-  try {
-    createPrivateKey(pem);
-  } catch {
-    view.error(name, 'is not a private key in PEM form');
   }
 }
 

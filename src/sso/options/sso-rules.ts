@@ -1,6 +1,5 @@
-import { accessSync, constants } from 'node:fs';
 import type { Static } from 'typebox';
-import { fileProblem, type Rule } from '../../kernel/config/index.ts';
+import type { Rule } from '../../kernel/config/index.ts';
 import { JwtKeyProblem, jwtKey } from '../jwt/jwt-key.ts';
 import type { casOption } from './cas.ts';
 import type { jwtOption } from './jwt.ts';
@@ -15,17 +14,6 @@ interface Values {
 const saml2: Rule<Values> = ({ saml2_config: saml2 }, view) => {
   if (saml2?.enabled && saml2.sp_config === null && saml2.config_path === null) {
     view.warn('saml2_config', 'turns nothing on: it needs sp_config or config_path');
-  }
-};
-
-const samlMetadata: Rule<Values> = ({ saml2_config: saml2 }, view) => {
-  for (const [index, file] of (saml2?.enabled ? (saml2.sp_config?.metadata.local ?? []) : []).entries()) {
-    try {
-      accessSync(file, constants.R_OK);
-    } catch (error) {
-      const path = `saml2_config.sp_config.metadata.local[${index}]`;
-      view.error(path, `the file ${file} cannot be read: ${fileProblem(error)}`);
-    }
   }
 };
 
@@ -53,4 +41,4 @@ const jwt: Rule<Values> = ({ jwt_config: jwt }, view) => {
 };
 
 /** Rules for options of SAML2, CAS and JSON web tokens that depend on each other. */
-export const ssoRules = [saml2, samlMetadata, cas, jwt];
+export const ssoRules = [saml2, cas, jwt];

@@ -71,6 +71,12 @@ describe('options of SAML', () => {
     }
   });
 
+  it('refuses to start without a metadata file that the configuration names, unless SAML is off', async () => {
+    const sp_config = { metadata: { local: [localMetadata, `${localMetadata}.old`] } };
+    await assert.rejects(start({ sp_config }), /metadata file .*\.old cannot be read: it does not exist/);
+    await (await start({ sp_config, enabled: false })).stop();
+  });
+
   it('refuses to start when accepted_time_diff in the file of config_path is not a number of seconds', async () => {
     const config_path = file(
       'wrong.yaml',

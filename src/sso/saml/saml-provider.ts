@@ -9,7 +9,7 @@ import { decoded, inResponseTo, invalid, ResponseCheck } from './response-check.
 import { issuerOf } from './response-issuer.ts';
 import { type SamlOptions, SamlUserMapping } from './saml-user.ts';
 import { ServiceProvider } from './service-provider.ts';
-import { readServiceProvider } from './service-provider-config.ts';
+import { checkMetadataFiles, readServiceProvider } from './service-provider-config.ts';
 import { UsedAssertions } from './used-assertions.ts';
 
 export interface SamlDeps extends SamlMetadataDeps {
@@ -42,6 +42,7 @@ export class SamlProvider implements IdentityProvider {
     this.brand = options.idp_brand ?? undefined;
     this.lifetime = options.saml_session_lifetime;
     const config = readServiceProvider(sp);
+    checkMetadataFiles(config);
     this.allowsUnsolicited = config.allowUnsolicited;
     this.#deps = deps;
     this.#service = new ServiceProvider(config, deps.baseUrl);

@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { parse } from 'yaml';
+import { fileProblem } from '../../kernel/config/index.ts';
 import { StartFailure } from '../../kernel/start-failure.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 import type { SsoConfig } from '../config.ts';
@@ -43,6 +44,23 @@ export function serviceProviderOf({
     return content as JsonObject;
   } catch (error) {
     throw new StartFailure(`saml2_config.config_path: cannot use ${path}: ${(error as Error).message}`);
+  }
+}
+
+/**
+ * Checks that the metadata files of the configuration can be read. Their content is read at logins.
+ * @throws StartFailure when a file cannot be read
+ */
+export function checkMetadataFiles({ local }: Pick<ServiceProviderConfig, 'local'>): void {
+  for (const file of local) {
+    try {
+      accessSync(file, constants.R_OK);
+    } catch (error) {
+      throw new StartFailure(
+        `saml2_config: the metadata file ${file} cannot be read: ${fileProblem(error)}`,
+        { cause: error },
+      );
+    }
   }
 }
 
