@@ -178,6 +178,17 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual([refused.status, refused.body['errcode']], [400, 'M_UNKNOWN']);
       });
 
+      it('answers users who are not in the room alike, whether or not the thread root is a reply itself', async () => {
+        const talk = await TestRoom.create(server, alice);
+        const root = await talk.say(alice, 'root');
+        const reply = await talk.relate(alice, 'm.thread', root);
+        for (const event_id of [root, reply]) {
+          const content = { body: 'no', 'm.relates_to': { rel_type: 'm.thread', event_id } };
+          const refused = await talk.trySend(bob, 'm.room.message', content);
+          assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
+        }
+      });
+
       it('lists all threads, or only the threads that the user participated in, the latest reply first', async () => {
         const talk = await TestRoom.create(server, alice, [bob, carol]);
         const roots = [];

@@ -8,6 +8,7 @@ import {
   MatrixError,
   PowerLevels,
   type RoomEvent,
+  relationOf,
   suspended,
 } from '../protocol/index.ts';
 import type { AppendOptions, RoomHead, RoomWriter, StoredEvent } from '../room-engine/index.ts';
@@ -40,8 +41,8 @@ export interface SendingDeps {
  * 2. The transaction id, which state events do not have, is new; a repeated request is answered with the earlier event
  *   id, without the later checks.
  * 3. The rate limit allows it (`Throttle`). Requests also call `checkRate` before their body is read.
- * 4. By kind of event: a message has a valid relation that is not a duplicate annotation, a redaction has a target that
- *   the sender may redact, a state event has valid content (`StateChecks`).
+ * 4. By kind of event: the sender of a message with a relation is in the room, and the relation is valid and no duplicate
+ *   annotation; a redaction has a target that the sender may redact; a state event has valid content (`StateChecks`).
  * 5. The engine applies the authorization rules and its own checks when it appends the event.
  *
  * For redactions, steps 3 and 4 are one step, because the rate limit depends on the target.
@@ -170,8 +171,7 @@ export class Sending {
   async #answerAsIfSent(sender: Sender, roomId: string): Promise<string> {
     const { engine, throttle, randomness } = this.#deps;
     throttle.message(sender);
-    const head = await engine.heads.get(roomId);
-    if (head?.membership(sender.userId) !== 'join') throw forbidden('You are not in this room');
+    requireJoined(await engine.heads.get(roomId), sender.userId);
     return `$${randomString(randomness, 43)}`;
   }
 
@@ -215,6 +215,8 @@ export class Sending {
     throttle.message(sender);
     const claim = this.#annotations.claim(roomId, draft);
     try {
+      // Users who are not in the room must not learn what the related event is.
+      if (relationOf(draft.content)) requireJoined(await engine.heads.get(roomId), sender.userId);
       await relations.check(roomId, draft);
       return await engine.timeline.append(roomId, draft, options);
     } finally {
@@ -224,8 +226,7 @@ export class Sending {
 
   async #checkRedaction(sender: Sender, roomId: string, eventId: string): Promise<void> {
     const { engine, throttle } = this.#deps;
-    const head = await engine.heads.get(roomId);
-    if (head?.membership(sender.userId) !== 'join') throw forbidden('You are not in this room');
+    const head = requireJoined(await engine.heads.get(roomId), sender.userId);
     const target = await engine.events.getById(eventId);
     if (target && target.event.roomId !== roomId) {
       throw new MatrixError(400, 'M_UNKNOWN', 'Events of another room cannot be redacted');
@@ -249,6 +250,12 @@ export class Sending {
     const entry = head.entry(type, '');
     return entry && (await this.#deps.engine.events.get(entry.nid))?.event;
   }
+}
+
+/** Returns the room. @throws MatrixError M_FORBIDDEN for an unknown room, and for users who are not joined */
+function requireJoined(head: RoomHead | undefined, userId: string): RoomHead {
+  if (head?.membership(userId) !== 'join') throw forbidden('You are not in this room');
+  return head;
 }
 
 /** Returns the path within which a transaction id is unique. */
