@@ -69,7 +69,10 @@ export interface JobAttempt<P extends JsonValue> {
   readonly payload: P;
   /** Number of the attempt, from 1. */
   readonly attempt: number;
-  /** Aborts when the server stops: the attempt must end soon, and the job runs again after the next start. */
+  /**
+   * Aborts when the server stops: the attempt must end soon. If it throws then, the job runs again after the next start; if
+   * it returns, the job is done.
+   */
   readonly signal: AbortSignal;
   /** Replaces the payload, so that the next attempt continues from here. */
   progress(payload: P): Promise<void>;

@@ -38,7 +38,7 @@ export class AutoJoin {
     jobs.register<AutoJoinPayload>(autoJoinJob, {
       run: async ({ payload: newUser, signal }) => {
         for (const room of options.auto_join_rooms) {
-          if (signal.aborted) return;
+          signal.throwIfAborted();
           await this.#joinOrCreate(rooms, newUser, room).catch((error: unknown) => {
             // A refused join must not prevent the joins of the other rooms.
             if (!(error instanceof MatrixError)) throw error;

@@ -99,7 +99,7 @@ async function updateProfile(
   signal: AbortSignal,
 ): Promise<void> {
   for (const roomId of await engine.userRooms.withMembership(userId, 'join')) {
-    if (signal.aborted) return;
+    signal.throwIfAborted();
     const head = await engine.heads.get(roomId);
     const entry = head?.entry('m.room.member', userId);
     const stored = entry && (await engine.events.get(entry.nid));
@@ -122,7 +122,7 @@ async function leaveAll(
   signal: AbortSignal,
 ): Promise<void> {
   for (const { roomId, membership } of (await engine.userRooms.of(userId)).values()) {
-    if (signal.aborted) return;
+    signal.throwIfAborted();
     if (membership !== 'leave' && membership !== 'ban') {
       await memberships.leave(userId, roomId).catch(ignoreMatrixError);
     }
@@ -145,7 +145,7 @@ async function removeGuests(
   const head = await engine.heads.get(roomId);
   if (!head || (await guestsMayJoin(engine, head))) return;
   for (const [userId, membership] of [...head.members]) {
-    if (signal.aborted) return;
+    signal.throwIfAborted();
     if (membership !== 'join' || !(await isGuest(userId))) continue;
     await memberships.leave(userId, roomId).catch(ignoreMatrixError);
   }

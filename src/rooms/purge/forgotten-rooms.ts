@@ -66,7 +66,8 @@ export class ForgottenRooms {
   async #scheduleForgotten(signal: AbortSignal): Promise<void> {
     const { database, serverName, period } = this.#deps;
     if (period === null) return;
-    for (let after = 0; !signal.aborted; ) {
+    for (let after = 0; ; ) {
+      signal.throwIfAborted();
       const rooms = await store.forgottenRooms(database, after, roomsAtOnce);
       for (const room of rooms) {
         if (await store.isRemembered(database, room, serverName)) continue;

@@ -34,7 +34,8 @@ export class RedactionRetention {
   async #prune(signal: AbortSignal): Promise<void> {
     const { engine, clock, period } = this.#deps;
     if (period === null) return;
-    for (let hasMore = true; hasMore && !signal.aborted; ) {
+    for (let hasMore = true; hasMore; ) {
+      signal.throwIfAborted();
       const expiredNids = await this.#expiredNids(clock.now() - period);
       const events = await engine.events.getMany(expiredNids);
       await this.#writeRedacted(expiredNids, events);
