@@ -14,6 +14,7 @@ import {
   StallWatch,
 } from '../kernel/process/index.ts';
 import { systemRandomness } from '../kernel/randomness.ts';
+import { startStep } from '../kernel/start-failure.ts';
 import { type ConfigFlags, configPaths, defaultDirectory, readConfiguration } from './configuration-files.ts';
 import { daemonize, isDaemon, reportReady } from './daemon.ts';
 import { initialize } from './init.ts';
@@ -74,7 +75,9 @@ export async function serve(options: ServeOptions): Promise<void> {
   const { addresses, hasAccounts } = await homeserver.start();
   new IdleCollection({ clock: systemClock });
   new HeapGrowth({ clock: systemClock });
-  if (isDaemon && pid_file !== null) writeFileSync(pid_file, `${process.pid}\n`);
+  if (isDaemon && pid_file !== null) {
+    await startStep('pid_file', async () => writeFileSync(pid_file, `${process.pid}\n`));
+  }
   log.info({ version: ownSoftware().version, serverName: values.server.server_name, addresses }, 'Serving');
   printAddresses({ values, addresses, hasAccounts, paths });
   reportReady();

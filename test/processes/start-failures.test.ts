@@ -134,6 +134,16 @@ describe('hearth serve that cannot start', () => {
       /^hearth: tls_certificate_path and tls_private_key_path: cannot use \S+homeserver\.yaml and \S+: [^\n]+\n$/,
     ],
     [
+      'names the option of a Unix socket in a missing directory',
+      'listeners: [{ path: DIR/none/socket, type: http }]',
+      /^hearth: listeners\[\]\.path: ENOENT: [^\n]+none'\n$/,
+    ],
+    [
+      'refuses a Unix socket in the place of another file',
+      'listeners: [{ path: DIR/homeserver.yaml, type: http }]',
+      /^hearth: listeners\[\]\.path: \S+homeserver\.yaml exists and is not a socket\n$/,
+    ],
+    [
       'names a missing list of oEmbed providers',
       'url_preview_enabled: true\nurl_preview_ip_range_blacklist: []\noembed: { additional_providers: [DIR/none.json] }',
       /^hearth: oembed\.additional_providers: cannot read \S+none\.json: ENOENT: [^\n]+\n$/,

@@ -1,7 +1,8 @@
-import { chmod, readFile, rm } from 'node:fs/promises';
+import { access, chmod, lstat, readFile, rm } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { connect, type Socket } from 'node:net';
+import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { startStep } from '../../start-failure.ts';
 import type { Route } from '../routing/route.ts';
@@ -132,7 +133,7 @@ async function listenUnix(
 ): Promise<OpenListener> {
   const server = createServer(limits, handler);
   server.on('clientError', refuseMalformed);
-  if (!(await isListening(path))) await rm(path, { force: true });
+  await startStep('listeners[].path', () => removeOldSocket(path));
   await startListening(server, () => server.listen({ path, backlog: 511 }));
   await chmod(path, mode);
   return {
@@ -165,6 +166,17 @@ function closerOfIdleConnections(server: Server): () => void {
     server.closeIdleConnections();
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
   };
+}
+
+/**
+ * Deletes the socket that a crash left behind, so that the path is free.
+ * @throws Error when the path is a file of another kind, which is kept, or its directory does not exist
+ */
+async function removeOldSocket(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined);
+  if (found === undefined) await access(dirname(resolve(path)));
+  else if (!found.isSocket()) throw new Error(`${path} exists and is not a socket`);
+  else if (!(await isListening(path))) await rm(path, { force: true });
 }
 
 /** Whether a process listens on a Unix socket. A file that a crash left behind does not answer. */
