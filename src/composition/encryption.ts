@@ -1,5 +1,5 @@
 import { type E2ee, openE2ee } from '../e2ee/index.ts';
-import { DirectToDeviceSender } from '../federation/index.ts';
+import { DirectToDeviceSender, UnprovenRecipients } from '../federation/index.ts';
 import { KeysApi } from '../federation-client/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import { type MessageQueues, openToDevice, type ToDevice } from '../to-device/index.ts';
@@ -33,7 +33,8 @@ export async function startEncryption(
     keyChanges,
     reauthenticator: accounts.reauthenticator,
   };
-  const remote = new DirectToDeviceSender(federation.outbox);
+  const unproven = new UnprovenRecipients(federation.destinations, kernel.clock);
+  const remote = new DirectToDeviceSender(federation.outbox, unproven);
   const { toDevice, queues } = opened.add('to-device messages', openToDevice({ ...deps, remote }));
   const e2ee = opened.add(
     'end-to-end encryption',

@@ -4,6 +4,7 @@ export { DeviceListAnnouncer, type DeviceListAnnouncerDeps } from './devices/dev
 export { DirectToDeviceSender, directToDeviceHandler } from './devices/direct-to-device.ts';
 export { type DeviceQueryDeps, deviceQueryRoutes } from './devices/routes.ts';
 export { ToDevicePace } from './devices/to-device-pace.ts';
+export { UnprovenRecipients } from './devices/unproven-recipients.ts';
 export { RemoteAliases } from './directory/remote-aliases.ts';
 export { RemoteHierarchies } from './directory/remote-hierarchies.ts';
 export { RemoteRoomLists } from './directory/remote-room-lists.ts';

@@ -17,11 +17,12 @@ export class TransactionsApi {
   }
 
   /**
-   * Sends a transaction, with retries for some minutes. A response with status 200 means that the server has received
+   * Sends a transaction. A response with status 200 means that the server has received
    * the transaction, whatever else its JSON object says.
    * Source: server-server API, `PUT /_matrix/federation/v1/send/{txnId}`.
    * @param bodyText the transaction as canonical JSON
-   * @param request `signal` aborts the request; `duringRetryDelay` is called for each delay before a retry
+   * @param request `signal` aborts the request; `duringRetryDelay` is called for each delay before a retry; `retry` is
+   * `long` by default
    * @returns rejected events: event id to the reason
    * @throws the errors of `FederationClient.request`
    */
@@ -29,7 +30,7 @@ export class TransactionsApi {
     server: string,
     txnId: string,
     bodyText: string,
-    request: Pick<FederationRequest, 'signal' | 'duringRetryDelay'> = {},
+    request: Pick<FederationRequest, 'signal' | 'duringRetryDelay' | 'retry'> = {},
   ): Promise<ReadonlyMap<string, string>> {
     const answer = await this.#client.request({
       destination: server,

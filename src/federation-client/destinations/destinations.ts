@@ -5,7 +5,7 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import { type Randomness, randomFraction } from '../../kernel/randomness.ts';
 import type { FederationClientConfig } from '../config.ts';
 import type { Spelling } from '../spelling.ts';
-import { type Destination, readDestination, writeDestination } from './store.ts';
+import { type Destination, readAnswering, readDestination, writeDestination } from './store.ts';
 import type { DestinationTables } from './tables.ts';
 
 export interface DestinationsDeps {
@@ -63,6 +63,11 @@ export class Destinations {
   /** Returns the known facts about a server. */
   get(serverName: string): Destination | Promise<Destination> {
     return this.#known.getOrLoad(serverName, (name) => readDestination(this.#deps.database.reader(), name));
+  }
+
+  /** Returns those of the servers that have ever answered a request. */
+  thatAnswered(serverNames: readonly string[]): Promise<ReadonlySet<string>> {
+    return readAnswering(this.#deps.database.reader(), serverNames);
   }
 
   /**

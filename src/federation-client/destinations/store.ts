@@ -39,6 +39,27 @@ export async function readDestination(
   };
 }
 
+/** Maximum number of server names in one statement. */
+const namesPerStatement = 1_000;
+
+/** Returns those of the servers that have ever answered a request. */
+export async function readAnswering(
+  reader: Reader<DestinationTables>,
+  serverNames: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const answering = new Set<string>();
+  for (let start = 0; start < serverNames.length; start += namesPerStatement) {
+    const rows = await reader
+      .selectFrom('destinations')
+      .select('server_name')
+      .where('server_name', 'in', serverNames.slice(start, start + namesPerStatement))
+      .where('spelling', 'is not', null)
+      .execute();
+    for (const { server_name: serverName } of rows) answering.add(serverName);
+  }
+  return answering;
+}
+
 /** Stores the facts about a server in place of the stored facts. */
 export async function writeDestination(
   writer: Writer<DestinationTables>,

@@ -14,6 +14,7 @@ import type { EduHandler } from '../edus/edu-handlers.ts';
 import type { Edu } from '../sender/transactions/edu.ts';
 import { DirectToDeviceSender, directToDeviceHandler } from './direct-to-device.ts';
 import { ToDevicePace } from './to-device-pace.ts';
+import { UnprovenRecipients } from './unproven-recipients.ts';
 
 const bob = '@bob:elsewhere';
 const type = 'm.room.encrypted';
@@ -173,6 +174,9 @@ forSelectedDatabases(import.meta.url, (open) => {
     async function send(
       messages: ReadonlyMap<string, ReadonlyMap<string, JsonObject>>,
       txnId = 'txn',
+      unproven: Pick<UnprovenRecipients, 'allowed'> = {
+        allowed: async (_sender, servers) => new Set(servers),
+      },
     ): Promise<[string, JsonObject][]> {
       const sent: [string, JsonObject][] = [];
       const outbox = {
@@ -189,7 +193,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         devices: slice.devices,
         queues: server.queues,
         serverName: 'test',
-        remote: new DirectToDeviceSender(outbox),
+        remote: new DirectToDeviceSender(outbox, unproven),
       });
       const origin = { name: alice.userId, deviceId: alice.deviceId };
       await toDevice.send({ sender: alice.userId, origin, txnId, type, messages });
@@ -235,6 +239,24 @@ forSelectedDatabases(import.meta.url, (open) => {
       await assert.rejects(send(new Map([[bob, new Map([['D', { x: 'x'.repeat(70_000) }]])]]), 'other'), {
         errcode: 'M_TOO_LARGE',
       });
+    });
+
+    it('drops messages to servers that have never answered beyond a burst of 1,000 servers for each user', async () => {
+      await start();
+      const answers = async () => new Set(['elsewhere']);
+      const unproven = new UnprovenRecipients({ thatAnswered: answers }, clock);
+      const messages = new Map([
+        ...Array.from({ length: 600 }, (_, n) => [`@x:made-up${n}`, new Map([['D', { n }]])] as const),
+        [bob, new Map([['B', { n: 1 }]])] as const,
+      ]);
+      const serversOf = async (txnId: string) =>
+        (await send(messages, txnId, unproven)).map(([destination]) => destination);
+      assert.equal((await serversOf('one')).length, 601);
+      const second = await serversOf('two');
+      assert.deepEqual([second.length, second.at(-1)], [401, 'elsewhere']);
+      assert.deepEqual(await serversOf('three'), ['elsewhere']);
+      clock.advance(200_000);
+      assert.equal((await serversOf('four')).length, 3);
     });
   });
 });

@@ -11,6 +11,7 @@ import type { EduHandler } from '../edus/edu-handlers.ts';
 import { isEduUserOf } from '../edus/edu-users.ts';
 import type { Outbox } from './device-list-announcer.ts';
 import type { ToDevicePace } from './to-device-pace.ts';
+import type { UnprovenRecipients } from './unproven-recipients.ts';
 
 /**
  * Maximum total length of the messages in one EDU, in UTF-16 units. It is small because a transaction holds up to 100
@@ -33,20 +34,26 @@ const maxMessages = 10_000;
 /** Sends to-device messages to users of other servers. Source: server-server API, "Send-to-device messaging". */
 export class DirectToDeviceSender implements RemoteDelivery {
   readonly #outbox: Outbox;
+  readonly #unproven: Pick<UnprovenRecipients, 'allowed'>;
 
-  constructor(outbox: Outbox) {
+  constructor(outbox: Outbox, unproven: Pick<UnprovenRecipients, 'allowed'>) {
     this.#outbox = outbox;
+    this.#unproven = unproven;
   }
 
-  /** Adds the messages to the outbox as EDUs: at least one EDU for each server with a recipient. */
+  /**
+   * Adds the messages to the outbox as EDUs: at least one EDU for each server with a recipient. Drops messages for servers
+   * that have never answered and are too many.
+   */
   async enqueue(
     writer: AnyWriter,
     _publish: unknown,
     { sender, type, messageId, messages }: Parameters<RemoteDelivery['enqueue']>[2],
   ): Promise<void> {
     const servers = Map.groupBy(messages, ([userId]): string => serverOfUser(userId));
+    const allowed = await this.#unproven.allowed(sender, [...servers.keys()].filter(isServerName));
     for (const [server, users] of servers) {
-      if (!isServerName(server)) continue;
+      if (!allowed.has(server)) continue;
       for (const [part, partMessages] of splitMessages(users).entries()) {
         const content = { sender, type, message_id: idOf(messageId, part), messages: partMessages };
         await this.#outbox.addForAll(writer, [server], { type: 'm.direct_to_device', content });

@@ -41,6 +41,22 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([attempts.length, new Set(attempts.map(({ id }) => id)).size], [3, 1]);
     });
 
+    it('sends EDUs once before the backoff to a server that has never answered', async () => {
+      const { test, recipients } = await start(['a.example'], { federation: { max_long_retries: 2 } });
+      const [a] = recipients;
+      await test.idle();
+      const before = a.arrived.length;
+      a.answer = () => 502;
+      await test.rooms.database.transaction((writer) =>
+        test.outbox.add(writer, 'a.example', { type: 'm.direct_to_device', content: {} }),
+      );
+      await until(() => {
+        test.clock.advance(1_000);
+        return test.sender.status.destinations['waiting to retry'] === 1;
+      });
+      assert.equal(a.arrived.length - before, 1);
+    });
+
     it('retries at once when a request from the server is recorded between two attempts', async () => {
       const { test, recipients, say } = await start(['a.example'], { federation: { max_long_retries: 2 } });
       const [a] = recipients;

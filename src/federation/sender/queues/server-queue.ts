@@ -150,10 +150,23 @@ export class ServerQueue {
   async #isUnproven(): Promise<boolean> {
     if (this.#contents.events.behind || this.#transaction) return true;
     try {
-      return (await this.#deps.destinations.get(this.destination)).spelling === undefined;
+      return !(await this.#hasAnswered());
     } catch {
       return true; // A database failure; the next query fails too and is handled there.
     }
+  }
+
+  /**
+   * Returns how a transaction is retried before the backoff. EDUs alone are sent once to a server that has never answered:
+   * users may send to-device messages to made-up servers.
+   */
+  async #retryOf({ pdus }: Transaction): Promise<'long' | 'none'> {
+    return pdus.length > 0 || (await this.#hasAnswered()) ? 'long' : 'none';
+  }
+
+  /** Whether the server has ever answered a request. */
+  async #hasAnswered(): Promise<boolean> {
+    return (await this.#deps.destinations.get(this.destination)).spelling !== undefined;
   }
 
   /** Whether the server is in backoff; then a timer is set. */
@@ -183,6 +196,7 @@ export class ServerQueue {
     try {
       const refusedPdus = await api.send(this.destination, transaction.id, text, {
         signal,
+        retry: await this.#retryOf(transaction),
         duringRetryDelay: (pause) => slot.releaseDuring(pause, slots.unproven),
       });
       if (refusedPdus.size > 0) {
