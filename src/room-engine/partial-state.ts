@@ -5,10 +5,10 @@ export interface PartialState {
   /** The resident server that answered `send_join` and has the whole state. */
   readonly from: string;
   /**
-   * Whether the response to the join had the members of the room: then the state lacks only events whose keys could not
-   * be fetched.
+   * Position on the stream since which the state lacks only events whose keys could not be fetched; 0 if that was so at
+   * the join. Absent while members are missing.
    */
-  readonly hasMembers?: true;
+  readonly membersAt?: number;
   /** The join of the local user. Members or other state events are missing in the state before it. */
   readonly joinEventId: string;
 }
@@ -30,8 +30,8 @@ export interface FormerPartialState {
   readonly joinedAt: number;
   /** The servers that counted as servers of the room until its state became complete. */
   readonly servers: readonly string[];
-  /** `PartialState.hasMembers` */
-  readonly hasMembers?: true;
+  /** `PartialState.membersAt` */
+  readonly membersAt?: number;
 }
 
 /** The JSON of `rooms.partial_state`: the partial state, or the position at which the state became complete. */
@@ -42,7 +42,7 @@ export type PartialStateColumn =
 /** The partial state of a room, or the position at which its state became complete. */
 interface StateCompleteness {
   readonly partial: PartialState | undefined;
-  /** Position on the stream; 0 where the state is partial or was never partial. */
+  /** `RoomHead.completedAt` */
   readonly completedAt: number;
   readonly formerPartial?: FormerPartialState | undefined;
 }
@@ -50,8 +50,8 @@ interface StateCompleteness {
 /** Parses the column `rooms.partial_state`. It is null where the state was never partial. */
 export function parsePartialState(json: string | null): StateCompleteness {
   const column = json === null ? { completedAt: 0 } : (JSON.parse(json) as PartialStateColumn);
-  if (!('completedAt' in column)) return { partial: column, completedAt: 0 };
-  const { completedAt, joinedAt = completedAt, servers, hasMembers } = column;
-  const formerPartial = servers && { joinedAt, servers, ...(hasMembers && { hasMembers }) };
+  if (!('completedAt' in column)) return { partial: column, completedAt: column.membersAt ?? 0 };
+  const { completedAt, joinedAt = completedAt, servers, membersAt } = column;
+  const formerPartial = servers && { joinedAt, servers, ...(membersAt !== undefined && { membersAt }) };
   return { partial: undefined, completedAt, formerPartial };
 }

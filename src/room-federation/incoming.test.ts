@@ -213,8 +213,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         await fixture.rooms.incoming.settled();
       }
       const requestCount = peers.receivedRequests.length;
+      // Six attempts like the first one, and four that also request the state at the event itself.
       assert.ok(
-        requestCount > firstRequests && requestCount < firstRequests * 12,
+        requestCount > firstRequests && requestCount <= firstRequests * 12,
         `${requestCount} requests, ${firstRequests} at first`,
       );
       peers.down.clear();

@@ -141,7 +141,12 @@ export interface Placement {
    * Replaces the partial state before the join by the whole state, and revises the states of all events since the
    * join. Events that the whole state does not allow become rejected.
    * @param state the whole state before the join
+   * @param options `lacksKeys` says that the state lacks events whose keys could not be fetched; then it stays partial
    * @throws MissingEvents; MatrixError M_NOT_FOUND for an unknown room
    */
-  completeState(roomId: string, state: SuppliedState): Promise<void>;
+  completeState(
+    roomId: string,
+    state: SuppliedState,
+    options?: { readonly lacksKeys?: boolean },
+  ): Promise<void>;
 }

@@ -89,8 +89,8 @@ export class RoomPlacement implements Placement {
   eventTemplate: Placement['eventTemplate'] = (roomId, draft) =>
     buildEventTemplate(this.#deps, roomId, draft);
 
-  completeState: Placement['completeState'] = (roomId, state) =>
-    this.#run(roomId, () => this.#completing.complete(roomId, state));
+  completeState: Placement['completeState'] = (roomId, state, options) =>
+    this.#run(roomId, () => this.#completing.complete(roomId, state, options));
 
   async #send(
     roomId: string,

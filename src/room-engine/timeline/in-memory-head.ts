@@ -76,7 +76,7 @@ export abstract class InMemoryHead implements RoomHead {
   }
 
   get lacksMembers(): boolean {
-    return this.partial !== undefined && !this.partial.hasMembers;
+    return this.partial !== undefined && this.partial.membersAt === undefined;
   }
 
   get extremities(): readonly Extremity[] {

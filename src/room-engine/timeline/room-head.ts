@@ -24,9 +24,12 @@ export interface RoomHead {
   readonly partial: PartialState | undefined;
   /** Whether members or other state events may be missing in the state. */
   readonly isPartial: boolean;
-  /** Whether the state is partial because the response to the join left out the members. */
+  /** Whether the state is partial because members are missing, other than those whose keys could not be fetched. */
   readonly lacksMembers: boolean;
-  /** Position on the stream at which the partial state became complete; 0 where it is partial or never was. */
+  /**
+   * Position on the stream at which the partial state became complete, or complete but for events whose keys could not
+   * be fetched (`PartialState.membersAt`); 0 where it never did.
+   */
   readonly completedAt: number;
   /** The join and the servers of a partial state that has become complete. */
   readonly formerPartial: FormerPartialState | undefined;

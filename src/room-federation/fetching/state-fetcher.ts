@@ -29,6 +29,11 @@ export interface StateOptions {
    * because keys may become available; their last attempts accept more.
    */
   readonly maxMissing?: number;
+  /**
+   * Accepts a state that lacks events whose keys may still be fetched, and is called for it. By default such a state is
+   * not accepted.
+   */
+  readonly onMissingKeys?: (() => void) | undefined;
   /** Whether servers in backoff for this room receive requests, too. */
   readonly ignoreBackoff?: boolean;
   /**
@@ -106,8 +111,12 @@ export class StateFetcher {
       await auth.store(query, fetched);
     }
     const maxMissing = options.maxMissing ?? defaultMaxMissing;
-    if (!(await hasEvent()) && (maxMissing === 0 || (await this.#awaitsKey(query, [eventId]))))
-      throw new FetchFailed(`the event ${eventId} could not be fetched`);
+    if (!(await hasEvent())) {
+      const awaitsKey = (await this.#awaitingKeys(query, [eventId])).size > 0;
+      if (awaitsKey) options.onMissingKeys?.();
+      if (awaitsKey ? !options.onMissingKeys : maxMissing === 0)
+        throw new FetchFailed(`the event ${eventId} could not be fetched`);
+    }
     return { eventId, before };
   }
 
@@ -122,14 +131,19 @@ export class StateFetcher {
   async stateAt(
     query: ServerQuery,
     eventId: string,
-    { maxMissing = defaultMaxMissing }: StateOptions = {},
+    { maxMissing = defaultMaxMissing, onMissingKeys }: StateOptions = {},
   ): Promise<string[]> {
     const state = await query.request(`state_ids ${eventId}`, async (server) => {
       const request = { signal: query.signal, timeout: requestTimeout.long };
       const ids = await this.#deps.remote.stateIds(server, query.roomId, eventId, request);
       const missing = await this.#storeMissing(query, server, eventId, ids);
-      if (await this.#awaitsKey(query, missing)) return undefined;
-      return this.#usableIds(query, ids.state, maxMissing);
+      const awaiting = await this.#awaitingKeys(query, missing);
+      if (awaiting.size > 0) {
+        if (!onMissingKeys) return undefined;
+        onMissingKeys();
+      }
+      const withKeys = ids.state.filter((id) => !awaiting.has(id));
+      return this.#usableIds(query, withKeys, maxMissing);
     });
     if (state === undefined)
       throw new FetchFailed(`the state before ${eventId} could not be fetched`, { outcome: query.outcome });
@@ -169,12 +183,14 @@ export class StateFetcher {
     return this.#deps.responses.verifyWanted(query, server, jsons, (event) => missing.has(event.eventId));
   }
 
-  /** Whether any of these events is not stored because it could not be verified and a key may still be fetched. */
-  async #awaitsKey(query: ServerQuery, eventIds: readonly string[]): Promise<boolean> {
+  /** Returns the events that are not stored because they could not be verified and a key may still be fetched. */
+  async #awaitingKeys(query: ServerQuery, eventIds: readonly string[]): Promise<ReadonlySet<string>> {
     const { invalidEvents, known } = this.#deps;
     const servers = await query.servers();
     const unverified = eventIds.filter((id) => servers.some((server) => invalidEvents.awaitsKey(server, id)));
-    return unverified.length > 0 && (await known.find(unverified)).size < unverified.length;
+    if (unverified.length === 0) return new Set();
+    const stored = await known.find(unverified);
+    return new Set(unverified.filter((id) => !stored.has(id)));
   }
 
   /** Returns the usable event ids of a state; undefined when too many are missing. */

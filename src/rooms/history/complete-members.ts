@@ -6,8 +6,8 @@ import type { RoomReader } from '../../room-engine/index.ts';
  * not send the members.
  */
 export interface StateCompletion {
-  /** Resolves when all members of the room are known, or when `signal` aborts. */
-  whenComplete(roomId: string, options: { readonly signal: AbortSignal }): Promise<void>;
+  /** Resolves when all members of the room are known but those whose keys could not be fetched, or when `signal` aborts. */
+  whenMembersKnown(roomId: string, options: { readonly signal: AbortSignal }): Promise<void>;
 }
 
 /** A request that ends when its client disconnects or the server stops. */
@@ -55,7 +55,7 @@ export class CompleteMembers {
       const signal = request?.signal;
       const endSignal =
         signal === undefined ? leaveController.signal : AbortSignal.any([signal, leaveController.signal]);
-      await this.#completion.whenComplete(roomId, { signal: endSignal });
+      await this.#completion.whenMembersKnown(roomId, { signal: endSignal });
     } finally {
       waits.delete(leaveController);
       if (waits.size === 0) this.#waits.delete(key);

@@ -6,7 +6,7 @@ import { FollowedCompletion } from './followed-completion.ts';
 function openCompletion() {
   const listeners: ((fact: { roomId: string; end: undefined }) => void)[] = [];
   const removalListeners: ((removal: { kind: 'purged'; roomId: string }) => void)[] = [];
-  const reads: PromiseWithResolvers<{ isPartial: boolean } | undefined>[] = [];
+  const reads: PromiseWithResolvers<{ lacksMembers: boolean } | undefined>[] = [];
   const completion = new FollowedCompletion({
     stream: { subscribe: (listener: never) => listeners.push(listener) },
     removals: { subscribe: (listener: never) => removalListeners.push(listener) },
@@ -26,19 +26,19 @@ const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 it('FollowedCompletion resolves for a room whose state is completed while its head is being read', async () => {
   const { completion, reads, complete } = openCompletion();
-  const completed = completion.whenComplete('!r');
+  const completed = completion.whenMembersKnown('!r');
   complete();
-  reads[0]?.resolve({ isPartial: true });
+  reads[0]?.resolve({ lacksMembers: true });
   await nextTurn();
-  reads[1]?.resolve({ isPartial: false });
+  reads[1]?.resolve({ lacksMembers: false });
   await completed;
   assert.equal(reads.length, 2);
 });
 
 it('FollowedCompletion resolves when a room with partial state is deleted', async () => {
   const { completion, reads, purge } = openCompletion();
-  const completed = completion.whenComplete('!r');
-  reads[0]?.resolve({ isPartial: true });
+  const completed = completion.whenMembersKnown('!r');
+  reads[0]?.resolve({ lacksMembers: true });
   await nextTurn();
   purge();
   await nextTurn();

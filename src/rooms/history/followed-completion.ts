@@ -14,7 +14,7 @@ export class FollowedCompletion implements StateCompletion {
     this.#engine = engine;
     engine.stream.subscribe(({ roomId, end }) => {
       // `end` is absent when the state of the room has been completed, and after some other changes: the loop in
-      // `whenComplete` checks which.
+      // `whenMembersKnown` checks which.
       if (!end) this.#resume(roomId);
     });
     engine.removals.subscribe((removal) => {
@@ -22,8 +22,11 @@ export class FollowedCompletion implements StateCompletion {
     });
   }
 
-  /** Resolves when the state of the room is complete, the room is deleted, or `signal` aborts. */
-  async whenComplete(roomId: string, { signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+  /**
+   * Resolves when the state of the room lacks at most events whose keys could not be fetched, the room is deleted, or
+   * `signal` aborts.
+   */
+  async whenMembersKnown(roomId: string, { signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     while (!signal?.aborted) {
       // The wait begins before the head is read, so that a completion in the meantime is not missed.
       const { promise: changed, resolve: resume } = Promise.withResolvers<void>();
@@ -31,7 +34,7 @@ export class FollowedCompletion implements StateCompletion {
       this.#waitingByRoom.set(roomId, waiting.add(resume));
       signal?.addEventListener('abort', resume as () => void, { once: true });
       try {
-        if (!(await this.#engine.heads.get(roomId))?.isPartial) return;
+        if (!(await this.#engine.heads.get(roomId))?.lacksMembers) return;
         await changed;
       } finally {
         signal?.removeEventListener('abort', resume as () => void);

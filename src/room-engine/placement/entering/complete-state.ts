@@ -49,9 +49,10 @@ export class CompleteState {
    *
    * Calls for one room must be serialized. Does nothing for rooms whose state is complete.
    * Source: server-server API, `PUT /send_join`, "omit_members".
+   * When `lacksKeys` is set, the state stays partial: events may still depend on the events that it lacks.
    * @param state the complete state before the join
    */
-  async complete(roomId: string, state: SuppliedState): Promise<void> {
+  async complete(roomId: string, state: SuppliedState, { lacksKeys = false } = {}): Promise<void> {
     const { heads } = this.#deps;
     const { resolver } = this.#deps.states;
     const initialHead = await heads.get(roomId);
@@ -64,6 +65,7 @@ export class CompleteState {
       initialHead,
       initialHead.partial.joinEventId,
       state,
+      lacksKeys,
     );
     let revised: RevisedCurrentState | undefined;
     try {
@@ -94,7 +96,7 @@ export class CompleteState {
         const { writer } = this.#deps;
         const finalState = revised;
         const durable = writer.extend(head, (reserve) =>
-          this.#stage(head, revision, revisedExtremities, finalState, outOfBandMembers, reserve),
+          this.#stage(head, revision, revisedExtremities, finalState, outOfBandMembers, lacksKeys, reserve),
         );
         // The write has taken over the new groups: `finally` must not drop them.
         revision.groups.length = 0;
@@ -166,6 +168,7 @@ export class CompleteState {
     revisedExtremities: readonly Extremity[],
     { change, prepared }: RevisedCurrentState,
     outOfBandMembers: readonly OutOfBandMember[],
+    lacksKeys: boolean,
     reserve: ReservePlace,
   ): Promise<void> {
     const { writer } = this.#deps;
@@ -179,11 +182,9 @@ export class CompleteState {
     const applied = prepared?.apply(head, cause, position) ?? { stateChanges: [], membershipChanges: [] };
     const { membershipChanges, stripped } = endOutOfBandMemberships(head, outOfBandMembers, applied, cause);
     head.setExtremities(revisedExtremities);
-    const { servers = [], hasMembers } = head.partial ?? {};
-    head.formerPartial = { joinedAt: join.stream ?? position, servers, ...(hasMembers && { hasMembers }) };
-    head.partial = undefined;
-    head.completedAt = position;
-    const column: PartialStateColumn = { completedAt: position, ...head.formerPartial };
+    const column = lacksKeys
+      ? keepPartial(head, position)
+      : endPartial(head, { joinedAt: join.stream ?? position, position });
     const write: PreparedWrite = {
       ...emptyWrite,
       head,
@@ -213,6 +214,26 @@ export class CompleteState {
     for (const revised of recent) writer.setDurable(revised, durable);
     return durable;
   }
+}
+
+/** Ends the partial state of a head. @returns the value of `rooms.partial_state` */
+function endPartial(
+  head: WritableHead,
+  { joinedAt, position }: { readonly joinedAt: number; readonly position: number },
+): PartialStateColumn {
+  const { servers = [], membersAt } = head.partial ?? {};
+  head.formerPartial = { joinedAt, servers, ...(membersAt !== undefined && { membersAt }) };
+  head.partial = undefined;
+  head.completedAt = position;
+  return { completedAt: position, ...head.formerPartial };
+}
+
+/** Records that the partial state of a head lacks only events without a known key. @returns the value of `rooms.partial_state` */
+function keepPartial(head: WritableHead, position: number): PartialStateColumn | undefined {
+  if (!head.partial) return undefined;
+  head.partial = { ...head.partial, membersAt: position };
+  head.completedAt = position;
+  return head.partial;
 }
 
 /** A write without any rows. */

@@ -1,4 +1,4 @@
-import { stateMapKey } from '../../../protocol/index.ts';
+import { type RoomEvent, stateMapKey } from '../../../protocol/index.ts';
 import type { GroupChain, GroupRows } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { Extremity } from '../../timeline/extremity.ts';
@@ -7,7 +7,12 @@ import { rejectionByState } from '../events/event-authorization.ts';
 import { MissingEvents } from '../missing-events.ts';
 import type { SuppliedState } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
-import { authStateInGroup } from '../states/auth-state.ts';
+import {
+  type AuthState,
+  authIdsOf,
+  authStateInGroup,
+  withMembersFromAuthEvents,
+} from '../states/auth-state.ts';
 import type { BeforeStates, GroupState } from '../states/before-state.ts';
 import { readPlacedSince } from '../store.ts';
 
@@ -18,6 +23,8 @@ interface RevisionStart {
   /** Position of the join on the stream. */
   readonly position: number;
   readonly chain: GroupChain;
+  /** Whether the state before the join lacks events whose keys could not be fetched. */
+  readonly lacksKeys: boolean;
 }
 
 /** Maximum number of events that one query reads. */
@@ -40,6 +47,7 @@ export class StateRevision {
   readonly join: StoredEvent;
   /** The state before the join. */
   readonly before: GroupState;
+  readonly #lacksKeys: boolean;
   #upTo: number;
   /** The chain that ends in the newest group, because the next group mostly follows it. */
   #chain: GroupChain | undefined;
@@ -48,7 +56,7 @@ export class StateRevision {
     deps: PlacementDeps,
     states: BeforeStates,
     head: WritableHead,
-    { join, before, position, chain }: RevisionStart,
+    { join, before, position, chain, lacksKeys }: RevisionStart,
   ) {
     this.#deps = deps;
     this.#beforeStates = states;
@@ -57,6 +65,7 @@ export class StateRevision {
     this.stateKeys = new Set(before.newGroupKeys);
     this.join = join;
     this.before = before;
+    this.#lacksKeys = lacksKeys;
     this.#upTo = position - 1;
     this.#chain = chain;
   }
@@ -64,6 +73,8 @@ export class StateRevision {
   /**
    * Revises the join and all events since that are on disk.
    * @param state the whole state before the join
+   * @param lacksKeys whether it lacks events whose keys could not be fetched: memberships that are missing in a state are
+   * then taken from the auth events of the event, as in every partial state
    * @throws MissingEvents
    */
   static async begin(
@@ -72,12 +83,14 @@ export class StateRevision {
     head: WritableHead,
     joinEventId: string,
     state: SuppliedState,
+    lacksKeys: boolean,
   ): Promise<StateRevision> {
     const join = await deps.events.getById(joinEventId);
     if (join?.stream === undefined) throw new MissingEvents([joinEventId]);
     const before = await states.supplied(head, state);
     const chain = await before.chain();
-    const revision = new StateRevision(deps, states, head, { join, before, position: join.stream, chain });
+    const start = { join, before, position: join.stream, chain, lacksKeys };
+    const revision = new StateRevision(deps, states, head, start);
     await deps.slices.pauseIfDue();
     await revision.catchUp();
     return revision;
@@ -119,7 +132,7 @@ export class StateRevision {
       this.groups.push(...before.newGroups);
       for (const key of before.newGroupKeys) this.stateKeys.add(key);
     }
-    const authState = await authStateInGroup(this.#deps, event, before.id);
+    const authState = await this.#authState(event, before.id);
     const rejected = stored.rejected || (!isJoin && rejectionByState(event, authState) !== undefined);
     const replaced =
       event.stateKey === undefined ? undefined : authState.get(stateMapKey(event.type, event.stateKey));
@@ -143,6 +156,13 @@ export class StateRevision {
       rejected,
       stream: rejected ? undefined : stored.stream,
     });
+  }
+
+  async #authState(event: RoomEvent, group: number): Promise<AuthState> {
+    const authState = await authStateInGroup(this.#deps, event, group);
+    if (!this.#lacksKeys) return authState;
+    const authById = await this.#deps.events.getManyById(authIdsOf(event));
+    return withMembersFromAuthEvents(authState, authById.values());
   }
 
   /**

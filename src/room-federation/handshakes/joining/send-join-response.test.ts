@@ -107,7 +107,7 @@ describe('checkSendJoinResponse checks the response to a join', () => {
     const unsigned = { ...event, pdu: { ...event.pdu, signatures: {} } };
     const signed = signEvent(unsigned, stranger).event.pdu;
     const entry = await check(answer({ state: [...otherState, signed] }));
-    assert.deepEqual(entry.partial, { servers: ['b.test', 'c.test'], from: 'b.test', hasMembers: true });
+    assert.deepEqual(entry.partial, { servers: ['b.test', 'c.test'], from: 'b.test', membersAt: 0 });
     assert.equal(entry.state.length, otherState.length);
     const bad = await check(answer({ state: [...otherState, unsigned.pdu] }));
     assert.equal(bad.partial, undefined);

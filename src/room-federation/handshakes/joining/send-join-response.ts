@@ -92,7 +92,7 @@ export async function checkSendJoinResponse(
   if (answer.membersOmitted) return { event, state, authChain, partial: { servers, from: server } };
   if (!sentState.lacksKeys && !sentChain.lacksKeys) return { event, state, authChain };
   const statedServers = [...new Set([server, ...serversIn(answer.state)])].filter(isRemote);
-  const partial = { servers: statedServers, from: server, hasMembers: true } as const;
+  const partial = { servers: statedServers, from: server, membersAt: 0 };
   return { event, state, authChain, partial };
 }
 

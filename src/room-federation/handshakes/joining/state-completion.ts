@@ -49,6 +49,11 @@ const maxRefusals = 12;
  */
 const attemptsAtPrevEvents = 3;
 
+interface WaitOptions {
+  readonly timeout?: number;
+  readonly signal?: AbortSignal;
+}
+
 interface Completion {
   readonly roomId: string;
   /** The join: the state before it is requested. Undefined until the first attempt after a restart. */
@@ -67,6 +72,9 @@ interface Completion {
   /** Resolves when the state is complete or the local users have left, and on shutdown. */
   readonly done: Promise<void>;
   readonly resolve: () => void;
+  /** Resolves like `done`, or earlier: when only events whose keys could not be fetched are missing. */
+  readonly membersKnown: Promise<void>;
+  readonly resolveMembers: () => void;
 }
 
 /**
@@ -116,13 +124,17 @@ export class StateCompletion {
       return;
     }
     const { promise, resolve } = Promise.withResolvers<void>();
+    const { promise: membersKnown, resolve: resolveMembers } = Promise.withResolvers<void>();
+    void promise.then(resolveMembers);
+    const members = { membersKnown, resolveMembers };
     const initial = { failures: 0, refusals: 0, triedAt: 0, dueAt: 0, pause: undefined };
     const mayAnswerNow = running !== undefined;
-    const completion = { roomId, joinEventId, ...initial, mayAnswerNow, done: promise, resolve };
+    const completion = { roomId, joinEventId, ...initial, mayAnswerNow, done: promise, resolve, ...members };
     this.#rooms.set(roomId, completion);
     if (running) {
       running.pause?.cancel();
       void promise.then(running.resolve);
+      void membersKnown.then(running.resolveMembers);
     }
     this.#enqueue(completion);
   }
@@ -163,11 +175,16 @@ export class StateCompletion {
    * @param timeout milliseconds after which it resolves in any case; by default it waits for as long as it takes
    * @param signal when it aborts, the promise resolves
    */
-  async whenComplete(
-    roomId: string,
-    { timeout, signal }: { readonly timeout?: number; readonly signal?: AbortSignal } = {},
-  ): Promise<void> {
-    const done = this.#rooms.get(roomId)?.done;
+  whenComplete(roomId: string, options: WaitOptions = {}): Promise<void> {
+    return this.#wait(this.#rooms.get(roomId)?.done, options);
+  }
+
+  /** Resolves like `whenComplete`, or earlier: when only events whose keys could not be fetched are missing. */
+  whenMembersKnown(roomId: string, options: WaitOptions = {}): Promise<void> {
+    return this.#wait(this.#rooms.get(roomId)?.membersKnown, options);
+  }
+
+  async #wait(done: Promise<void> | undefined, { timeout, signal }: WaitOptions): Promise<void> {
     if (!done || signal?.aborted) return;
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     const end = () => resolve();
@@ -300,9 +317,20 @@ export class StateCompletion {
       completion.joinEventId = joinEventId;
       // After the room was left and joined again, the state before the earlier join is not needed.
       const isLatestJoin = async () => (await engine.heads.get(roomId))?.partial?.joinEventId === joinEventId;
+      let lacksKeys = false;
+      const onMissingKeys = () => {
+        lacksKeys = true;
+      };
       try {
-        const state = await incoming.stateBefore(roomId, [from, ...servers], joinEventId, options);
-        if (await isLatestJoin()) return await engine.placement.completeState(roomId, state);
+        const state = await incoming.stateBefore(roomId, [from, ...servers], joinEventId, {
+          ...options,
+          ...(head.lacksMembers && { onMissingKeys }),
+        });
+        if (!(await isLatestJoin())) continue;
+        await engine.placement.completeState(roomId, state, { lacksKeys });
+        if (!lacksKeys) return;
+        completion.resolveMembers();
+        throw new FetchFailed('the state lacks events whose keys could not be fetched');
       } catch (error) {
         if (await isLatestJoin()) throw error;
       }

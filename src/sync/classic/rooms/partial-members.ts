@@ -6,13 +6,15 @@ export const isPartialAt = ({ isPartial, completedAt }: RoomHead, position: numb
   isPartial || completedAt > position;
 
 /**
- * Whether the members of a room were missing at a stream position, which may be in the past: its state was partial
- * because the response to the join left them out.
+ * Whether the members of a room were missing at a stream position, which may be in the past. Members whose keys could not
+ * be fetched do not count.
  */
-export const lacksMembersAt = (
-  { lacksMembers, completedAt, formerPartial }: RoomHead,
+export function lacksMembersAt(
+  { lacksMembers, completedAt, partial, formerPartial }: RoomHead,
   position: number,
-): boolean => lacksMembers || (completedAt > position && !formerPartial?.hasMembers);
+): boolean {
+  return lacksMembers || ((partial ?? formerPartial)?.membersAt ?? completedAt) > position;
+}
 
 /**
  * Finds memberships that the partial state of a room lacks: a sender's membership is among the auth events of the
