@@ -29,6 +29,8 @@ for (const database of selectedDatabases(import.meta.url)) {
       await assertRefused(anna, 'PUT', path, { room_id: roomId }, 409, 'M_UNKNOWN');
       assert.deepEqual(await ben.do('GET', path), { room_id: roomId, servers: ['test'] });
       assert.deepEqual(await ben.do('GET', `/rooms/${enc(roomId)}/aliases`), { aliases: [name] });
+      const earlierPath = `/_matrix/client/unstable/org.matrix.msc2432/rooms/${enc(roomId)}/aliases`;
+      assert.deepEqual((await ben.request('GET', earlierPath, undefined)).body, { aliases: [name] });
       await users.cleo.do(
         'POST',
         `/join/${enc(name)}`,

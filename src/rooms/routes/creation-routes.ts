@@ -125,7 +125,11 @@ function aliasRoutes(aliases: RoomAliases): Route[] {
       {
         operationId: 'getLocalAliases',
         method: 'GET',
-        path: clientPath('/rooms/:roomId/aliases'),
+        path: [
+          ...clientPath('/rooms/:roomId/aliases'),
+          // Element Classic, FluffyChat and bots request this path.
+          '/_proto/client/unstable/org.matrix.msc2432/rooms/:roomId/aliases',
+        ],
         auth: 'user',
         response: Type.Object({ aliases: Type.Array(Type.String()) }),
       },
