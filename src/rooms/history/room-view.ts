@@ -149,18 +149,29 @@ export class RoomView {
   /**
    * Returns the events that the user may see and that are not hidden from the user (as events of ignored senders are),
    * in the same order.
+   * @param isShown selects events that the user may see although the history visibility hides them
    */
-  async displayable(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
+  async displayable(
+    events: readonly StoredEvent[],
+    isShown?: (stored: StoredEvent) => boolean,
+  ): Promise<VisibleEvent[]> {
     if (this.#seesAll) return this.visible(events);
     const ignored = await this.#engine.ignored.of(this.userId);
-    return this.visible(events.filter(({ event }) => !isHiddenFromUser(event, ignored)));
+    return this.visible(
+      events.filter(({ event }) => !isHiddenFromUser(event, ignored)),
+      isShown,
+    );
   }
 
   /**
    * Returns the events that the user may see and that have not expired, including events of ignored senders, in the
    * same order.
+   * @param isShown as in `displayable`
    */
-  async visible(candidates: readonly StoredEvent[]): Promise<VisibleEvent[]> {
+  async visible(
+    candidates: readonly StoredEvent[],
+    isShown: (stored: StoredEvent) => boolean = () => false,
+  ): Promise<VisibleEvent[]> {
     const events = unexpired(candidates, await this.#engine.retention.expiredBefore(this.head));
     if (this.#seesAll) {
       return events
@@ -174,7 +185,7 @@ export class RoomView {
       const stored = events[index]!;
       const before = accesses[index]!;
       if (isHidden(stored)) continue;
-      if (before.membership !== 'join') {
+      if (before.membership !== 'join' && !isShown(stored)) {
         const joinedLater = this.#lastJoin > (stored.stream ?? 0);
         if (!isVisibleToUser(stored.event, { userId, ...before, joinedLater })) continue;
       }

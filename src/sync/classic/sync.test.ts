@@ -71,6 +71,38 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
+    it('shows the events of the current state in the timeline of a joined room, except memberships, although the history visibility hides them', async () => {
+      const { anna, ben, cleo } = await usersInRoom(3);
+      const { next_batch } = await ben.sync();
+      const roomId = await anna.createRoom();
+      await anna.setState(roomId, 'm.room.history_visibility', { history_visibility: 'joined' });
+      await cleo.join(roomId);
+      await anna.setState(roomId, 'm.room.topic', { topic: 'old' });
+      const topic = await anna.setState(roomId, 'm.room.topic', { topic: 'new' });
+      for (let index = 0; index < 30; index++) await anna.say(roomId, 'hidden');
+      await ben.join(roomId);
+      await anna.say(roomId, 'shown');
+      for (const since of [undefined, next_batch]) {
+        const room = (await ben.sync(since)).rooms?.join?.[roomId];
+        assert.deepEqual(texts(room), ['shown']);
+        const topics = room?.timeline.events.filter(({ type }) => type === 'm.room.topic');
+        assert.deepEqual(
+          topics?.map(({ event_id }) => event_id),
+          [topic],
+        );
+        assert.ok(room?.state?.events.every(({ event_id }) => event_id !== topic));
+        const members = room?.timeline.events.filter(({ type }) => type === 'm.room.member');
+        assert.deepEqual(
+          members?.map(({ state_key }) => state_key),
+          [anna.id, ben.id],
+        );
+      }
+      await ben.leave(roomId);
+      const filter = { room: { include_leave: true } };
+      const left = (await ben.sync(undefined, { filter })).rooms?.leave?.[roomId];
+      assert.ok(left?.timeline.events.every(({ type }) => type !== 'm.room.topic'));
+    });
+
     it('answers 400 to unknown tokens, malformed filters and a malformed timeout', async () => {
       const { ben } = await usersInRoom(2);
       for (const since of ['x', 's1_999999999999', 't1_1_1', 's1_-1', '']) {

@@ -152,7 +152,14 @@ export class JoinedRooms {
     const { userId, timelineLimit: limit } = recipient;
     const lastMembershipEnd =
       rejoinedAfter === undefined ? undefined : await this.#lastMembershipEnd(head, userId, rejoinedAfter);
-    const request = { userId, after: after ?? lastMembershipEnd, upTo, limit, view };
+    const request = {
+      userId,
+      after: after ?? lastMembershipEnd,
+      upTo,
+      limit,
+      view,
+      showsCurrentState: view?.isJoined ?? false,
+    };
     const timeline = await readTimeline(
       { engine, relations: text.relations },
       head,

@@ -1,4 +1,5 @@
 import type { Filter } from '../../../filters/index.ts';
+import { stateMapKey } from '../../../protocol/index.ts';
 import {
   isHidden,
   isHiddenFromUser,
@@ -40,6 +41,11 @@ export interface TimelineRequest {
   readonly limit: number;
   /** Decides which events the user may see; `undefined` when the user was joined all the time and may see all. */
   readonly view: RoomView | undefined;
+  /**
+   * Whether the timeline has the events of the current state, except memberships, although the history visibility hides
+   * them. The user must be joined, and so may read the current state.
+   */
+  readonly showsCurrentState?: boolean;
 }
 
 /** Maximum number of pages that are read while the filter or history visibility hides events. */
@@ -70,7 +76,7 @@ export async function readTimeline(
   { engine, relations }: HistorySource,
   head: RoomHead,
   filter: Filter,
-  { userId, after, upTo, limit, view }: TimelineRequest,
+  { userId, after, upTo, limit, view, showsCurrentState = false }: TimelineRequest,
 ): Promise<Timeline> {
   const { timeline: wanted } = filter.room;
   const passesRoom = wanted.passesRoom(head.roomId);
@@ -79,6 +85,7 @@ export async function readTimeline(
   const pages = isEmpty ? maxPagesWithoutEvents : maxPages;
   const ignored = await engine.ignored.of(userId);
   const expiredBefore = await engine.retention.expiredBefore(head);
+  const isShown = showsCurrentState ? (stored: StoredEvent) => isInCurrentState(stored, head) : undefined;
   const readEvents: StoredEvent[] = [];
   const chosen: VisibleEvent[] = [];
   let reachedStart = false;
@@ -103,7 +110,7 @@ export async function readTimeline(
     if (reachedGap) read.splice(gap + 1);
     readEvents.push(...read);
     const readable = (
-      view ? await view.displayable(read) : asJoined(unexpired(read, expiredBefore), ignored)
+      view ? await view.displayable(read, isShown) : asJoined(unexpired(read, expiredBefore), ignored)
     ).filter(isWanted);
     chosen.push(...(await relations.filterByRelations(readable, wanted.relatedBy, view)));
   }
@@ -144,6 +151,12 @@ function asJoined(events: readonly StoredEvent[], ignored: ReadonlySet<string>):
   return events
     .filter((stored) => !isHidden(stored) && !isHiddenFromUser(stored.event, ignored))
     .map((stored) => ({ stored, membership: 'join' }));
+}
+
+/** Whether the event is in the current state of its room and is no membership. */
+function isInCurrentState({ nid, event: { type, stateKey } }: StoredEvent, { state }: RoomHead): boolean {
+  if (stateKey === undefined || type === 'm.room.member') return false;
+  return state.get(stateMapKey(type, stateKey))?.nid === nid;
 }
 
 /** Whether the event is the first event in the history of its room. */
