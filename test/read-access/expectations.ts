@@ -42,6 +42,15 @@ const notIgnored = (access: Access, ofKinds = kinds) => ofKinds.filter((kind) =>
 export const readableHistory = (access: Access) => marks(access, visiblePhases(access), notIgnored(access));
 
 /**
+ * The events that the viewer may request by their ids: also those since an invite, where the history visibility is
+ * `invited`. Source: client-server API, "Room History Visibility".
+ */
+export const readableEvents = (access: Access) =>
+  access.viewer === 'invited' && access.visibility === 'invited'
+    ? marks(access, [2], kinds)
+    : readableHistory(access);
+
+/**
  * What a sync shows: the state, and the history up to when the viewer left. Later relations of the shown events are
  * bundled if the viewer may read them.
  */
