@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { Agent, get as getTls } from 'node:https';
 import { connect } from 'node:net';
@@ -98,7 +99,9 @@ describe('listeners of an HTTP server', () => {
   it('listens on Unix sockets with the configured mode, also when a crash left the socket file behind, but not on a socket on which another server listens [option: listeners[].path, listeners[].mode]', async () => {
     const path = join(folder, 'hearth.sock');
     const listeners = [{ path, mode: 660, type: 'http' as const, resources: client }];
-    writeFileSync(path, '');
+    const crash = `require('net').createServer().listen(process.argv[1], () => process.kill(process.pid, 'SIGKILL'))`;
+    spawnSync(process.execPath, ['-e', crash, path]);
+    assert.equal(statSync(path).isSocket(), true);
     assert.deepEqual(await start({ listeners }), [`unix:${path}`]);
     assert.equal(statSync(path).mode & 0o777, 0o660);
     const headers = { 'x-forwarded-for': '203.0.113.9' };
