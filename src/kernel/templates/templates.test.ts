@@ -252,6 +252,9 @@ describe('Jinja2 syntax of Templates', () => {
     ['{% if x == None %}none{% endif %}{{ 1 if True and not False else 2 }}', 'none1', { x: null }],
     ['{{ d.get("a", "-") }}{{ d.get("b", "-") }}{% for k in d %}{{ k }}{% endfor %}', '1-a', { d: { a: 1 } }],
     ['{{ name.split(" ")|last|lower|replace("é", "e") }}', 'rene', { name: 'X RENÉ' }],
+    ['{{ email.partition("@")[0] }} {{ email.partition("#")|join(",") }}', 'a a@b,,', { email: 'a@b' }],
+    ['{{ path.rpartition("/")[2] }} {{ path.rpartition("#")|join(",") }}', 'c ,,a/b/c', { path: 'a/b/c' }],
+    ['{{ email.rsplit("@", 1)|join(" ") }} {{ email.rsplit("@")|length }}', 'a@b c 3', { email: 'a@b@c' }],
     ['{{ email.split("@")[0].strip() | trim }}', 'me', { email: ' me@example.org' }],
     [
       '{{ user["http://schemas/x"] }}{{ user.missing }}{{ user.missing.deeper }}',

@@ -88,9 +88,13 @@ const textMethods: Methods<string> = {
   join: (text, items: readonly unknown[]) => Array.from(items).join(text),
   lower: (text) => text.toLowerCase(),
   lstrip: (text, characters?: string) => stripped(text, characters, true, false),
+  partition: (text, separator: string) => cutAt(text, text.indexOf(separator), separator) ?? [text, '', ''],
   removeprefix: (text, start: string) => (text.startsWith(start) ? text.slice(start.length) : text),
   removesuffix: (text, end: string) => (end !== '' && text.endsWith(end) ? text.slice(0, -end.length) : text),
   replace: (text, from: string, to: string) => text.replaceAll(from, () => to),
+  rpartition: (text, separator: string) =>
+    cutAt(text, text.lastIndexOf(separator), separator) ?? ['', '', text],
+  rsplit: (text, separator?: string, max?: number) => splitFromEnd(text, separator, max),
   rstrip: (text, characters?: string) => stripped(text, characters, false, true),
   split: (text, separator?: string, max?: number) => split(text, separator, max),
   startswith: (text, start: string) => text.startsWith(start),
@@ -108,6 +112,19 @@ function stripped(text: string, characters: string | undefined, start: boolean, 
   while (start && from < to && isStripped(text[from])) from++;
   while (end && to > from && isStripped(text[to - 1])) to--;
   return text.slice(from, to);
+}
+
+/** Returns the text before `index`, the separator that begins there, and the rest; undefined for a negative index. */
+function cutAt(text: string, index: number, separator: string): string[] | undefined {
+  return index === -1 ? undefined : [text.slice(0, index), separator, text.slice(index + separator.length)];
+}
+
+/** Python's `rsplit`: as `split`, but the last `max` separators divide the text, and its beginning stays whole. */
+function splitFromEnd(text: string, separator: string | undefined, max = Number.POSITIVE_INFINITY): string[] {
+  const parts = split(text, separator);
+  if (separator === undefined || parts.length <= max + 1) return parts;
+  const start = parts.length - max;
+  return [parts.slice(0, start).join(separator), ...parts.slice(start)];
 }
 
 /** Python's `split`. After `max` parts, the rest stays whole. Without a separator, splits at all white space. */
