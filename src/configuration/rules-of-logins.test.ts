@@ -115,6 +115,14 @@ const cases: RuleCase[] = [
     valid: 'saml2_config: {config_path: sp.json}',
   },
   {
+    rule: 'warns about cas_config without enabled',
+    invalid: 'cas_config: {server_url: "https://cas.example.org"}',
+    kind: 'warning',
+    path: 'cas_config',
+    message: /turns nothing on: it needs enabled: true/,
+    valid: 'cas_config: {enabled: false, server_url: "https://cas.example.org"}',
+  },
+  {
     rule: 'requires the server_url of CAS',
     invalid: 'cas_config: {enabled: true}',
     kind: 'error',

@@ -18,7 +18,11 @@ const saml2: Rule<Values> = ({ saml2_config: saml2 }, view) => {
 };
 
 const cas: Rule<Values> = ({ cas_config: cas }, view) => {
-  if (!cas.enabled) return;
+  if (!cas.enabled) {
+    if (cas.server_url !== null && !view.isGiven('cas_config.enabled'))
+      view.warn('cas_config', 'turns nothing on: it needs enabled: true');
+    return;
+  }
   if (cas.server_url === null) view.error('cas_config.server_url', 'must be given when CAS is enabled');
   if (Object.keys(cas.required_attributes).length > 0 && cas.protocol_version !== 3) {
     view.error('cas_config.required_attributes', 'needs protocol_version: 3');
