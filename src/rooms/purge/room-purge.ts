@@ -40,7 +40,8 @@ export class RoomPurge {
   }
 
   /**
-   * Deletes a room. The room is unknown to local users from the start of the deletion.
+   * Deletes a room. The room is unknown to local users from the start of the deletion. If the room was deleted before and
+   * joined again since, only the rows that are left of the deleted room are deleted.
    * @param mayDelete whether the room may be deleted. Is called twice: before the room becomes unknown, so that a room
    * that must stay never becomes unknown, and again when the room can no longer change. Not called when an earlier call
    * has begun the deletion
@@ -66,9 +67,16 @@ export class RoomPurge {
     const { database, streams, engine } = this.#deps;
     const { heads, removals } = engine;
     if ((await store.roomExists(database, room)) && !(await mayDelete())) return false;
+    const deleteLeftRows = async () => {
+      await this.#deleteRows(room, signal, deleted, ({ holds }) => holds === 'room nid');
+      return true;
+    };
+    if (await store.hasSuccessor(database, room)) return deleteLeftRows();
     heads.block(room.roomId);
     try {
       await engine.settled();
+      // The room may have been joined again before it was blocked.
+      if (await store.hasSuccessor(database, room)) return await deleteLeftRows();
       if (await store.roomExists(database, room)) {
         if (!(await mayDelete())) return false;
         await streams.write<RoomTables, void>(async (writer, publish) => {
@@ -76,13 +84,23 @@ export class RoomPurge {
           publish(removals, { kind: 'purged', ...room });
         });
       }
-      for (const table of this.tables) await this.#deleteTable(table, room, signal);
-      await this.#deleteGroups(room, signal);
-      await this.#deleteEvents(room, signal, deleted);
+      await this.#deleteRows(room, signal, deleted, () => true);
       return true;
     } finally {
       heads.unblock(room.roomId);
     }
+  }
+
+  /** Deletes the rows of a room in the tables that `includes` accepts, then its state groups and events. */
+  async #deleteRows(
+    room: PurgedRoom,
+    signal: AbortSignal,
+    deleted: (events: number) => Promise<void>,
+    includes: (table: RoomTable) => boolean,
+  ): Promise<void> {
+    for (const table of this.tables) if (includes(table)) await this.#deleteTable(table, room, signal);
+    await this.#deleteGroups(room, signal);
+    await this.#deleteEvents(room, signal, deleted);
   }
 
   async #deleteTable(table: RoomTable, room: PurgedRoom, signal: AbortSignal): Promise<void> {

@@ -37,6 +37,18 @@ export async function roomExists(database: Database, { roomNid }: PurgedRoom): P
   return row !== undefined;
 }
 
+/** Whether this server has joined the room again after its deletion: the room has another nid then. */
+export async function hasSuccessor(database: Database, { roomId, roomNid }: PurgedRoom): Promise<boolean> {
+  const row = await database
+    .reader<RoomTables>()
+    .selectFrom('rooms')
+    .select('room_nid')
+    .where('room_id', '=', roomId)
+    .where('room_nid', '<>', roomNid)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Counts the events of a room. */
 export async function countEvents(database: Database, { roomNid }: PurgedRoom): Promise<number> {
   const { count } = await database
