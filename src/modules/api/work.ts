@@ -5,7 +5,7 @@ export interface ModuleJob {
   readonly payload: JsonValue;
   /** Number of the attempt, from 1. */
   readonly attempt: number;
-  /** Aborts when the server stops; the job then runs again after the next start. */
+  /** Aborts when the server stops. A job that throws then runs again after the next start; one that returns is done. */
   readonly signal: AbortSignal;
 }
 
