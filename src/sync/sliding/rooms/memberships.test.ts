@@ -84,5 +84,20 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual((await client.sync(oneList())).rooms, {});
       assert.deepEqual((await new SlidingClient(cleo!).sync(oneList())).rooms, {});
     });
+
+    it('returns at most timeline_limit events of a room in which the user was banned after being kicked, and the ban as the last of them', async () => {
+      const [anna, ben] = await registerUsers('anna', 'ben');
+      const roomId = await anna!.createRoom({ preset: 'public_chat' });
+      await ben!.join(roomId);
+      for (const membership of ['kick', 'ban'] as const) await anna!.membership(membership, roomId, ben!);
+      const memberships = async (timeline_limit: number) => {
+        const client = new SlidingClient(ben!, `limit ${timeline_limit}`);
+        const { timeline } = (await client.sync(oneList({ timeline_limit }))).rooms[roomId]!;
+        return timeline?.map(({ content }) => content['membership']) ?? [];
+      };
+      assert.deepEqual(await memberships(0), []);
+      assert.deepEqual(await memberships(1), ['ban']);
+      assert.deepEqual(await memberships(2), ['leave', 'ban']);
+    });
   });
 }

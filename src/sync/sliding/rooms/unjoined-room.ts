@@ -75,25 +75,34 @@ export class UnjoinedRoom {
     };
   }
 
-  /** Returns the timeline with the user's leave event at its end, even if the user may not see other events. */
+  /**
+   * Returns the timeline with the user's leave event at its end, even if the user may not see other events; without the
+   * leave event when the client wants no timeline.
+   */
   async #timeline(
     head: RoomHead,
     { room, config, recipient, after }: RoomRequest,
     view: RoomView,
   ): Promise<Timeline> {
     const { engine, text } = this.#deps;
-    const limit = room.forgotten ? 0 : config.timelineLimit;
-    const range = { userId: recipient.userId, after, upTo: room.stream, limit, view };
-    const timeline = await readTimeline({ engine, relations: text.relations }, head, recipient.filter, range);
+    const { timelineLimit } = config;
+    const { userId, filter } = recipient;
+    const read = (limit: number) => {
+      const range = { userId, after, upTo: room.stream, limit, view };
+      return readTimeline({ engine, relations: text.relations }, head, filter, range);
+    };
+    const timeline = await read(room.forgotten ? 0 : timelineLimit);
     const membershipEvent = await engine.events.get(room.eventNid);
     if (
+      timelineLimit === 0 ||
       !membershipEvent ||
-      !isOwnMembership(membershipEvent, recipient.userId) ||
+      !isOwnMembership(membershipEvent, userId) ||
       timeline.events.some(({ stored }) => stored.nid === membershipEvent.nid)
     )
       return timeline;
     const shown: VisibleEvent = { stored: membershipEvent, membership: room.membership };
-    return { ...timeline, events: [...timeline.events, shown] };
+    const earlier = timeline.events.length < timelineLimit ? timeline : await read(timelineLimit - 1);
+    return { ...earlier, events: [...earlier.events, shown] };
   }
 
   /**
