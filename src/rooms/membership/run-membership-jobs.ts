@@ -1,6 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { AnyWriter, Database } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
 import { MatrixError, serverOfUser } from '../../protocol/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 import { visibleContent } from '../../room-engine/index.ts';
@@ -18,6 +19,7 @@ export interface MembershipJobDeps {
   readonly database: Database;
   readonly jobs: Jobs;
   readonly clock: Clock;
+  readonly log: Logger;
   readonly serverName: string;
   readonly engine: RoomReader;
   readonly memberships: Memberships;
@@ -51,7 +53,7 @@ export function runMembershipJobs(deps: MembershipJobDeps): void {
 }
 
 /** Schedules the removal of guests when the guest access of a room changes, also by a redaction. */
-function removeGuestsWhenForbidden({ database, jobs, clock, engine }: MembershipJobDeps): void {
+function removeGuestsWhenForbidden({ database, jobs, clock, log, engine }: MembershipJobDeps): void {
   engine.stream.subscribe(({ roomId, stored, stateChanges }) => {
     const isRedaction = stored.event.type === 'm.room.redaction';
     if (!isRedaction && !stateChanges.some(({ type }) => type === 'm.room.guest_access')) return;
@@ -60,7 +62,9 @@ function removeGuestsWhenForbidden({ database, jobs, clock, engine }: Membership
       const request = { kind: removeGuestsJob, key: roomId, payload: roomId, runAt: clock.now() };
       await database.transaction((writer) => jobs.schedule(writer, request));
     };
-    void schedule().catch(() => undefined);
+    void schedule().catch((error: unknown) =>
+      log.warn({ err: error, roomId }, 'Failed to schedule the removal of guests from a room'),
+    );
   });
 }
 
@@ -68,7 +72,7 @@ function removeGuestsWhenForbidden({ database, jobs, clock, engine }: Membership
  * Makes local users forget rooms that a remote user removes them from; removals by local users are handled
  * in `Memberships`. Source: the option `forget_rooms_on_leave`.
  */
-function forgetOnRemoteRemoval({ database, jobs, clock, engine, serverName }: MembershipJobDeps): void {
+function forgetOnRemoteRemoval({ database, jobs, clock, log, engine, serverName }: MembershipJobDeps): void {
   const isLocal = (userId: string) => serverOfUser(userId) === serverName;
   engine.stream.subscribe(({ roomId, stored, membershipChanges }) => {
     if (isLocal(stored.event.sender)) return;
@@ -87,7 +91,11 @@ function forgetOnRemoteRemoval({ database, jobs, clock, engine, serverName }: Me
         });
       }
     };
-    void database.transaction(schedule).catch(() => undefined);
+    void database
+      .transaction(schedule)
+      .catch((error: unknown) =>
+        log.warn({ err: error, roomId }, 'Failed to schedule that removed users forget a room'),
+      );
   });
 }
 
@@ -138,7 +146,7 @@ async function redactsGuestAccess(engine: RoomReader, eventId: string | undefine
 
 /** Removes guests when a room forbids guest access. Source: client-server API, "Guest Access". */
 async function removeGuests(
-  { engine, memberships, isGuest }: MembershipJobDeps,
+  { engine, memberships, isGuest, serverName }: MembershipJobDeps,
   roomId: string,
   signal: AbortSignal,
 ): Promise<void> {
@@ -146,7 +154,7 @@ async function removeGuests(
   if (!head || (await guestsMayJoin(engine, head))) return;
   for (const [userId, membership] of [...head.members]) {
     signal.throwIfAborted();
-    if (membership !== 'join' || !(await isGuest(userId))) continue;
+    if (membership !== 'join' || serverOfUser(userId) !== serverName || !(await isGuest(userId))) continue;
     await memberships.leave(userId, roomId).catch(ignoreMatrixError);
   }
 }

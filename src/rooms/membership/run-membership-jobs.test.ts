@@ -17,7 +17,11 @@ const guests = ['@1:test', '@2:test', '@3:test'];
 type Change = (userId: string, roomId: string) => Promise<void>;
 
 /** Registers the jobs over rooms in which Alice and the guests are joined. */
-function registerJobs(jobs: Jobs, change: Change): void {
+function registerJobs(
+  jobs: Jobs,
+  change: Change,
+  isGuest: (userId: string) => Promise<boolean> = async () => true,
+) {
   const engine = {
     stream: { subscribe: () => undefined },
     userRooms: {
@@ -28,15 +32,21 @@ function registerJobs(jobs: Jobs, change: Change): void {
       get: async () => ({
         entry: (type: string) => (type === 'm.room.member' ? { nid: 1, membership: 'join' } : undefined),
         membership: () => undefined,
-        members: new Map(guests.map((userId) => [userId, 'join'])),
+        members: new Map([...guests, '@remote:far'].map((userId) => [userId, 'join'])),
       }),
     },
     events: { get: async () => ({ event: { content: {} } }) },
   };
   const memberships = { join: change, leave: change, forget: async () => undefined };
   const options = { forget_rooms_on_leave: false, auto_join_rooms: roomIds, auto_join_mxid_localpart: null };
-  const isGuest = async () => true;
-  runMembershipJobs({ jobs, engine, memberships, isGuest, options } as unknown as MembershipJobDeps);
+  runMembershipJobs({
+    jobs,
+    engine,
+    memberships,
+    isGuest,
+    options,
+    serverName: 'test',
+  } as unknown as MembershipJobDeps);
   const rooms = { engine, memberships };
   new AutoJoin({ jobs, log: silentLogger, options, rooms } as unknown as AutoJoinDeps);
 }
@@ -79,5 +89,17 @@ forSelectedDatabases(import.meta.url, (open) => {
         await second.jobs.stop();
       });
     }
+
+    it('looks up no account of a remote member when guests have to leave a room', async () => {
+      const { jobs, schedule } = await setUpJobs(open);
+      const [asked, left]: [string[], string[]] = [[], []];
+      const isGuest = async (userId: string) => asked.push(userId) < 3;
+      registerJobs(jobs, async (userId) => void left.push(userId), isGuest);
+      await jobs.start();
+      await schedule({ kind: 'rooms/guests', payload: roomIds[0]! });
+      await jobs.settled();
+      assert.deepEqual([asked, left], [guests, guests.slice(0, 2)]);
+      await jobs.stop();
+    });
   });
 });
