@@ -24,7 +24,7 @@ interface Search {
 /**
  * Finds out whether users have answered events: a user who sends an event has read the events before it in its thread,
  * also without a receipt. Exceptions are redactions and membership events, as in unread counts.
- * Source: client-server API, "Receiving notifications".
+ * Source: client-server API, "Marking notifications as read".
  */
 export class AnsweredEvents {
   readonly #engine: RoomReader;
