@@ -9,6 +9,7 @@ import { RequestCounts } from './monitoring/request-counts.ts';
 import { observeRequests } from './monitoring/request-metrics.ts';
 import type { Authenticator, ServerAdmission, ServerAuthenticator } from './requester.ts';
 import { BodyReader } from './requests/body-reader.ts';
+import type { MemoryBounds } from './requests/bytes-in-memory.ts';
 import type { Exchange } from './requests/exchange.ts';
 import type { UnverifiedBounds } from './requests/unverified-bodies.ts';
 import type { Route } from './routing/route.ts';
@@ -35,6 +36,8 @@ export interface HttpServerOptions {
   readonly counts?: RequestCounts;
   /** Maximum bytes of long bodies that wait to be verified and parsed; by default `defaultUnverifiedBounds`. */
   readonly unverifiedBounds?: UnverifiedBounds;
+  /** Maximum bytes of long bodies of clients that wait to be parsed; by default `defaultClientBounds`. */
+  readonly clientBounds?: MemoryBounds;
 }
 
 export interface HttpServer {
@@ -97,7 +100,10 @@ function endpointDepsOf(options: HttpServerOptions): EndpointDeps {
   const counts = options.counts ?? new RequestCounts();
   const time = options.metrics && observeRequests(options.metrics, counts);
   return {
-    bodies: new BodyReader(options.clock, options.unverifiedBounds),
+    bodies: new BodyReader(options.clock, {
+      unverified: options.unverifiedBounds,
+      ofClients: options.clientBounds,
+    }),
     authenticator: options.authenticator,
     serverAuthenticator: options.serverAuthenticator,
     serverAdmission: options.serverAdmission,

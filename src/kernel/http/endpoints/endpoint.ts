@@ -3,10 +3,10 @@ import { redactUrl } from '../../observability/index.ts';
 import { TimeSlices } from '../../time-slices.ts';
 import type { Authenticator, Requester, ServerAdmission, ServerAuthenticator } from '../requester.ts';
 import { accessTokenOf, authenticate, type ClientAuth, requireAccess } from '../requests/authentication.ts';
-import type { BodyReader, UnparsedBody } from '../requests/body-reader.ts';
+import type { BodyReader, ClientRequest, UnparsedBody } from '../requests/body-reader.ts';
 import type { Exchange } from '../requests/exchange.ts';
 import { parseForm, requireFormType } from '../requests/form-body.ts';
-import { hasBody, limitBody, readBody } from '../requests/read-body.ts';
+import { hasBody, limitBody } from '../requests/read-body.ts';
 import { BodyChecker, ParameterChecker } from '../requests/validation.ts';
 import { discardResult, sendError, sendResult } from '../responses.ts';
 import { pathsOf, Reply, type Route, type RouteContract, type RouteRequest } from '../routing/route.ts';
@@ -210,16 +210,20 @@ export class Endpoint {
   }
 
   async #readBody(exchange: Exchange, checker: BodyChecker): Promise<void> {
-    exchange.body = checker.check(await this.#deps.bodies.read(exchange.raw, this.#bodyLimit));
+    exchange.body = checker.check(await this.#deps.bodies.read(this.#clientRequest(exchange)));
   }
 
   async #parseBody(exchange: Exchange, unparsed: UnparsedBody, checker: BodyChecker): Promise<void> {
     exchange.body = checker.check(await this.#deps.bodies.parse(unparsed));
   }
 
+  #clientRequest({ raw, requester, ip }: Exchange): ClientRequest {
+    return { raw, sender: requester?.userId ?? ip, limit: this.#bodyLimit };
+  }
+
   async #readForm(exchange: Exchange, checker: ParameterChecker): Promise<void> {
     requireFormType(exchange.headers['content-type']);
-    exchange.body = checker.check(parseForm(await readBody(exchange.raw, this.#bodyLimit)));
+    exchange.body = checker.check(parseForm(await this.#deps.bodies.readForm(this.#clientRequest(exchange))));
   }
 
   /** Whether the error says that the request is invalid, on a route that says this only to users with access. */

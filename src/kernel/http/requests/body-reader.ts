@@ -5,6 +5,7 @@ import { JsonScan } from '../../json/index.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
 import { TimeSlices } from '../../time-slices.ts';
 import type { RequestSignature } from '../requester.ts';
+import { BytesInMemory, type MemoryBounds } from './bytes-in-memory.ts';
 import { clientJsonLimits, parseJson, parseServerBody } from './json-body.ts';
 import {
   clientJsonBounds,
@@ -22,12 +23,30 @@ import { UnverifiedBodies, type UnverifiedBody, type UnverifiedBounds } from './
  */
 const longBodyTimeout = 60_000;
 
+/**
+ * Maximum bytes of long bodies and forms of clients that are in memory until they are parsed. One user may send two of the
+ * largest bodies at a time: a client could otherwise send parts of very many, and keep them in memory for minutes.
+ */
+export const defaultClientBounds: MemoryBounds = {
+  ofSender: 32 * 1024 * 1024,
+  total: 512 * 1024 * 1024,
+};
+
 /** A long body whose signature has been verified, and whose value is parsed later by `BodyReader.parse`. */
 export interface UnparsedBody {
   readonly bytes: Buffer;
   readonly scan: JsonScan;
   /** Counts the bytes among those that wait to be verified and parsed, until `release` is called. */
   readonly byteCount: UnverifiedBody;
+}
+
+/** A request of a client whose body has not been read yet. */
+export interface ClientRequest {
+  readonly raw: IncomingMessage;
+  /** The user who makes the request; the IP address of the client where the user is not known before the body. */
+  readonly sender: string;
+  /** Maximum bytes of the body. */
+  readonly limit: number;
 }
 
 /** A request of another server whose body has not been read yet. */
@@ -53,24 +72,54 @@ export interface SignedBody {
 export class BodyReader {
   readonly #clock: Clock;
   readonly #unverified: UnverifiedBodies;
+  readonly #ofClients: BytesInMemory;
   /** Long bodies that must be parsed before they can be verified are parsed one at a time. */
   readonly #parsing = new KeyedMutex();
 
-  constructor(clock: Clock, unverifiedBounds?: UnverifiedBounds) {
+  constructor(
+    clock: Clock,
+    bounds: {
+      readonly unverified?: UnverifiedBounds | undefined;
+      readonly ofClients?: MemoryBounds | undefined;
+    } = {},
+  ) {
     this.#clock = clock;
-    this.#unverified = new UnverifiedBodies(clock, unverifiedBounds);
+    this.#unverified = new UnverifiedBodies(clock, bounds.unverified);
+    this.#ofClients = new BytesInMemory(bounds.ofClients ?? defaultClientBounds);
   }
 
   /**
-   * Reads the body of a client.
-   * @param limit in bytes
-   * @throws MatrixError M_TOO_LARGE, M_NOT_JSON, M_BAD_JSON
+   * Reads the JSON body of a client.
+   * @throws MatrixError M_LIMIT_EXCEEDED, M_TOO_LARGE, M_NOT_JSON, M_BAD_JSON
    */
-  async read(request: IncomingMessage, limit: number): Promise<unknown> {
-    if (isShort(request)) return parseJson(await readBody(request, limit), clientJsonLimits);
+  async read({ raw, sender, limit }: ClientRequest): Promise<unknown> {
+    if (isShort(raw)) return parseJson(await readBody(raw, limit), clientJsonLimits);
     const scan = new JsonScan(clientJsonBounds);
-    const bytes = await readBody(request, limit, (chunk) => scan.add(chunk));
-    return parseLongJson(bytes, scan, new TimeSlices(this.#clock));
+    const body = this.#ofClients.open(sender);
+    try {
+      const bytes = await readBody(raw, limit, (chunk) => {
+        body.add(chunk.length);
+        scan.add(chunk);
+      });
+      return await parseLongJson(bytes, scan, new TimeSlices(this.#clock));
+    } finally {
+      body.release();
+    }
+  }
+
+  /**
+   * Reads a form.
+   * @returns its bytes
+   * @throws MatrixError M_LIMIT_EXCEEDED, M_TOO_LARGE
+   */
+  async readForm({ raw, sender, limit }: ClientRequest): Promise<Buffer> {
+    if (isShort(raw)) return readBody(raw, limit);
+    const body = this.#ofClients.open(sender);
+    try {
+      return await readBody(raw, limit, (chunk) => body.add(chunk.length));
+    } finally {
+      body.release();
+    }
   }
 
   /**

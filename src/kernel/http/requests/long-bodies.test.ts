@@ -9,6 +9,8 @@ import { canonicalJson, type JsonValue, MatrixError } from '../../../protocol/in
 import { type Clock, systemClock } from '../../clock.ts';
 import { silentLogger } from '../../observability/index.ts';
 import { createHttpServer, type HttpServer, route } from '../index.ts';
+import { defaultClientBounds } from './body-reader.ts';
+import { BytesInMemory, type MemoryBounds } from './bytes-in-memory.ts';
 import type { UnverifiedBounds } from './unverified-bodies.ts';
 
 const maxBytes = 200 * 65_536;
@@ -62,7 +64,7 @@ describe('long JSON bodies of requests', () => {
     await serve();
   });
 
-  async function serve(unverifiedBounds?: UnverifiedBounds): Promise<void> {
+  async function serve(unverifiedBounds?: UnverifiedBounds, clientBounds?: MemoryBounds): Promise<void> {
     const isCovered = (content: Buffer | string | undefined) => {
       verifiedContents.push({ content });
       return (
@@ -115,6 +117,7 @@ describe('long JSON bodies of requests', () => {
       log: silentLogger,
       clock,
       ...(unverifiedBounds && { unverifiedBounds }),
+      ...(clientBounds && { clientBounds }),
     });
     base = new URL((await http.start())[0]!);
   }
@@ -282,6 +285,45 @@ describe('long JSON bodies of requests', () => {
     }
     assert.deepEqual(await send(body, '2001:db8::77'), limited);
     assert.deepEqual(await send(body, '2001:db8:0:1::77'), forged);
+  });
+
+  it('bounds the bytes of long bodies of clients that have arrived in part, for each client and in total', async () => {
+    await http.stop(0);
+    await serve(undefined, { ofSender: 300_000, total: 500_000 });
+    const part = bodyOf('"x"', 200_000).slice(0, -2);
+    const waiting: ClientRequest[] = [];
+    const statuses: unknown[] = [];
+    const beginLong = (address: string) => {
+      const sent = begin(400_000, address, 'POST');
+      waiting.push(sent);
+      sent.once('response', ({ statusCode }) => statuses.push(statusCode));
+      sent.write(part);
+    };
+    beginLong('192.0.2.1');
+    beginLong('192.0.2.1');
+    await eventually('an answer to one of two bodies of one client', () => statuses.length === 1);
+    beginLong('192.0.2.2');
+    beginLong('192.0.2.3');
+    await eventually('an answer when the bodies of all clients are too many', () => statuses.length === 2);
+    assert.deepEqual(statuses, [429, 429]);
+    assert.deepEqual(await send('{}', '192.0.2.1', 'POST'), ok, 'a short body is still read');
+    for (const sent of waiting) sent.destroy();
+    await eventually('space after the clients have disconnected', async () => {
+      const { status } = await send(bodyOf('"x"', 250_000), '192.0.2.1', 'POST');
+      return status === 200;
+    });
+  });
+
+  it('holds at most 32 MiB of long bodies of one user and 512 MiB in total by default', () => {
+    const bytes = new BytesInMemory(defaultClientBounds);
+    const mebibyte = 1024 * 1024;
+    const held = Array.from({ length: 16 }, (_, number) => bytes.open(`@user${number}:test`));
+    for (const body of held) body.add(32 * mebibyte);
+    assert.throws(() => held[0]!.add(1), { errcode: 'M_LIMIT_EXCEEDED' });
+    assert.throws(() => bytes.open('@another:test').add(1), { errcode: 'M_LIMIT_EXCEEDED' });
+    held[0]!.release();
+    held[0]!.add(1);
+    assert.equal(bytes.total, 15 * 32 * mebibyte + 1);
   });
 
   it('bounds the bytes of bodies that wait for their verification, for each IP address and in total', async () => {
