@@ -16,7 +16,7 @@ import { CommandFailure } from './failure.ts';
  * @throws CommandFailure if the file `log_config` cannot be read or is not valid, or a log file cannot be opened
  */
 export function openLogs(values: HearthConfiguration, loggedErrors?: LoggedErrors): Logs {
-  return asCommandFailure(() => {
+  return asCommandFailure(values, () => {
     const config = readLogConfig(values);
     const logs = new Logs(config, { context: values.observability.server_context, loggedErrors });
     logRemarks(logs, config);
@@ -29,7 +29,7 @@ export function openLogs(values: HearthConfiguration, loggedErrors?: LoggedError
  * @throws CommandFailure if the file `log_config` cannot be read or is not valid
  */
 export function logsToConsole(values: HearthConfiguration): boolean {
-  const { outputs } = asCommandFailure(() => readLogConfig(values));
+  const { outputs } = asCommandFailure(values, () => readLogConfig(values));
   return outputs.some(({ to }) => typeof to === 'string');
 }
 
@@ -39,7 +39,7 @@ export function logsToConsole(values: HearthConfiguration): boolean {
  * were
  */
 export function reloadLogs(logs: Logs, values: HearthConfiguration): void {
-  asCommandFailure(() => {
+  asCommandFailure(values, () => {
     const config = readLogConfig(values);
     logs.configure(config);
     logRemarks(logs, config);
@@ -54,10 +54,13 @@ function logRemarks({ root }: Logs, { remarks }: LogConfig): void {
   if (remarks.length > 0) root.warn({ remarks }, 'Warnings about the log configuration');
 }
 
-function asCommandFailure<T>(action: () => T): T {
+/** @throws CommandFailure with the path of the log configuration, and the first line of the error of `action` */
+function asCommandFailure<T>({ observability }: HearthConfiguration, action: () => T): T {
   try {
     return action();
   } catch (error) {
-    throw new CommandFailure(`log_config: ${error instanceof Error ? error.message : error}`);
+    // Errors about YAML continue with an excerpt of the file.
+    const [reason] = (error instanceof Error ? error.message : String(error)).split('\n');
+    throw new CommandFailure(`log_config: ${observability.log_config}: ${reason}`);
   }
 }

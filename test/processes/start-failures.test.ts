@@ -144,6 +144,12 @@ describe('hearth serve that cannot start', () => {
       /^hearth: listeners\[\]\.path: \S+homeserver\.yaml exists and is not a socket\n$/,
     ],
     [
+      'names a log configuration that is not YAML, and the line of the mistake',
+      'log_config: DIR/log.yaml',
+      /^hearth: log_config: \S+log\.yaml: [^\n]+ at line 2, column 1:\n$/,
+      (directory) => writeFileSync(join(directory, 'log.yaml'), 'root: [\n'),
+    ],
+    [
       'names a missing list of oEmbed providers',
       'url_preview_enabled: true\nurl_preview_ip_range_blacklist: []\noembed: { additional_providers: [DIR/none.json] }',
       /^hearth: oembed\.additional_providers: cannot read \S+none\.json: ENOENT: [^\n]+\n$/,

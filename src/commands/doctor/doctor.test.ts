@@ -86,7 +86,7 @@ for (const database of selectedDatabases(import.meta.url)) {
           await findings({ options: { log_config: '/nowhere/log.yaml' } }),
           'log-config',
           'error',
-          /^The server does not start: log_config: ENOENT/,
+          /^The server does not start: log_config: \/nowhere\/log\.yaml: ENOENT/,
           /^ls -l \/nowhere\/log\.yaml/,
         );
       });
