@@ -261,7 +261,11 @@ export class Registration {
   #userIdFor(username: string, appservice?: string): UserId {
     const userId = userIdFor(username, this.#options, appservice);
     if (this.#deps.reservations.isReservedFrom(userId, appservice)) {
-      throw new MatrixError(400, 'M_EXCLUSIVE', 'This user name is reserved');
+      const error =
+        appservice === undefined
+          ? 'This user name is reserved'
+          : `The application service '${appservice}' may not use this user name`;
+      throw new MatrixError(400, 'M_EXCLUSIVE', error);
     }
     return userId;
   }

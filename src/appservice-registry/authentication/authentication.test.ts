@@ -289,6 +289,12 @@ for (const database of selectedDatabases(import.meta.url)) {
       assert.deepEqual(await call('DELETE', alias, as(irc)), {});
       const outside = `/directory/room/${encodeURIComponent('#lea:test')}`;
       assert.deepEqual(await call('PUT', outside, { ...lea, body: { room_id } }), [400, 'M_EXCLUSIVE']);
+      const errorOf = async (path: string, body: object) =>
+        (await server.api('PUT', `/_matrix/client/v3${path}`, { token: irc.token, body })).body['error'];
+      assert.equal(
+        await errorOf(outside, { room_id }),
+        "The application service 'irc' may not use #lea:test",
+      );
     });
   });
 }

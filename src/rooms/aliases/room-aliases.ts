@@ -217,7 +217,7 @@ export class RoomAliases {
     if (localpart === '' || /[\s:\0]/.test(localpart) || !fitsBytes(alias) || !isRoomAlias(alias)) {
       throw invalidParam('Invalid room alias');
     }
-    if (this.#reservations.isReservedFrom(alias, requester)) throw aliasReserved(alias);
+    if (this.#reservations.isReservedFrom(alias, requester)) throw aliasReserved(alias, requester);
     if (!(await this.#rules.mayCreateAlias(userId, alias, roomId))) {
       throw forbidden('You may not create this alias on this server');
     }
@@ -305,7 +305,8 @@ export class RoomAliases {
     const isAllowed =
       row.creator === userId || mayServiceDelete || (await this.#maySetCanonicalAlias(userId, row.room_id));
     if (isReserved || !isAllowed) {
-      if (!isAdmin) throw isReserved ? aliasReserved(alias) : forbidden('You may not delete this alias');
+      if (!isAdmin)
+        throw isReserved ? aliasReserved(alias, requester) : forbidden('You may not delete this alias');
       useAdministratorRight();
     }
     await this.#database.transaction<RoomTables, void>(async (writer) => {
@@ -352,8 +353,14 @@ export class RoomAliases {
   }
 }
 
-const aliasReserved = (alias: string) =>
-  new MatrixError(400, 'M_EXCLUSIVE', `${alias} is reserved for an application service`);
+const aliasReserved = (alias: string, { appservice }: AliasRequester) =>
+  new MatrixError(
+    400,
+    'M_EXCLUSIVE',
+    appservice === undefined
+      ? `${alias} is reserved for an application service`
+      : `The application service '${appservice}' may not use ${alias}`,
+  );
 
 const aliasInUse = (alias: string) => new MatrixError(400, 'M_ROOM_IN_USE', `Room alias ${alias} is taken`);
 
