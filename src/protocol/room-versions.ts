@@ -36,8 +36,9 @@ export interface RoomVersion {
 
   /**
    * The unit of the 255 limit on `type`, `state_key`, `sender`, `room_id` and `event_id`. The specification says bytes
-   * for every version. But in rooms up to v10, other servers have accepted state events whose fields fit only if code
-   * points are counted. So events of other servers are measured in bytes only since v11.
+   * for every version. But in rooms up to v10, other servers have accepted events whose fields fit only if code points
+   * are counted, and later events refer to them. So events of other servers are refused by their bytes only since v11; in
+   * older versions such events are stored as rejected ones.
    * https://spec.matrix.org/latest/client-server-api/#size-limits
    */
   readonly fieldLimits: FieldLimitUnit;

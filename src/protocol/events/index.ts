@@ -12,7 +12,7 @@ export { dummyEventType, isDummyEvent } from './dummy-event.ts';
 export type { ReferenceLimits } from './format.ts';
 export { referenceHash } from './hashes.ts';
 export { checkIntegrity, type Integrity, redactEvent } from './integrity.ts';
-export { MAX_AUTH_EVENTS, MAX_EVENT_BYTES, MAX_PREV_EVENTS } from './limits.ts';
+export { MAX_AUTH_EVENTS, MAX_EVENT_BYTES, MAX_PREV_EVENTS, tooLongField } from './limits.ts';
 export { claimedEventId, type ReceivedEvent, receivePdu } from './parse.ts';
 export {
   isSignedByPolicyServer,

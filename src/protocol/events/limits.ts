@@ -36,3 +36,15 @@ export function checkSize(pdu: Pdu, json: string, unit: FieldLimitUnit): void {
     }
   }
 }
+
+/**
+ * Returns the name of a field of an event that is longer than the specification allows, measured in bytes in every room
+ * version; `undefined` where there is none.
+ * Source: client-server API, "Size limits".
+ */
+export function tooLongField(pdu: Pdu): string | undefined {
+  return limitedFields.find((field) => {
+    const value = pdu[field];
+    return typeof value === 'string' && !fitsBytes(value, MAX_FIELD_LENGTH);
+  });
+}

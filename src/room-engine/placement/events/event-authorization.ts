@@ -1,4 +1,4 @@
-import { authorize, checkAuthEvents, type RoomEvent } from '../../../protocol/index.ts';
+import { authorize, checkAuthEvents, type RoomEvent, tooLongField } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import { type AuthState, hasStorableKey, stateLookup, stateOfAuthEvents } from '../states/auth-state.ts';
 
@@ -12,6 +12,8 @@ export function rejectionByAuthEvents(
   auth: ReadonlyMap<string, StoredEvent>,
 ): string | undefined {
   if (!hasStorableKey(event)) return 'its type or state key has a NUL character or an unpaired surrogate';
+  const longField = tooLongField(event.pdu);
+  if (longField !== undefined) return `its ${longField} has more than 255 bytes`;
   const listVerdict = checkAuthEvents(event, {
     event: (eventId) => auth.get(eventId)?.event,
     isRejected: (eventId) => auth.get(eventId)?.rejected === true,
