@@ -88,4 +88,35 @@ describe('connection limits', () => {
     const answer = await sendAndWait(port, `${get}\r\n${get}Connection: close\r\n\r\n`);
     assert.equal(answer.match(/HTTP\/1.1 200 OK/g)?.length, 2);
   });
+
+  it('handles the requests that are pipelined on one connection one at a time, in order', async () => {
+    let handled = 0;
+    let mostAtOnce = 0;
+    let open = 0;
+    const port = await start(undefined, (_request, response) => {
+      mostAtOnce = Math.max(mostAtOnce, ++open);
+      const number = ++handled;
+      setImmediate(() => {
+        open--;
+        response.end(`answer ${number};`);
+      });
+    });
+    const get = 'GET / HTTP/1.1\r\nHost: x\r\n';
+    const requests = `${get}\r\n`.repeat(49);
+    const answer = await sendAndWait(port, `${requests}${get}Connection: close\r\n\r\n`);
+    assert.equal(mostAtOnce, 1);
+    const numbers = [...answer.matchAll(/answer (\d+);/g)].map(([, number]) => Number(number));
+    assert.deepEqual(
+      numbers,
+      Array.from({ length: 50 }, (_, index) => index + 1),
+    );
+  });
+
+  it('closes a connection on which more than 100 requests wait for an earlier response', async () => {
+    let handled = 0;
+    const port = await start(undefined, () => handled++);
+    const requests = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(102);
+    assert.equal(await sendAndWait(port, requests).catch(() => ''), '');
+    assert.equal(handled, 1);
+  });
 });

@@ -7,6 +7,7 @@ import { createSecureContext } from 'node:tls';
 import { startStep } from '../../start-failure.ts';
 import type { Route } from '../routing/route.ts';
 import { refuseMalformed } from './malformed-requests.ts';
+import { oneAtATime } from './one-at-a-time.ts';
 import type { ListenerResource } from './resources.ts';
 
 /** Address and resources of one listener (option `listeners`). */
@@ -80,13 +81,14 @@ export async function listen(
   limits = defaultLimits,
 ): Promise<OpenListener[]> {
   const { bind } = options;
-  if (bind.kind === 'unix') return [await listenUnix(bind, handler, limits)];
+  const handle = oneAtATime(handler);
+  if (bind.kind === 'unix') return [await listenUnix(bind, handle, limits)];
   const opened: OpenListener[] = [];
   let { port } = bind;
   let lastError: unknown;
   for (const address of bind.addresses) {
     try {
-      const listening = await listenTcp(bind, address, port, handler, limits);
+      const listening = await listenTcp(bind, address, port, handle, limits);
       port = portOf(listening.server);
       opened.push(listening);
     } catch (error) {

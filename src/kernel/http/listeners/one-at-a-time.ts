@@ -1,0 +1,46 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** Maximum number of requests of one connection that wait for the responses to earlier ones. */
+const maxWaiting = 100;
+
+interface Connection {
+  /** The response to the newest request that has been passed to the handler. */
+  current: ServerResponse;
+  readonly waiting: [IncomingMessage, ServerResponse][];
+}
+
+/**
+ * Passes the requests of each connection to a handler one at a time: the next one when the response to the former is sent.
+ * A client may send thousands of requests without reading a response, and Node reports all of them at once, so all
+ * responses would be in memory. Closes connections with too many waiting requests.
+ */
+export function oneAtATime(handler: RequestListener): RequestListener {
+  const connections = new WeakMap<Socket, Connection>();
+  const handle = (connection: Connection, request: IncomingMessage, response: ServerResponse) => {
+    connection.current = response;
+    handler(request, response);
+  };
+  return (request, response) => {
+    const { socket } = request;
+    const connection = connections.get(socket);
+    if (connection === undefined) {
+      const opened: Connection = { current: response, waiting: [] };
+      connections.set(socket, opened);
+      return handle(opened, request, response);
+    }
+    const { current, waiting } = connection;
+    if (waiting.length === 0 && current.writableFinished) return handle(connection, request, response);
+    if (waiting.length === maxWaiting) return void socket.destroy();
+    waiting.push([request, response]);
+    if (waiting.length === 1) current.once('close', handleNext);
+
+    function handleNext(): void {
+      if (socket.destroyed) return;
+      const next = connection!.waiting.shift();
+      if (next === undefined) return;
+      handle(connection!, ...next);
+      if (connection!.waiting.length > 0) connection!.current.once('close', handleNext);
+    }
+  };
+}
