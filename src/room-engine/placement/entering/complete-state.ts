@@ -89,7 +89,10 @@ export class CompleteState {
         const revisedExtremities = await revision.extremities();
         // The result of the resolution stays valid while only message events are sent.
         revised = await this.#resolveCurrentState(head, revision, revisedExtremities, revised);
-        const outOfBandMembers = await readOutOfBandMembers(this.#deps.database.reader(), head.roomNid);
+        // The invite of a local user may be one of the missing events.
+        const outOfBandMembers = lacksKeys
+          ? []
+          : await readOutOfBandMembers(this.#deps.database.reader(), head.roomNid);
         await revision.copyRedactions();
         // Nothing may be awaited from here until everything is staged: the head must not change in between.
         if (head.extremities !== extremities || head.chain.id !== group || head.broken) continue;

@@ -41,12 +41,15 @@ forSelectedDatabases(import.meta.url, (open) => {
       authChain: [...authEventsWithChains.state, ...authEventsWithChains.authChain],
       partial: partialInfo,
     });
-    /** Supplies the whole state before the join. */
-    const complete = async (tested = fixture) => {
+    /** Supplies the state before the join: the whole state, or without the events of a user whose keys are missing. */
+    const complete = async (tested = fixture, { withoutKeysOf }: { withoutKeysOf?: string } = {}) => {
       const fullState = room.stateAndAuthChain(room.stateBefore(entry.event.event.eventId));
-      await tested.engine.placement.addOutliers(room.room, [...fullState.authChain, ...fullState.state]);
-      const stateBefore = fullState.state.map(({ event }) => event.eventId);
-      await tested.engine.placement.completeState(room.roomId, { stateBefore });
+      const isKnown = ({ event }: VerifiedEvent) => event.sender !== withoutKeysOf;
+      const known = fullState.state.filter(isKnown);
+      await tested.engine.placement.addOutliers(room.room, [...fullState.authChain, ...known]);
+      const stateBefore = known.map(({ event }) => event.eventId);
+      const lacksKeys = withoutKeysOf !== undefined;
+      await tested.engine.placement.completeState(room.roomId, { stateBefore }, { lacksKeys });
     };
     /** Places a received event of a user whose membership is unknown to this server. */
     const send = async (eventId: string, tested = fixture) => {
@@ -86,6 +89,32 @@ forSelectedDatabases(import.meta.url, (open) => {
       const last = await restarted.restart(open);
       assert.equal((await last.engine.heads.get(room.roomId))?.isPartial, false);
       await check(last);
+    });
+
+    it('keeps invites and events that depend on events without a known key until these are known, also after a restart', async () => {
+      const { fixture, room, complete, send, check } = await joinWithPartialState(
+        async (remoteRoom, { engine }) => {
+          remoteRoom.member(cat, 'join');
+          const invite = remoteRoom.get(remoteRoom.member(bob, 'invite', { sender: cat }));
+          await engine.placement.addOutOfBand(remoteRoom.room, invite, { state: [] });
+        },
+      );
+      const before = await send(room.say(cat));
+      await complete(fixture, { withoutKeysOf: cat });
+      const after = await send(room.say(cat));
+      const restarted = await fixture.restart(open);
+      for (const { engine } of [fixture, restarted]) {
+        const head = await engine.heads.get(room.roomId);
+        assert.deepEqual([head?.isPartial, head?.lacksMembers], [true, false]);
+        assert.deepEqual([head?.membership(ben), head?.membership(cat)], ['join', undefined]);
+        assert.equal((await engine.userRooms.of(bob)).get(room.roomId)?.membership, 'invite');
+        for (const { nid } of [before, after]) assert.equal((await engine.events.get(nid))?.rejected, false);
+      }
+      await complete(restarted);
+      const head = await restarted.engine.heads.get(room.roomId);
+      assert.equal(head?.isPartial, false);
+      assert.equal((await restarted.engine.userRooms.of(bob)).get(room.roomId)?.membership, 'invite');
+      assert.deepEqual(await check(restarted), [after.event.eventId]);
     });
 
     it('accepts events of omitted members, and corrects the states of these events when the state of the room is complete', async () => {
