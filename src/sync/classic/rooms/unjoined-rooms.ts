@@ -94,7 +94,10 @@ export class UnjoinedRooms {
   async left(head: RoomHead, room: UserRoom, recipient: Recipient, range: LeftRange): Promise<string> {
     const view = await RoomView.open(this.#engine, head, recipient.userId);
     const leaveEvent = await this.#newLeave(room, recipient, range.after);
-    const timeline = await this.#timeline(head, room, recipient, { after: range.after, view, leaveEvent });
+    const newTimeline = await this.#timeline(head, room, recipient, { after: range.after, view, leaveEvent });
+    // The client does not have the history before `range.after`.
+    const limited = newTimeline.limited || (!room.forgotten && hasJoinedAndLeft(view, range.after));
+    const timeline = { ...newTimeline, limited };
     const state: StateNids = room.forgotten
       ? new Map()
       : await this.#state(head, view, recipient, timeline, range);
@@ -208,6 +211,12 @@ export class UnjoinedRooms {
       if (nid !== undefined && !shown.has(nid)) state.set(key, nid);
     }
   }
+}
+
+/** Whether the user was not joined at the stream position, and has joined and left the room since then. */
+function hasJoinedAndLeft(view: RoomView, after: number | undefined): boolean {
+  if (after === undefined || view.membershipAt(after) === 'join') return false;
+  return view.lastLeave !== undefined && view.lastLeave.stream > after;
 }
 
 /** Adds fields to the user's own membership event: clients show since when the user is invited. */
