@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { Agent, get as getTls } from 'node:https';
@@ -177,6 +178,27 @@ describe('listeners of an HTTP server', () => {
       await eventually('the address', () => lateIp !== undefined);
       assert.equal(lateIp, '127.0.0.2');
       await server!.stop(100);
+    }
+  });
+
+  it('closes connections that have sent no request when it stops, with and without TLS', {
+    timeout: 600_000,
+  }, async () => {
+    const [tls_certificate_path, tls_private_key_path] = ['cert', 'key'].map((part) =>
+      fileURLToPath(new URL(`first.${part}.pem`, fixtures)),
+    );
+    for (const tls of [false, true]) {
+      const [address] = await start({
+        listeners: [{ port: 0, type: 'http', tls, bind_addresses: ['127.0.0.1'], resources: client }],
+        ...(tls && { tls_certificate_path, tls_private_key_path }),
+      });
+      const to = { port: Number(new URL(address!).port), host: '127.0.0.1' };
+      const socket = tls ? connectTls({ ...to, rejectUnauthorized: false }) : connect(to);
+      socket.on('error', () => {});
+      await once(socket, tls ? 'secureConnect' : 'connect');
+      const closed = once(socket, 'close');
+      await server!.stop(2 ** 31 - 1);
+      await closed;
     }
   });
 

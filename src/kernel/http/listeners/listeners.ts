@@ -160,10 +160,13 @@ function rememberAddress(socket: Socket): void {
  */
 function closerOfIdleConnections(server: Server): () => void {
   const sockets = new Set<Socket>();
-  server.on('connection', (socket) => {
+  const add = (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
-  });
+  };
+  server.on('connection', add);
+  // The first socket of a TLS connection has read the bytes of the handshake, this one only those of requests.
+  server.on('secureConnection', add);
   return () => {
     server.closeIdleConnections();
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
