@@ -4,7 +4,8 @@ import { adminApiDescription, adminApiPath } from './admin-api.ts';
 import { generatedDocs } from './generated-docs.ts';
 import { routesOfServer } from './running-routes.ts';
 
-// Writes the generated documentation. Writes nothing, and exits with status 1, when the texts of options have problems.
+// Writes the generated documentation. Writes nothing, and exits with status 1, when the titles of tests name an option that
+// does not exist, or no longer name an option that they are to prove.
 
 const root = join(import.meta.dirname, '..');
 const { files, problems } = generatedDocs(root);

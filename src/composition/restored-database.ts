@@ -5,18 +5,19 @@ import { migrations, slices } from '../slices.ts';
 
 /**
  * Prepares a database that was restored from a backup. Clients and other servers know numbers that the server assigned
- * after the backup. The server then accepts sync tokens with such numbers, and assigns no number a second time.
+ * after the backup. Because of this preparation, the server accepts sync tokens with such numbers, and assigns no number
+ * a second time.
  * @throws NewerDatabase when the backup is of a newer version of Hearth
  */
 export async function finishRestore(database: Database, now: () => number): Promise<void> {
   await migrate(database, migrations, now);
-  const restored = slices.flatMap((slice) => slice.afterDatabaseRestore ?? []);
+  const declared = slices.flatMap((slice) => slice.afterDatabaseRestore ?? []);
   await database.transaction(async (writer) => {
     await skipAssignedNumbers(
       writer,
-      restored.flatMap(({ sequences = [] }) => sequences),
+      declared.flatMap(({ sequences = [] }) => sequences),
     );
-    for (const { change } of restored) await change?.(writer);
+    for (const { change } of declared) await change?.(writer);
   });
 }
 

@@ -28,8 +28,8 @@ export const profileMigrations: readonly Migration[] = [
     },
   },
   {
-    // Names of new users were not always checked, and PostgreSQL fails to index long ones. The index is made in a later
-    // transaction, because an index also contains the rows that its own transaction has replaced.
+    // Names of new users were not always checked, and PostgreSQL fails to index long ones. The next migration makes the
+    // index, in a transaction of its own, because an index made in this transaction would contain the old long names too.
     name: 'profiles/0003-bounded-names',
     async up({ db }) {
       const { rows } = await sql<{ user_id: string; value: string }>`
@@ -45,7 +45,7 @@ export const profileMigrations: readonly Migration[] = [
     },
   },
   {
-    // The index has whole names (at most 256 characters), so that databases search names in the index alone.
+    // The index has whole names (at most 256 characters), so that a search of names reads the index and not the table.
     name: 'profiles/0003-display-names',
     async up({ db, run }) {
       await db.schema.dropIndex('profile_fields_by_displayname').execute();
@@ -55,7 +55,8 @@ export const profileMigrations: readonly Migration[] = [
     },
   },
   {
-    // The migrations of the admin API fill the table, because they know all accounts.
+    // The names, pictures and search texts of the list of users in the admin API. The migrations of the admin API fill the
+    // table, because they can read the table of accounts.
     name: 'profiles/0004-listed-profiles',
     async up({ db }) {
       await db.schema

@@ -12,7 +12,7 @@ export function openToDevice(deps: Omit<ToDeviceDeps, 'queues'> & { readonly dat
   return { ...reading, toDevice, routes: toDeviceRoutes(toDevice) };
 }
 
-/** Opens the parts that syncs use: all that a process that only reads needs. */
+/** Opens the parts that syncs use. A process that only reads needs no other parts. */
 export function openToDeviceReading({
   database,
   caches,

@@ -20,7 +20,7 @@ const component = (name: string) =>
 
 const blockedUrl = object({
   username: component('user name'),
-  netloc: component('host and port'),
+  netloc: component('authority (user name and password, if any, host and port)'),
   scheme: component('scheme'),
   path: component('path'),
   password: component('password'),
@@ -75,7 +75,7 @@ const options = {
       }),
       additional_providers: option(list(string({ minLength: 1 })), {
         description:
-          'Files with further sites that offer oEmbed, in the format of the public list of providers.',
+          'Files with further sites that offer oEmbed, in the format of https://oembed.com/providers.json.',
         default: [],
       }),
     }),
@@ -91,10 +91,7 @@ export const urlPreviewsSection = section({
     ({ url_preview_url_blacklist: entries }, view) => {
       for (const [index, entry] of entries.entries()) {
         if (Object.values(entry).every((pattern) => pattern === null))
-          view.warn(
-            `url_preview_url_blacklist[${index}]`,
-            'has no pattern for a part of URLs, so it refuses no URL',
-          );
+          view.warn(`url_preview_url_blacklist[${index}]`, 'has no pattern, so it refuses no URL');
       }
     },
     ({ url_preview_enabled, url_preview_ip_range_blacklist }, view) => {

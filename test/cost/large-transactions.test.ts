@@ -19,7 +19,7 @@ const useless = (list: 'pdus' | 'edus', item: string, count: number) =>
 const emptyObjects = (count: number) => `[${Array(count).fill('{}').join(',')}]`;
 
 /** The fields of an object, as JSON: `count` different keys. */
-const members = (count: number) => Array.from({ length: count }, (_, index) => `"a${index}":1`).join(',');
+const fields = (count: number) => Array.from({ length: count }, (_, index) => `"a${index}":1`).join(',');
 
 forSelectedDatabases(import.meta.url, ({ kind }) => {
   describe('large transactions of remote servers', () => {
@@ -33,7 +33,9 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       evil = await several.scripted('evil.test');
       const anna = await server.registerClient('anna');
       const roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
-      await (await ScriptedMember.join(evil, 'a.test', roomId, '@guest:evil.test')).say('its key is known');
+      await (await ScriptedMember.join(evil, 'a.test', roomId, '@guest:evil.test')).say(
+        'makes the key of evil.test known',
+      );
       port = several.resolver.srv.get('_matrix-fed._tcp.a.test')![0]!.port;
     });
     after(() => several.stop());
@@ -41,7 +43,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     /**
      * Signs a transaction before the measurement.
      * @param signed the content that the signature covers
-     * @param otherHeaders may replace the header with the signature
+     * @param otherHeaders further headers, or others in place of those with the same names, also of the signature
      * @returns a function that sends the transaction and returns the status of the response
      */
     function prepared(
@@ -97,7 +99,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       ['unknown EDUs', useless('edus', `{"edu_type":"x","content":{"a":"${'x'.repeat(120_000)}"}}`, 100)],
       ['events of numbers', useless('pdus', JSON.stringify({ a: Array(32_000).fill(1) }), 50)],
       ['events of empty lists', useless('pdus', `{"a":[${Array(21_500).fill('[]').join()}]}`, 50)],
-      ['EDUs of many members', useless('edus', `{"edu_type":"x","content":{${members(10_000)}}}`, 100)],
+      ['EDUs of many fields', useless('edus', `{"edu_type":"x","content":{${fields(10_000)}}}`, 100)],
       [
         'EDUs of fractions',
         useless('edus', `{"edu_type":"x","content":{"a":[${Array(19_000).fill(1.5)}]}}`, 100),

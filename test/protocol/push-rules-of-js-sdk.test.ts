@@ -36,8 +36,8 @@ interface Outcome {
 }
 
 /**
- * Returns the rules in the order into which the SDK's client brings received rules, without the rules that the client
- * adds: for calls of MSC3401, and for server ACLs under an unstable name.
+ * Returns the rules in the order into which the SDK's client brings received rules. Leaves out the rules that the client
+ * adds: those for calls (MSC3401), and for server ACLs under an unstable name.
  */
 function rulesInSdk(ruleset: Ruleset): IPushRules {
   const silentLog = { warn: () => undefined } as unknown as RewriteLog;
@@ -88,7 +88,10 @@ function outcomeOfSdk(ruleset: Ruleset, event: PushSubject, { memberCount, mayNo
 }
 
 const optional = { requiredKeys: [] };
-/** `@room` has spaces around it, because the SDK and servers differ without them, as the comment on `condition` says. */
+/**
+ * `@room` has spaces around it: before and after a pattern, the SDK requires the beginning or end of the text, or a
+ * character that is not a word character. Between a word and `@`, servers accept a word boundary.
+ */
 const words = ['alice', 'cake', ' @room ', 'Alice', 'x', '_', ' ', '-', 'cakes', 'é', '*'];
 const content = fc.record(
   {
@@ -134,9 +137,8 @@ const keys = [
 ];
 
 /**
- * A condition of a rule. The SDK requires a character before and after a match as its word boundaries, so no pattern
- * begins or ends with a character other than word characters and wildcards. Other servers interpret the specification as
- * this server does.
+ * A condition of a rule. Patterns begin and end with word characters or wildcards, because the word boundaries of the SDK
+ * and of this server differ at other characters, as with `@room`.
  */
 const condition = fc.oneof(
   fc.record({
@@ -200,7 +202,7 @@ const userRules = fc
 const room = fc.record({ memberCount: fc.integer({ min: 2, max: 4 }), mayNotify: fc.boolean() });
 
 describe('push rules', () => {
-  it('push rules match the same rule with the same actions as in matrix-js-sdk, for random events and rulesets', () => {
+  it('the same rule as in matrix-js-sdk matches, with the same actions, for random events and rulesets', () => {
     fc.assert(
       fc.property(event, userRules, room, (event, stored, room) => {
         const ruleset = effectiveRuleset(USER, stored);

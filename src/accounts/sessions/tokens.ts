@@ -25,8 +25,8 @@ export function newToken(randomness: Randomness, kind: 'hat' | 'hgt' | 'hrt', gu
 }
 
 /**
- * Returns the hash that is stored for an access token: a MAC for a token of a guest, a digest for other tokens. The MAC
- * logs all guests out when an operator replaces `macaroon_secret_key`.
+ * Returns the hash that is stored for a token: a MAC for the access token of a guest, a digest for other tokens. So the
+ * tokens of all guests become invalid when an operator replaces `macaroon_secret_key`, from which `guestKey` is made.
  */
 export function hashAccessToken(secret: string, guestKey: Uint8Array): string {
   if (!secret.startsWith('hgt_')) return hashToken(secret);
@@ -44,6 +44,6 @@ function randomId(randomness: Randomness): number {
   return Buffer.from(bytes.buffer, bytes.byteOffset, 6).readUIntBE(0, 6) + 1;
 }
 
-/** Returns a positive number of 48 bits that identifies a token of an authentication service. */
+/** Returns a positive number of 48 bits that identifies a token which the delegated authentication service has issued. */
 export const idOfForeignToken = (secret: string): number =>
   Number.parseInt(hash('sha256', secret, 'hex').slice(0, 12), 16) + 1;

@@ -84,7 +84,7 @@ export function deletionRoutes(deps: DeletionRoutesDeps): Route[] {
         checkRoomId(roomId);
         if (request.body.block && (await rooms.find(roomId)) === undefined) {
           await blocked.block(roomId, request.requester.userId);
-          return nothingDone;
+          return onlyBlocked;
         }
         const { head, deletionRequest } = await prepareDeletion(
           deps,
@@ -175,7 +175,7 @@ async function prepareDeletion(
   body: DeletionBody,
 ): Promise<{ readonly head: RoomHead; readonly deletionRequest: RoomDeletionRequest }> {
   checkRoomId(roomId);
-  // The reference server also accepts the id of a user without an account.
+  // The id of a local user without an account is accepted, as by the reference server.
   const newRoomUser =
     body.new_room_user_id === undefined ? undefined : await users.find(body.new_room_user_id);
   if (newRoomUser?.isDeactivated) throw notFound('The account is deactivated');
@@ -195,7 +195,7 @@ async function prepareDeletion(
 }
 
 /** The response about an unknown room that was only blocked. */
-const nothingDone = {
+const onlyBlocked = {
   kicked_users: [],
   failed_to_kick_users: [],
   local_aliases: [],

@@ -84,7 +84,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
     });
 
-    it('GET /rooms/{roomId}/aliases answers administrators who are not in the room, and responds 403 to other users who are not in it', async () => {
+    it('GET /rooms/{roomId}/aliases of the client-server API answers administrators who are not in the room, and responds 403 to other users who are not in it', async () => {
       const roomId = await anna.createRoom({ room_alias_name: 'hidden' });
       const path = `/rooms/${enc(roomId)}/aliases`;
       assert.deepEqual(await admin.admin.do('GET', path), { aliases: ['#hidden:test'] });

@@ -11,7 +11,7 @@ import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.
 /** A room as described to users outside of it. */
 export interface RoomDescription extends Omit<RoomFacts, 'roomVersion'> {
   readonly roomId: string;
-  /** Absent for a room of another server that does not state it. */
+  /** Absent for a room of another server, if that server does not state the version. */
   readonly roomVersion: string | undefined;
   readonly joinedMembers: number;
 }

@@ -12,17 +12,17 @@ forEachDatabase((open) => {
 
   test('runs an interrupted job again after a restart', async () => {
     const first = await setUp();
-    let interrupted = 0;
+    let begun = 0;
     first.jobs.register('greet', {
       run: ({ signal }) =>
         new Promise<void>((_, reject) => {
-          interrupted += 1;
+          begun += 1;
           signal.addEventListener('abort', () => reject(new Error('stopped')));
         }),
     });
     await first.jobs.start();
     await first.schedule({ payload: 'again' });
-    while (interrupted === 0) await new Promise((resolve) => setImmediate(resolve));
+    while (begun === 0) await new Promise((resolve) => setImmediate(resolve));
     assert.equal((await first.jobs.list({ kind: 'greet' }))[0]?.running, true);
     await first.jobs.stop();
 
@@ -35,7 +35,7 @@ forEachDatabase((open) => {
   });
 
   /**
-   * Starts a process whose jobs never end, and which is abandoned at the time `now`, as after a crash.
+   * Starts a process at the time `now` whose jobs never end, and never uses it again, as if it had crashed.
    * @returns how many jobs were started
    */
   const crash = async (
@@ -43,7 +43,7 @@ forEachDatabase((open) => {
     now: number,
     register: (jobs: Jobs, run: () => Promise<void>) => void,
   ): Promise<number> => {
-    // Uses a separate clock, because the timers of a process end with it.
+    // Uses a separate clock, so that the timers of this process never run again.
     const { jobs } = await setUp({ database, clock: manualClock(now) });
     const firstBegun = Promise.withResolvers<void>();
     let begun = 0;
@@ -62,7 +62,7 @@ forEachDatabase((open) => {
     const begun: number[] = [];
     for (const wait of [0, 0, 999, 1, 0, 2_000, 0]) {
       clock.advance(wait);
-      // Services schedule some of their jobs at every start.
+      // The job is scheduled before each start, because services schedule some of their jobs at every start.
       await schedule({ key: 'poison' });
       begun.push(
         await crash(database, clock.now(), (started, run) =>
@@ -76,7 +76,7 @@ forEachDatabase((open) => {
     assert.match(job?.error ?? '', /interrupted/);
   });
 
-  test('waits an hour before it runs a job that has failed by crashes and is scheduled again at a start, and keeps counting its attempts', async () => {
+  test('a job that failed because of crashes runs again an hour later at the earliest, with the same count of attempts, when a start schedules it again', async () => {
     const { database, clock, schedule, jobs } = await setUp();
     const start = (): Promise<number> =>
       crash(database, clock.now(), (started, run) => started.register('greet', { maxAttempts: 1, run }));
@@ -98,7 +98,7 @@ forEachDatabase((open) => {
     }
   });
 
-  test('when a recurring job crashes the process, runs it again with backoff, then at its next time, and keeps its progress', async () => {
+  test('when a recurring job crashes the process, runs it again with backoff, then at its next time, and keeps its payload', async () => {
     const { database, clock, jobs } = await setUp();
     const begun: number[] = [];
     const start = async () =>

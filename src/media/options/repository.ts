@@ -70,8 +70,7 @@ export const repositoryOptions = {
     changed: ['1.120: on by default.'],
   }),
   enable_media_repo: option(boolean(), {
-    description:
-      'Stores and serves media. When off, this server has no media: there are no workers that could serve it.',
+    description: 'Stores and serves media. When off, this server has no media.',
     default: true,
   }),
   media_store_path: option(string({ minLength: 1 }), {
@@ -104,7 +103,7 @@ export const repositoryOptions = {
   }),
   max_image_pixels: option(size(), {
     description:
-      'The maximum number of pixels of an image; larger images get no thumbnails. If an animation is above the limit only with all its frames together, it gets thumbnails that are not animated.',
+      'The maximum number of pixels of an image; larger images get no thumbnails. If one frame of an animation is within the limit and the sum of its frames is not, its thumbnails are not animated.',
     default: '32M',
     unit: 'pixels',
   }),
@@ -125,7 +124,7 @@ export const repositoryOptions = {
   }),
   dynamic_thumbnails: option(boolean(), {
     description:
-      'Makes a thumbnail of exactly the requested size. When off, the smallest of `thumbnail_sizes` that is large enough is served; when none is large enough, the largest one is doubled until it is.',
+      'Makes a thumbnail of exactly the requested size. When off, the smallest of `thumbnail_sizes` that is large enough is served; when none is large enough, the width and height of the largest one are doubled until it is large enough.',
     default: false,
   }),
   thumbnail_sizes: option(list(thumbnail), {

@@ -60,8 +60,9 @@ export interface CheckedFile {
 }
 
 /**
- * Decides what users of this server may do. A check runs after the rules of the specification and of the configuration,
- * so it can only forbid. When a check fails, the request is rejected, except where its description says otherwise.
+ * Decides what users of this server may do, and what this server accepts from other servers. A check cannot permit what
+ * the specification or the configuration forbids. When a check throws or times out, the request is rejected, except where
+ * its description says otherwise.
  */
 export interface SpamChecker {
   /** Checks every event of local users: messages, redactions, state, memberships, and all events of new rooms. */
@@ -104,18 +105,18 @@ export interface SpamChecker {
    */
   mayInviteAddress?(inviter: string, medium: string, address: string, roomId: string): Answer;
   /**
-   * Checks events of remote users before they are added to a room. An event that is denied, or whose check fails, is
+   * Checks events of remote users before they are added to a room. An event that is denied, or whose check throws, is
    * soft-failed: clients do not see it.
    * @param state the current state of the room
    */
   checkReceivedEvent?(event: NewEvent, state: RoomStateView): Answer;
   /**
    * Checks events of remote servers that have a valid format, before their signatures are checked; and invites of remote
-   * servers, before they are stored. An event that is denied, or whose check fails, is dropped: this server then lacks it,
+   * servers, before they are stored. An event that is denied, or whose check throws, is dropped: this server then lacks it,
    * and may be unable to place later events that refer to it.
    */
   mayReceiveEvent?(event: NewEvent): Answer;
-  /** Checks whether a search of the user directory may show a user. When the check fails, the user is not shown. */
+  /** Checks whether a search of the user directory may show a user. When the check throws, the user is not shown. */
   mayShowUser?(user: FoundUser, searcher: string): Answer;
   /**
    * Checks files that local users upload and files of other servers, before they are stored. Times out after 60

@@ -9,7 +9,7 @@ import { MemorySource, stateOf } from './test/memory-source.ts';
 
 const sortedIds = (state: StateMap<string>): string[] => [...state.values()].sort();
 
-/** Resolves as many states as there are events: each state has one event. */
+/** Resolves one state for each event, which consists of this event alone. */
 function resolveSingleEvents(events: readonly RoomEvent[]): StateMap<string> {
   const states = events.map((event) => stateOf([event]));
   return resolveState(events[0]!.version, states, new MemorySource(events));
@@ -34,7 +34,7 @@ describe('state resolution of rooms with known outcomes', () => {
   for (const { name, events: rows, resolved } of histories) {
     const events = eventsOfTable(version(10), rows);
 
-    it(`resolves ${name}, from one state per event`, () => {
+    it(`resolves ${name}, from states of one event each`, () => {
       assert.deepEqual(sortedIds(resolveSingleEvents(events)), eventIdsOf(resolved).sort());
     });
 

@@ -13,7 +13,7 @@ export const noErasures: Erasures = { positions: async () => noPositions };
 
 /**
  * Returns the events that erasure hides, with the positions at which their senders requested erasure. State events stay
- * visible, because they belong to all members of the room. Only the user's own membership events are hidden, because
+ * visible, because they belong to all members of the room, except the membership events that the user has sent, because
  * they contain names and avatars.
  */
 export function erasedEvents(
@@ -32,9 +32,9 @@ export function erasedEvents(
 }
 
 /**
- * Returns whether a user joined the room after an event was sent, but before its sender requested erasure: such a user
- * could see the event before the erasure.
- * @param joins the positions on the stream of the user's joins of the room
+ * Returns whether a reading user joined the room after an event was sent, but before its sender requested erasure: this
+ * user could see the event before the erasure.
+ * @param joins the positions of the reading user's joins of the room on the stream of events
  */
 export const joinedBeforeErasure = (
   { stream = 0 }: StoredEvent,

@@ -133,7 +133,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
           'context for administrators': await adminGet(`context/${enc(youngId)}?limit=20`),
         };
       };
-      /** Returns the id of the first event that was sent when the message `root` was sent, or later. */
+      /** Returns the id of the first event that was sent at the time of the message `root` or after it. */
       const nearestEventId = async () => {
         const query = { ts: sent, dir: 'f' };
         return (await ben.request('GET', `/_matrix/client/v1${path}/timestamp_to_event`, undefined, query))
@@ -168,7 +168,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       }
     });
 
-    it('deletes expired messages once a day [option: retention.enabled] by the default policy [option: retention.default_policy.max_lifetime], whose min_lifetime has no effect [option: retention.default_policy.min_lifetime], raises lifetimes of rooms to the minimum [option: retention.allowed_lifetime_min] and lowers them to the maximum [option: retention.allowed_lifetime_max]', async () => {
+    it('deletes expired messages once a day [option: retention.enabled]. Rooms without a lifetime have the default max_lifetime [option: retention.default_policy.max_lifetime], the default min_lifetime has no effect [option: retention.default_policy.min_lifetime], shorter lifetimes count as the minimum [option: retention.allowed_lifetime_min], longer ones as the maximum [option: retention.allowed_lifetime_max]', async () => {
       await start({
         default_policy: { min_lifetime: 30 * day, max_lifetime: 3 * day },
         allowed_lifetime_min: 2 * day,
@@ -205,7 +205,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       await assertStored(false, false, true);
       await advance(day);
       await assertStored(false, false, false);
-      // The last message is a forward extremity: no reader receives it, but it stays until a new event follows.
+      // The last message is a forward extremity: no user receives it, but it stays until a new event follows.
       assert.deepEqual([await areStored(youngIds[0]!), await messages(ben, shortLifetimeRoom)], [[true], []]);
       await anna.say(shortLifetimeRoom, 'next');
       await advance(day);
@@ -215,7 +215,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       );
     });
 
-    it('deletes at the interval of the job whose range covers the room [option: retention.purge_jobs[].interval], above its lower bound [option: retention.purge_jobs[].shortest_max_lifetime] and up to its upper bound [option: retention.purge_jobs[].longest_max_lifetime]', async () => {
+    it('deletes at the interval of a job [option: retention.purge_jobs[].interval] in rooms whose max_lifetime is above its lower bound [option: retention.purge_jobs[].shortest_max_lifetime] and not above its upper bound [option: retention.purge_jobs[].longest_max_lifetime]', async () => {
       const hour = day / 24;
       const purge_jobs = [
         { shortest_max_lifetime: null, longest_max_lifetime: 2 * hour, interval: hour },
@@ -241,7 +241,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         [false, true, true, true, true],
         [false, false, false, true, true],
       ]);
-      // In rooms outside of all ranges no messages are deleted, but readers do not receive the expired messages either.
+      // In rooms outside of all ranges no messages are deleted, but users do not receive the expired messages either.
       assert.deepEqual(await messages(ben, uncoveredRooms[0]!), []);
       assert.deepEqual(await messages(ben, uncoveredRooms[1]!), ['old', 'newer']);
     });

@@ -55,14 +55,18 @@ export class ExternalIds {
     });
   }
 
-  /** Stores which identity provider has authenticated the user of an external id, unless one is stored already. */
+  /**
+   * Stores the issuer of an external id, unless one is stored already.
+   * @param issuer the entity id of the SAML identity provider that has authenticated the user: the one provider `saml`
+   * may have several
+   */
   setIssuer(id: ExternalId, issuer: string): Promise<void> {
     return this.#database.transaction<SsoTables, void>((writer) => setIssuerOf(writer, id, issuer));
   }
 
   /**
-   * Replaces an external id of an account by `to`, if the external id came from the identity provider `id.issuer`.
-   * @returns the user id of the account; `undefined` when no account has the external id from this identity provider
+   * Replaces an external id of an account by `to`, if its stored issuer is `id.issuer`.
+   * @returns the user id of the account; `undefined` when no account has the external id with this issuer
    */
   rename(id: ExternalId & { readonly issuer: string }, to: string): Promise<string | undefined> {
     return this.#database.transaction<SsoTables, string | undefined>((writer) =>

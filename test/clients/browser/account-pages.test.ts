@@ -64,7 +64,7 @@ async function openWindow(context: BrowserContext): Promise<{ page: Page; errors
 let pictureNumber = 0;
 
 /** Checks what each page needs for keyboards and screen readers, and takes pictures of it. */
-async function inspect(page: Page, name: string): Promise<void> {
+async function checkView(page: Page, name: string): Promise<void> {
   assert.equal(await page.locator('html').getAttribute('lang'), 'en');
   assert.notEqual(await page.title(), '');
   assert.equal(await page.locator('h1').count(), 1);
@@ -98,13 +98,13 @@ test('a user registers in a browser with a token, a CAPTCHA, a mail address and 
   const { page, errors } = await openWindow(context);
 
   await page.goto(url('/_synapse/client/register?token=welcome'));
-  await inspect(page, 'register');
+  await checkView(page, 'register');
   await page.getByLabel('User name').fill('Not good');
   await page.getByLabel('Password', { exact: true }).fill('correct horse');
   await page.getByLabel('Password again').fill('correct horse');
   await page.getByRole('button', { name: 'Create the account' }).click();
   await page.getByRole('alert').waitFor();
-  await inspect(page, 'register-refused');
+  await checkView(page, 'register-refused');
   assert.equal(await page.getByLabel('User name').getAttribute('aria-invalid'), 'true');
   assert.equal(await page.getByLabel('Registration token').inputValue(), 'welcome');
 
@@ -120,15 +120,15 @@ test('a user registers in a browser with a token, a CAPTCHA, a mail address and 
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('alert').filter({ hasText: 'Solve the CAPTCHA' }).waitFor();
   await page.getByLabel('I am a person').check();
-  await inspect(page, 'captcha');
+  await checkView(page, 'captcha');
   await page.getByRole('button', { name: 'Continue' }).click();
 
   await page.getByLabel('Mail address').fill('Alice@Example.org');
-  await inspect(page, 'mail');
+  await checkView(page, 'mail');
   const number = homeserver.mailServer.received.length;
   await page.getByRole('button', { name: 'Send the mail' }).click();
   await page.getByRole('status').waitFor();
-  await inspect(page, 'mail-sent');
+  await checkView(page, 'mail-sent');
   await page.getByRole('button', { name: 'I have opened the link' }).click();
   await page.getByRole('alert').filter({ hasText: 'has not been validated' }).waitFor();
   const { pathname, search } = new URL(linkIn(await homeserver.mailServer.mail(number)));
@@ -140,10 +140,10 @@ test('a user registers in a browser with a token, a CAPTCHA, a mail address and 
 
   await page.getByRole('heading', { name: 'House rules' }).waitFor();
   await page.getByLabel('I have read it').check();
-  await inspect(page, 'terms');
+  await checkView(page, 'terms');
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByText('@alice:test').waitFor();
-  await inspect(page, 'registered');
+  await checkView(page, 'registered');
 
   await page.addInitScript('window.matrixLogin = { onLogin: (response) => (window.response = response) };');
   await page.goto(url('/_matrix/static/client/login/?device_id=PHONE'));
@@ -151,7 +151,7 @@ test('a user registers in a browser with a token, a CAPTCHA, a mail address and 
   await page.getByLabel('Password').fill('wrong');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('alert').waitFor();
-  await inspect(page, 'login');
+  await checkView(page, 'login');
   await page.getByLabel('Password').fill('correct horse');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('status').waitFor();
@@ -177,7 +177,7 @@ test('the fallback page of an authentication stage reports the completion to the
   await popup.getByLabel('I have read it').check();
   await popup.getByRole('button', { name: 'Continue' }).click();
   await popup.getByRole('status').waitFor();
-  await inspect(popup, 'stage-completed');
+  await checkView(popup, 'stage-completed');
   await client.page.waitForFunction("window.received === 'authDone'");
   const { body } = await homeserver.post('/register', { auth: { session } });
   assert.deepEqual(body['completed'], ['m.login.terms']);
@@ -189,9 +189,9 @@ test('the page of an unknown authentication session and a wide registration page
   const { page } = await openWindow(context);
   await page.goto(url('/_matrix/client/v3/auth/m.login.terms/fallback/web?session=unknown'));
   await page.getByRole('alert').filter({ hasText: 'Unknown authentication session' }).waitFor();
-  await inspect(page, 'failure');
+  await checkView(page, 'failure');
   await page.goto(url('/_synapse/client/register'));
-  await inspect(page, 'register-wide');
+  await checkView(page, 'register-wide');
   await context.close();
 });
 
@@ -246,7 +246,7 @@ test('a user opens the link of a server notice, agrees to the policy in the lang
     const { page, errors } = await openWindow(context);
     await page.goto(server.baseUrl + pathname + search);
     assert.equal(await page.getByRole('heading').textContent(), 'Hausordnung 2.0');
-    await inspect(page, 'consent');
+    await checkView(page, 'consent');
     await page.getByRole('button', { name: 'Ich stimme zu' }).click();
     await page.getByRole('heading', { name: 'Danke' }).waitFor();
     await page.goto(server.baseUrl + pathname + search);

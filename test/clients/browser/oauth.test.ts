@@ -79,7 +79,7 @@ async function logIn(): Promise<{ token: string; deviceId: string }> {
 let pictureNumber = 0;
 
 /** Checks what each page needs for keyboards and screen readers, and takes pictures of it. */
-async function inspect(page: Page, name: string): Promise<void> {
+async function checkView(page: Page, name: string): Promise<void> {
   assert.equal(await page.locator('html').getAttribute('lang'), 'en');
   assert.equal(await page.locator('h1').count(), 1);
   for (const field of await page.locator('input:not([type=hidden])').all()) {
@@ -112,7 +112,7 @@ test('matrix-js-sdk logs in by OAuth 2.0 in a browser, whose user manages the ac
   await page.evaluate(`void window.begin('${server.baseUrl}')`);
 
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-  await inspect(page, 'sign-in');
+  await checkView(page, 'sign-in');
   await page.getByLabel('User name or mail address').fill('alice');
   await page.getByLabel('Password').fill('wrong');
   await page.getByRole('button', { name: 'Sign in' }).click();
@@ -121,7 +121,7 @@ test('matrix-js-sdk logs in by OAuth 2.0 in a browser, whose user manages the ac
   await page.keyboard.press('Enter');
 
   await page.getByRole('heading', { name: 'Allow access to your account?' }).waitFor();
-  await inspect(page, 'consent');
+  await checkView(page, 'consent');
   await page.getByRole('button', { name: 'Allow', exact: true }).click();
   await page.waitForURL(`${origin}/back#**`);
   assert.equal(await page.evaluate('document.referrer'), '', 'the client does not learn the URL of a page');
@@ -137,28 +137,28 @@ test('matrix-js-sdk logs in by OAuth 2.0 in a browser, whose user manages the ac
   });
 
   await page.goto(`${server.baseUrl}/_synapse/client/account`);
-  await inspect(page, 'account');
+  await checkView(page, 'account');
   await page.getByLabel('Name that others see').fill('Alice');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('status').filter({ hasText: 'Your name has been changed' }).waitFor();
   await page.getByRole('link', { name: 'Your sessions' }).click();
-  await inspect(page, 'sessions');
+  await checkView(page, 'sessions');
   await page.locator('section.device a').first().click();
-  await inspect(page, 'session');
+  await checkView(page, 'session');
   await page.getByRole('button', { name: 'End this session' }).click();
   await page.getByRole('status').filter({ hasText: 'The session has ended' }).waitFor();
   await page.goto(`${server.baseUrl}/_synapse/client/oauth2/link`);
-  await inspect(page, 'link');
+  await checkView(page, 'link');
   await page.getByLabel('Code').fill('ABCD-EFGH');
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('alert').waitFor();
   await page.getByLabel('Code').fill((await beginLoginOnDevice()).toLowerCase());
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('heading', { name: 'Sign in this device?' }).waitFor();
-  await inspect(page, 'device');
+  await checkView(page, 'device');
   await page.getByRole('button', { name: 'Sign in the device' }).click();
   await page.getByRole('status').filter({ hasText: 'Continue on the device' }).waitFor();
-  await inspect(page, 'device-done');
+  await checkView(page, 'device-done');
 
   const open = (action: string, device = '') =>
     page.goto(
@@ -176,15 +176,15 @@ test('matrix-js-sdk logs in by OAuth 2.0 in a browser, whose user manages the ac
   await page.getByRole('status').filter({ hasText: 'The session has ended' }).waitFor();
   assert.equal((await server.api('GET', '/_matrix/client/v3/account/whoami', { token })).status, 401);
   await open('org.matrix.cross_signing_reset');
-  await inspect(page, 'cross_signing_reset');
+  await checkView(page, 'cross_signing_reset');
   await page.getByRole('button', { name: 'Allow the reset' }).click();
   await page.getByRole('status').filter({ hasText: 'Go back to the app' }).waitFor();
   await open('org.matrix.account_deactivate');
-  await inspect(page, 'account_deactivate');
+  await checkView(page, 'account_deactivate');
   await page.getByLabel('To confirm, enter @alice:test').fill('@alice:test');
   await page.getByRole('button', { name: 'Deactivate for ever' }).click();
   await page.getByRole('heading', { name: /deactivated/ }).waitFor();
-  await inspect(page, 'deactivated');
+  await checkView(page, 'deactivated');
   await open('org.matrix.profile');
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   // The SDK logs that a revoked token cannot be refreshed; the unknown code is answered 404.

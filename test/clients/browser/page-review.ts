@@ -25,7 +25,7 @@ export class PageReview {
   }
 
   /** Checks the page that the browser shows. @param name of the page, for pictures and errors */
-  async inspect(name: string): Promise<void> {
+  async checkView(name: string): Promise<void> {
     const page = this.#page;
     const views = [
       ['light', 'light', desktopViewport],

@@ -114,12 +114,12 @@ async function loginByPage(): Promise<Record<string, unknown>> {
 test('a user who chooses SimpleSAMLphp, which knows this server by its metadata, from several identity providers is registered', async () => {
   await page.goto(redirectUrl());
   await page.getByRole('heading', { level: 1 }).waitFor();
-  await review.inspect('identity-providers');
+  await review.checkView('identity-providers');
   await collegeLink().press('Enter');
   await enterPassword();
   const { user_id: userId } = await loginByPage();
   assert.equal(userId, '@ada:test');
-  await review.inspect('account-ready');
+  await review.checkView('account-ready');
   const { body } = await server.api('GET', '/_matrix/client/v3/profile/@ada:test/displayname');
   assert.equal(body['displayname'], 'Ada Lovelace');
 });
@@ -169,6 +169,6 @@ test('to confirm an action, the user enters the password at SimpleSAMLphp again'
   await enterPassword();
   await page.waitForURL(`${base}/**`);
   await page.getByRole('heading', { level: 1 }).waitFor();
-  await review.inspect('confirmed');
+  await review.checkView('confirmed');
   assert.equal((await remove({ session: sessionId })).status, 200);
 });

@@ -83,7 +83,7 @@ after(async () => {
   await provider?.stop();
 });
 
-const inspect = (name: string) => review.inspect(name);
+const checkView = (name: string) => review.checkView(name);
 const heading = (name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
 const button = (name: string | RegExp) => page.getByRole('button', { name });
 /** Accepts the terms by keyboard, and waits until the account is created. */
@@ -114,29 +114,29 @@ test('a new user signs in by keyboard: chooses a provider and a user name, and a
   provider.user = { sub: 'a1', name: 'Anna Ambers', email: 'anna@example.org' };
   await page.goto(redirectUrl());
   await heading('Sign in');
-  await inspect('providers');
+  await checkView('providers');
   // The first provider has the focus; the second one is chosen.
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await heading('Choose your user name');
-  await inspect('user-name');
+  await checkView('user-name');
   await page.getByLabel('User name').fill('taken');
   await page.keyboard.press('Enter');
   await page.getByRole('alert').waitFor();
-  await inspect('user-name-taken');
+  await checkView('user-name-taken');
   assert.equal(await page.getByLabel('User name').getAttribute('aria-invalid'), 'true');
   await page.getByLabel('User name').fill('anna');
   await page.getByLabel('Mail address: anna@example.org').uncheck();
   await button('Continue').click();
   await heading('Terms');
-  await inspect('terms');
+  await checkView('terms');
   assert.equal(
     (await server.api('GET', '/_matrix/client/v3/profile/@anna:test')).status,
     404,
     'no account without consent',
   );
   await acceptTerms();
-  await inspect('account-ready');
+  await checkView('account-ready');
   await page.keyboard.press('Tab');
   await page.getByRole('link', { name: /^Continue to / }).click();
   const { user_id: userId } = await session();
@@ -152,7 +152,7 @@ test('a user who has an account signs in again with one click, and the app recei
   provider.user = { sub: 'a1', name: 'Anna Ambers', email: 'anna@example.org' };
   await page.goto(redirectUrl('/oidc-school'));
   await heading('Continue to your app');
-  await inspect('continue');
+  await checkView('continue');
   await page.getByRole('link', { name: /^Continue to / }).click();
   assert.equal((await session())['user_id'], '@anna:test');
 });
@@ -164,7 +164,7 @@ test('a user who refuses at the provider sees a page that says so, and no app re
   await page.goto(redirectUrl('/oidc-work'));
   await heading('Signing in did not work');
   await page.getByRole('alert').filter({ hasText: 'refused' }).waitFor();
-  await inspect('refused');
+  await checkView('refused');
   assert.doesNotMatch(page.url(), /loginToken/);
   assert.equal(await page.locator('b').count(), 0, 'markup of the provider is shown as text');
 });
@@ -195,17 +195,17 @@ test('a user confirms the deletion of a session by signing in again, and another
   provider.user = { sub: 'b2', name: 'Other' };
   await page.goto(fallback);
   await heading('Confirm that it is you');
-  await inspect('confirm');
+  await checkView('confirm');
   await page.getByRole('link', { name: /^Continue/ }).click();
   await heading('Wrong account');
-  await inspect('other-user');
+  await checkView('other-user');
   assert.equal((await remove({ session: body['session'] })).status, 401);
 
   provider.user = { sub: 'a1', name: 'Anna Ambers' };
   await page.goto(fallback);
   await page.getByRole('link', { name: /^Continue/ }).click();
   await page.getByRole('heading', { level: 1 }).waitFor();
-  await inspect('confirmed');
+  await checkView('confirmed');
   assert.equal((await remove({ session: body['session'] })).status, 200);
 });
 

@@ -25,7 +25,10 @@ export interface PostgresOptions {
   readonly idleLimit?: number;
   /** Time for which the lease on writing holds without a renewal; by default 6,000. */
   readonly leaseTime?: number;
-  /** Maximum time to wait at the start for another process that writes and is about to stop; by default 5,000. */
+  /**
+   * Maximum time that a starting process waits for the lease on writing while another process renews it, for instance a
+   * process that is stopping; by default 5,000.
+   */
   readonly claimTimeout?: number;
   /** Timeout of a statement of `Database.scanner()`. */
   readonly scanLimit?: number;

@@ -147,8 +147,8 @@ async function listenUnix(
 }
 
 /**
- * Reads the address of a client while it is connected: Node keeps an address that was read once, and does not know it
- * after the client has disconnected. Closes a connection whose client has disconnected already.
+ * Reads the address of a client while it is connected. Node keeps an address that was read once; after the client has
+ * disconnected, it cannot be read for the first time. Closes a connection whose client has disconnected already.
  */
 function rememberAddress(socket: Socket): void {
   if (socket.remoteAddress === undefined) socket.destroy();

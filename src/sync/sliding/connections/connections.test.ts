@@ -10,7 +10,10 @@ const body = {
   lists: { all: { ranges: [[0, 9]], timeline_limit: 2, required_state: [['m.room.name', '']] } },
 };
 
-/** Minimum milliseconds of a timer that ends a long poll: other timers of the server are shorter or longer. */
+/**
+ * Minimum milliseconds of a timer that ends a long poll of these tests. Other timers of the server are shorter than this
+ * or longer than `maxPoll`, so tests recognise the timer of a long poll.
+ */
 const minPoll = 200_000;
 
 /** Maximum milliseconds of a timer that ends a long poll. */
@@ -134,13 +137,13 @@ for (const database of selectedDatabases(import.meta.url)) {
       await client.sync(body);
       const waiting = client.request(body, { timeout: maxPoll });
       await clock.untilTimerRuns([minPoll, maxPoll]);
-      await anna.say(roomId, 'for the newer one');
-      const older = await waiting;
-      assert.deepEqual(timelineOf(older), ['for the newer one']);
-      const first = client.request(body, { timeout: maxPoll, pos: String(older.body['pos']) });
+      await anna.say(roomId, 'ends the long poll');
+      const answered = await waiting;
+      assert.deepEqual(timelineOf(answered), ['ends the long poll']);
+      const first = client.request(body, { timeout: maxPoll, pos: String(answered.body['pos']) });
       await clock.untilTimerRuns([minPoll, maxPoll]);
-      const wider = { lists: { all: { ...body.lists.all, timeline_limit: 1 } } };
-      const second = client.request(wider, { timeout: 10, pos: String(older.body['pos']) });
+      const fewerEvents = { lists: { all: { ...body.lists.all, timeline_limit: 1 } } };
+      const second = client.request(fewerEvents, { timeout: 10, pos: String(answered.body['pos']) });
       assert.deepEqual((await first).body['rooms'], {});
       assert.equal((await second).status, 200);
     });

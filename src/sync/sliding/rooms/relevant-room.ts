@@ -6,6 +6,9 @@ export interface RelevantRoom {
   readonly result: RoomResult;
   /** Whether the room is in `room_subscriptions` of the request; it may be in lists as well. */
   readonly isSubscribed: boolean;
-  /** The bits of the timeline and of the sources that may have changed after the client's position. */
+  /**
+   * What may have changed after the client's position: a mask with one bit for the timeline and one for each sync source
+   * (`SourceList`).
+   */
   readonly changedBits: number;
 }

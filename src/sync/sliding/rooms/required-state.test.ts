@@ -6,7 +6,7 @@ import { type RequiredEntry, RequiredState } from './required-state.ts';
 const me = '@me:test';
 const you = '@you:test';
 
-/** A state; each value is the event type and state key of its entry. */
+/** A state. In place of an event id, each entry has its event type and state key, so that tests can name it. */
 const state = new Map(
   [
     ['m.room.create', ''],
@@ -19,7 +19,7 @@ const state = new Map(
 );
 
 const selected = (required: RequiredState) => required.select(state).map((key) => state.get(key));
-const allNames = [...state.values()];
+const allEntries = [...state.values()];
 
 describe('RequiredState selects state entries', () => {
   const cases: [rules: RequiredEntry[][], expected: string[]][] = [
@@ -28,7 +28,7 @@ describe('RequiredState selects state entries', () => {
     [[[['m.room.name', 'other']]], []],
     [[[['m.space.child', '*']]], ['m.space.child !a:test', 'm.space.child !b:test']],
     [[[['*', '']]], ['m.room.create', 'm.room.name']],
-    [[[['*', '*']]], allNames],
+    [[[['*', '*']]], allEntries],
     [[[['m.room.member', '$ME']]], [`m.room.member ${me}`]],
     [[[['m.room.member', '$LAZY']]], []],
     [
@@ -38,7 +38,7 @@ describe('RequiredState selects state entries', () => {
           ['m.room.member', '$LAZY'],
         ],
       ],
-      allNames.filter((name) => !name.startsWith('m.room.member')),
+      allEntries.filter((entry) => !entry.startsWith('m.room.member')),
     ],
     [
       [
@@ -51,7 +51,7 @@ describe('RequiredState selects state entries', () => {
       ['m.room.create', 'm.room.name', `m.room.member ${me}`, `m.room.member ${you}`],
     ],
     // One rule requires all members and the other rule does not: the union requires all members.
-    [[[['*', '*']], [['m.room.member', '$LAZY']]], allNames],
+    [[[['*', '*']], [['m.room.member', '$LAZY']]], allEntries],
   ];
   for (const [rules, expected] of cases) {
     it(`selects ${expected.join(', ') || 'nothing'} for ${JSON.stringify(rules)}`, () => {
@@ -61,7 +61,7 @@ describe('RequiredState selects state entries', () => {
     });
   }
 
-  it('has the same text for the same entries in any order', () => {
+  it('has the same stored text (`text`) for the same entries in any order', () => {
     const [name, create]: RequiredEntry[] = [
       ['m.room.name', ''],
       ['m.room.create', ''],

@@ -135,7 +135,7 @@ export class ConsolePage {
   readonly confirm = (name: string) => this.dialog().getByRole('button', { name, exact: true }).click();
 
   /** Checks the page with all rules of axe in both color schemes and on a phone, and takes pictures of it. */
-  readonly inspect = async (name: string): Promise<void> => {
+  readonly checkView = async (name: string): Promise<void> => {
     const views = [
       ['light', 'light', desk],
       ['dark', 'dark', desk],

@@ -4,7 +4,7 @@ import { eventually } from '../../eventually.ts';
 import { ConsolePage } from './console-page.ts';
 
 const ui = new ConsolePage();
-const { button, confirm, dialog, heading, inspect, link, status } = ui;
+const { button, confirm, dialog, heading, checkView, link, status } = ui;
 
 before(() =>
   ui.startSignedIn(async ({ anna, bela, roomId }) => {
@@ -36,11 +36,11 @@ test('an administrator redacts all messages of a user', async () => {
 test('an administrator reads a report, redacts the message and deletes the report', async () => {
   await link('Reports').click();
   await ui.page.getByRole('cell', { name: 'Advertisement' }).waitFor();
-  await inspect('reports');
+  await checkView('reports');
   await ui.page.getByRole('link', { name: 'Message of @anna:test' }).click();
   await ui.page.getByText('Buy my <b>watches</b>!', { exact: true }).waitFor();
   await ui.page.getByText('The whole event').click();
-  await inspect('report');
+  await checkView('report');
   await link('Meadow').click();
   await button('Add a user').click();
   await confirm('Join');
@@ -64,11 +64,11 @@ test('an administrator sorts rooms, purges the history of one, blocks and delete
   await link('Rooms').click();
   await button('Members').click();
   await ui.page.getByRole('columnheader', { name: 'Members' }).and(ui.page.locator('[aria-sort]')).waitFor();
-  await inspect('rooms');
+  await checkView('rooms');
   await ui.page.getByRole('link', { name: /Meadow/ }).click();
   await heading('Meadow');
   await ui.page.getByRole('cell', { name: '@anna:test' }).waitFor();
-  await inspect('room');
+  await checkView('room');
   await button('Purge history').click();
   await dialog().getByLabel('Sent before').fill('2999-01-01T00:00');
   await dialog().getByLabel('Also messages of users of this server').check();
@@ -84,7 +84,7 @@ test('an administrator sorts rooms, purges the history of one, blocks and delete
   await ui.page.getByText('This server does not know this room').waitFor();
   await button('Delete').waitFor({ state: 'hidden' });
   await ui.page.getByRole('table', { name: 'Members' }).waitFor({ state: 'hidden' });
-  await inspect('room-deleted');
+  await checkView('room-deleted');
 });
 
 test('an address with an unknown kind of reports shows the reports of messages', async () => {

@@ -3,7 +3,7 @@ import { after, before, test } from '../../bounded-test.ts';
 import { ConsolePage } from './console-page.ts';
 
 const ui = new ConsolePage();
-const { button, dialog, heading, inspect, link } = ui;
+const { button, dialog, heading, checkView, link } = ui;
 
 before(() => ui.startSignedIn());
 after(() => ui.stop());
@@ -47,7 +47,7 @@ test('a page shows that the server cannot be reached, and loads after "Try again
   await ui.page.context().setOffline(true);
   await link('Rooms').click();
   await ui.page.getByRole('alert').filter({ hasText: 'The server cannot be reached' }).waitFor();
-  await inspect('unreachable');
+  await checkView('unreachable');
   await ui.page.context().setOffline(false);
   await button('Try again').click();
   await ui.page.getByRole('link', { name: /Attic/ }).waitFor();

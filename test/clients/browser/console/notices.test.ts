@@ -3,14 +3,14 @@ import { after, before, test } from '../../bounded-test.ts';
 import { ConsolePage } from './console-page.ts';
 
 const ui = new ConsolePage();
-const { button, confirm, dialog, inspect, link, status } = ui;
+const { button, confirm, dialog, checkView, link, status } = ui;
 
 before(() => ui.startSignedIn());
 after(() => ui.stop());
 
 test('an administrator sends a notice to one user, and to all users', async () => {
   await link('Server notices').click();
-  await inspect('notices');
+  await checkView('notices');
   await button('Notice to one user').click();
   await dialog().getByLabel('User id').fill('@bela:test');
   await dialog().getByLabel('Text').fill('Maintenance at noon');
@@ -27,7 +27,7 @@ test('an administrator sends a notice to one user, and to all users', async () =
   await link('Overview').click();
   await link('Server notices').click();
   await status('sent to 3 users');
-  await inspect('notice-to-all');
+  await checkView('notice-to-all');
 });
 
 test('an administrator sees the progress of a notice to all users, and who did not receive it', async () => {
@@ -52,7 +52,7 @@ test('an administrator sees the progress of a notice to all users, and who did n
     .filter({ hasText: 'No room' })
     .waitFor();
   await button('Cancel the notice').waitFor();
-  await inspect('notice-progress');
+  await checkView('notice-progress');
   answer = { ...answer, status: 'complete', sent: 399 };
   await status('sent to 399 users. Users who did not receive it: 1.');
   await bar.waitFor({ state: 'hidden' });

@@ -5,7 +5,7 @@ import { after, before, test } from '../../bounded-test.ts';
 import { ConsolePage } from './console-page.ts';
 
 const ui = new ConsolePage();
-const { button, confirm, dialog, inspect, link } = ui;
+const { button, confirm, dialog, checkView, link } = ui;
 
 before(() => ui.startSignedIn());
 after(() => ui.stop());
@@ -13,7 +13,7 @@ after(() => ui.stop());
 test('an administrator makes, changes and deletes registration tokens', async () => {
   await link('Registration tokens').click();
   await ui.page.getByText('There are no registration tokens').waitFor();
-  await inspect('no-tokens');
+  await checkView('no-tokens');
   await button('Create a token').click();
   await dialog().getByLabel('Token').fill('welcome');
   await dialog().getByLabel('Number of uses').fill('3');
@@ -23,7 +23,7 @@ test('an administrator makes, changes and deletes registration tokens', async ()
   await dialog().getByLabel('Number of uses').fill('');
   await confirm('Save');
   await ui.page.getByRole('cell', { name: '0 of any number' }).waitFor();
-  await inspect('tokens');
+  await checkView('tokens');
   await button('Delete welcome').click();
   await confirm('Delete');
   await ui.page.getByText('There are no registration tokens').waitFor();
@@ -46,7 +46,7 @@ test('a change of the number of uses of a registration token keeps the exact tim
     await link('Registration tokens').click();
     await button('Change exact').click();
     await dialog().getByLabel('Number of uses').fill(uses);
-    if (uses === '2') await inspect('token-form');
+    if (uses === '2') await checkView('token-form');
     await confirm('Save');
     await ui.page.getByRole('cell', { name: `0 of ${uses}` }).waitFor();
   };

@@ -4,7 +4,7 @@ import { after, before, test } from '../../bounded-test.ts';
 import { ConsolePage, isUnexpected } from './console-page.ts';
 
 const ui = new ConsolePage();
-const { button, confirm, dialog, heading, inspect, link, status } = ui;
+const { button, confirm, dialog, heading, checkView, link, status } = ui;
 
 before(() =>
   ui.startSignedIn(async (console) => {
@@ -31,7 +31,7 @@ test('an administrator sees which servers cannot be reached, and ends the backof
     .and(ui.page.locator('[aria-sort]'))
     .waitFor();
   assert.match(ui.page.url(), /order=next_retry_ts/);
-  await inspect('federation');
+  await checkView('federation');
   await link('localhost:1').click();
   await heading('localhost:1');
   const fact = (name: string) =>
@@ -43,7 +43,7 @@ test('an administrator sees which servers cannot be reached, and ends the backof
   assert.match((await fact('Unreachable since')) ?? '', new RegExp(String(new Date().getFullYear())));
   assert.equal(await fact('Rooms with waiting events'), '0');
   assert.equal(await fact('Waiting EDUs'), '0');
-  await inspect('destination');
+  await checkView('destination');
   await button('Try again now').click();
   await confirm('Try again');
   await status('is sent at once');
@@ -52,7 +52,7 @@ test('an administrator sees which servers cannot be reached, and ends the backof
 test('an administrator looks at media, puts a file in quarantine and deletes it', async () => {
   await link('Media').click();
   await ui.page.getByRole('link', { name: /@anna:test/ }).waitFor();
-  await inspect('media');
+  await checkView('media');
   await ui.page.getByRole('link', { name: /@anna:test/ }).click();
   await button('Show pixel.png').click();
   await dialog().getByRole('img', { name: 'pixel.png' }).waitFor();
@@ -60,7 +60,7 @@ test('an administrator looks at media, puts a file in quarantine and deletes it'
   await button('Quarantine pixel.png').click();
   await confirm('Quarantine');
   await ui.page.getByText('In quarantine', { exact: true }).waitFor();
-  await inspect('user-media');
+  await checkView('user-media');
   await button('Delete pixel.png').click();
   await confirm('Delete');
   await ui.page.getByText('This user has uploaded no file').waitFor();
@@ -79,7 +79,7 @@ test('an administrator sees jobs, statistics, options, the audit log and live fi
   const started = await ui.admin.request('POST', '/_synapse/admin/v1/background_updates/start_job', update);
   assert.equal(started.status, 200, started.raw);
   await ui.page.getByRole('progressbar', { name: 'Progress of admin/background-update' }).waitFor();
-  await inspect('jobs');
+  await checkView('jobs');
   await button('Continue background updates').click();
   await confirm('Continue');
   await button('Pause background updates').waitFor();
@@ -88,7 +88,7 @@ test('an administrator sees jobs, statistics, options, the audit log and live fi
     await ui.page.getByRole('img', { name: `Plot of ${name}` }).waitFor();
   await button('Measure rooms').click();
   await ui.page.getByRole('table', { name: 'Largest rooms' }).waitFor();
-  await inspect('statistics');
+  await checkView('statistics');
   await link('Configuration').click();
   await ui.page.getByLabel('Search').fill('registration_shared');
   await ui.page.getByRole('cell', { name: '<secret>', exact: true }).waitFor();
@@ -108,18 +108,18 @@ test('an administrator sees jobs, statistics, options, the audit log and live fi
   await ui.page.getByText('No option that was set is named like “max_upload_size”').waitFor();
   await shown.selectOption('All options');
   await ui.page.getByLabel('Search').fill('registration_shared');
-  await inspect('configuration');
+  await checkView('configuration');
   await link('Audit log').click();
   const deactivation = ui.page.getByRole('row').filter({ hasText: 'deactivate user' }).first();
   for (const text of ['@admin:test', '@carla:test', '127.0.0.1', String(new Date().getUTCFullYear())])
     await deactivation.filter({ hasText: text }).waitFor();
-  await inspect('audit-log');
+  await checkView('audit-log');
   await link('Overview').click();
   const live = ['Syncs', 'Events per second', 'Waiting for other servers', 'Event loop lag', 'Memory'];
   for (const name of live) await ui.page.getByRole('img', { name: `Plot of ${name}` }).waitFor();
   // The page reads the figures again: a rate appears with the second reading.
   await ui.page.getByRole('img', { name: /^Plot of Requests per second: All \d/ }).waitFor();
-  await inspect('overview');
+  await checkView('overview');
 });
 
 test('the console uses the admin API, and the client API only to sign in and out', () => {

@@ -3,7 +3,7 @@ import { after, before, test } from '../../bounded-test.ts';
 import { ConsolePage } from './console-page.ts';
 
 const ui = new ConsolePage();
-const { button, heading, inspect, link } = ui;
+const { button, heading, checkView, link } = ui;
 
 before(() => ui.start());
 after(() => ui.stop());
@@ -13,7 +13,7 @@ test('an administrator signs in with a password, and the console refuses other u
   await heading('Hearth console');
   await ui.page.getByLabel('User name').fill('anna');
   await ui.page.getByLabel('Password').fill('correct horse');
-  await inspect('sign-in');
+  await checkView('sign-in');
   await button('Sign in').click();
   await ui.page.getByRole('alert').filter({ hasText: 'not a server administrator' }).waitFor();
   await ui.page.getByLabel('User name').fill('admin');

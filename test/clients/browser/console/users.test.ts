@@ -3,7 +3,7 @@ import { after, before, test } from '../../bounded-test.ts';
 import { ConsolePage } from './console-page.ts';
 
 const ui = new ConsolePage();
-const { button, confirm, dialog, heading, inspect, link, status } = ui;
+const { button, confirm, dialog, heading, checkView, link, status } = ui;
 
 before(() =>
   ui.startSignedIn(async ({ anna }) => {
@@ -30,7 +30,7 @@ const login = (user: string) => ({
 test('an administrator finds, creates, changes and deactivates users', async () => {
   await link('Users').click();
   await ui.page.getByRole('cell', { name: '@bela:test' }).waitFor();
-  await inspect('users');
+  await checkView('users');
   await ui.page.getByLabel('Search').fill('ambers');
   await ui.page.getByText('1–1 of 1').waitFor();
   await ui.page.getByRole('link', { name: /Anna Ambers/ }).click();
@@ -39,10 +39,10 @@ test('an administrator finds, creates, changes and deactivates users', async () 
   await ui.page.getByRole('cell', { name: 'Phone of Anna' }).waitFor();
   await ui.page.getByText('org.example.settings').click();
   await ui.page.getByText('"color": "green"').waitFor();
-  await inspect('user');
+  await checkView('user');
   await button('Suspend').click();
   await dialog().waitFor();
-  await inspect('dialog');
+  await checkView('dialog');
   await confirm('Suspend');
   await status('suspended');
   await ui.page.getByText('Suspended', { exact: true }).waitFor();
