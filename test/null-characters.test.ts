@@ -20,6 +20,17 @@ describe('U+0000 in ids and content', () => {
       const relations = `/_matrix/client/v1${room}/relations/${enc(eventId)}`;
       const delayed = `/_matrix/client/unstable/org.matrix.msc4140${room}/delayed_event`;
       const content = { body: 'a\0b' };
+      const pusher = {
+        kind: 'http',
+        app_id: 'app',
+        pushkey: 'key',
+        app_display_name: 'App',
+        device_display_name: 'Phone',
+        profile_tag: 'tag',
+        lang: 'en',
+        data: { url: 'https://push.example/_matrix/push/v1/notify' },
+      };
+      const pusherFields = Object.keys(pusher).filter((field) => field !== 'data');
       for (const [method, path, body, status] of [
         ['GET', `${relations}/${nul}`, undefined, 200],
         ['GET', `${relations}/${nul}/${nul}?recurse=true`, undefined, 200],
@@ -33,6 +44,10 @@ describe('U+0000 in ids and content', () => {
         ['GET', `/devices/${nul}`, undefined, 404],
         ['PUT', `/devices/${nul}`, { display_name: 'x' }, 404],
         ['DELETE', `/devices/${nul}`, {}, 401],
+        ...pusherFields.map(
+          (field) => ['POST', '/pushers/set', { ...pusher, [field]: 'a\0b' }, 400] as const,
+        ),
+        ['POST', '/pushers/set', { app_id: 'app', pushkey: 'a\0b', kind: null }, 400],
       ] as const) {
         const url = path.startsWith('/_') ? path : `/_matrix/client/v3${path}`;
         const answer = await server.api(method, url, { token: anna.token, ...(body && { body }) });

@@ -7,17 +7,20 @@ import { pusherForClient } from './pusher.ts';
 import { type PusherRequest, parseSettings } from './pusher-request.ts';
 import type { Pushers } from './pushers.ts';
 
-const nameType = Type.String({ maxLength: 1_024 });
+/** Text without U+0000, which PostgreSQL does not store. */
+const text = (maxLength: number) => Type.String({ maxLength, pattern: '^[^\\u0000]*$' });
+
+const nameType = text(1_024);
 
 /** The body of `POST /pushers/set`. Its bounds are those of the specification, or far above what clients send. */
 const setBody = Type.Object({
   kind: Type.Union([Type.String({ maxLength: 255 }), Type.Null()]),
-  app_id: Type.String({ maxLength: 64 }),
-  pushkey: Type.String({ maxLength: 512 }),
+  app_id: text(64),
+  pushkey: text(512),
   app_display_name: Type.Optional(nameType),
   device_display_name: Type.Optional(nameType),
   profile_tag: Type.Optional(Type.Union([nameType, Type.Null()])),
-  lang: Type.Optional(Type.String({ maxLength: 255 })),
+  lang: Type.Optional(text(255)),
   data: Type.Optional(Type.Unsafe<JsonObject>(Type.Object({}))),
   append: Type.Optional(Type.Boolean()),
   'org.matrix.msc3881.enabled': Type.Optional(Type.Boolean()),
