@@ -18,7 +18,8 @@ describe('U+0000 in ids and content', () => {
       const eventId = await anna.say(roomId, 'x');
       const room = `/rooms/${enc(roomId)}`;
       const relations = `/_matrix/client/v1${room}/relations/${enc(eventId)}`;
-      const delayed = `/_matrix/client/unstable/org.matrix.msc4140${room}/delayed_event`;
+      const unstable = '/_matrix/client/unstable';
+      const delayed = `${unstable}/org.matrix.msc4140${room}/delayed_event`;
       const content = { body: 'a\0b' };
       const pusher = {
         kind: 'http',
@@ -48,6 +49,7 @@ describe('U+0000 in ids and content', () => {
           (field) => ['POST', '/pushers/set', { ...pusher, [field]: 'a\0b' }, 400] as const,
         ),
         ['POST', '/pushers/set', { app_id: 'app', pushkey: 'a\0b', kind: null }, 400],
+        ['POST', `${unstable}/org.matrix.simplified_msc3575/sync`, { conn_id: 'a\0b' }, 400],
       ] as const) {
         const url = path.startsWith('/_') ? path : `/_matrix/client/v3${path}`;
         const answer = await server.api(method, url, { token: anna.token, ...(body && { body }) });

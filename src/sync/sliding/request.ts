@@ -73,7 +73,8 @@ function extensionSchemas(sources: SourceList): Record<string, TSchema> {
 }
 
 const roomsBody = Type.Object({
-  conn_id: optional(Type.String({ maxLength: 255 })),
+  // PostgreSQL does not store U+0000.
+  conn_id: optional(Type.String({ maxLength: 255, pattern: '^[^\\u0000]*$' })),
   lists: optional(Type.Record(listName, list, { maxProperties: maxLists, additionalProperties: false })),
   room_subscriptions: optional(
     Type.Record(Type.String(), Type.Object(roomConfig), { maxProperties: maxSubscriptions }),
