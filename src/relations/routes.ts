@@ -75,6 +75,7 @@ function relatedEventRoutes(related: RelatedEvents): Route[] {
       {
         ...contract,
         operationId: 'getRelatingEvents',
+        limitedKind: 'large response',
         path: paths('/rooms/:roomId/relations/:eventId'),
       },
       ({ params, query, requester }) => page(requester, params, query),
@@ -83,6 +84,7 @@ function relatedEventRoutes(related: RelatedEvents): Route[] {
       {
         ...contract,
         operationId: 'getRelatingEventsWithRelType',
+        limitedKind: 'large response',
         path: paths('/rooms/:roomId/relations/:eventId/:relType'),
       },
       ({ params, query, requester }) => page(requester, params, query, params.relType),
@@ -91,6 +93,7 @@ function relatedEventRoutes(related: RelatedEvents): Route[] {
       {
         ...contract,
         operationId: 'getRelatingEventsWithRelTypeAndEventType',
+        limitedKind: 'large response',
         path: paths('/rooms/:roomId/relations/:eventId/:relType/:eventType'),
       },
       ({ params, query, requester }) => page(requester, params, query, params.relType, params.eventType),
@@ -102,6 +105,7 @@ function threadRoute(threads: ThreadList, checkAccess: AccessCheck): Route {
   return route(
     {
       operationId: 'getThreadRoots',
+      limitedKind: 'large response',
       method: 'GET',
       path: paths('/rooms/:roomId/threads'),
       auth: 'guest',

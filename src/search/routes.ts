@@ -47,6 +47,7 @@ export function searchRoutes(search: Search | undefined): Route[] {
     route(
       {
         operationId: 'search',
+        limitedKind: 'large response',
         method: 'POST',
         path: ['/_proto/client/v3/search', '/_proto/client/r0/search'],
         auth: 'user',

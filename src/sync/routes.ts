@@ -26,6 +26,7 @@ const defaultLimit = 10;
 
 const syncContract = {
   operationId: 'sync',
+  limitedKind: 'long poll',
   method: 'GET',
   path: ['/_proto/client/v3/sync', '/_proto/client/r0/sync'],
   auth: 'guest',

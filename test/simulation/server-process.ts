@@ -31,6 +31,7 @@ import type { Route } from '../../src/kernel/http/index.ts';
 import { BodyReader } from '../../src/kernel/http/requests/body-reader.ts';
 import { createLogger, silentLogger } from '../../src/kernel/observability/index.ts';
 import type { Resolver } from '../../src/kernel/outbound/index.ts';
+import { UserSlots } from '../../src/kernel/rate-limits/index.ts';
 import { isServerName } from '../../src/protocol/index.ts';
 import { RelationIndex } from '../../src/relations/index.ts';
 import { openServing } from '../../src/room-federation/index.ts';
@@ -276,6 +277,7 @@ function routerOf(
     },
     {
       bodies: new BodyReader(kernel.clock),
+      slots: new UserSlots(),
       authenticator: {
         authenticate: () => Promise.reject(new Error('the simulation has no client requests')),
       },

@@ -44,6 +44,7 @@ export function spaceRoutes(summaries: RoomSummaries, hierarchy: SpaceHierarchy)
     route(
       {
         operationId: 'getSpaceHierarchy',
+        limitedKind: 'large response',
         method: 'GET',
         path: [
           '/_proto/client/v1/rooms/:roomId/hierarchy',

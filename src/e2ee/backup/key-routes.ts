@@ -67,9 +67,12 @@ function getRoutes(backups: KeyBackups): Route[] {
   const get = { method: 'GET', ...backupRequest } as const;
   const json = { 'content-type': 'application/json' };
   return [
-    route({ operationId: 'getRoomKeys', path: paths.all, ...get }, async ({ requester, query }) => {
-      return new Reply(200, await backups.rooms(requester.userId, query.version), json);
-    }),
+    route(
+      { operationId: 'getRoomKeys', limitedKind: 'large response', path: paths.all, ...get },
+      async ({ requester, query }) => {
+        return new Reply(200, await backups.rooms(requester.userId, query.version), json);
+      },
+    ),
     route(
       { operationId: 'getRoomKeysByRoomId', path: paths.room, ...get },
       async ({ requester, query, params: { roomId } }) => {

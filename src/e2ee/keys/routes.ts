@@ -75,6 +75,7 @@ function queryRoute(query: KeyQuery, clock: Clock): Route {
   return route(
     {
       operationId: 'queryKeys',
+      limitedKind: 'large response',
       method: 'POST',
       path: paths('query'),
       auth: 'guest',

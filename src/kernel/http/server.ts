@@ -2,6 +2,7 @@ import type { MatrixError } from '../../protocol/index.ts';
 import { BriefMap } from '../brief-map.ts';
 import { type Clock, sleep } from '../clock.ts';
 import { type Logger, type Metrics, redactUrl } from '../observability/index.ts';
+import { UserSlots } from '../rate-limits/index.ts';
 import type { EndpointDeps, ErrorPage, RequestTracing } from './endpoints/endpoint.ts';
 import { createRouter } from './endpoints/router.ts';
 import { type ListenerOptions, listen, type OpenListener } from './listeners/listeners.ts';
@@ -104,6 +105,7 @@ function endpointDepsOf(options: HttpServerOptions): EndpointDeps {
       unverified: options.unverifiedBounds,
       ofClients: options.clientBounds,
     }),
+    slots: new UserSlots(),
     authenticator: options.authenticator,
     serverAuthenticator: options.serverAuthenticator,
     serverAdmission: options.serverAdmission,

@@ -15,6 +15,7 @@ export function notificationRoutes(notifications: Notifications): Route[] {
     route(
       {
         operationId: 'getNotifications',
+        limitedKind: 'large response',
         method: 'GET',
         path: ['/_proto/client/v3/notifications', '/_proto/client/r0/notifications'],
         auth: 'user',

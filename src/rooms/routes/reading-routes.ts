@@ -43,6 +43,7 @@ function pageRoutes(
     route(
       {
         operationId: 'getRoomEvents',
+        limitedKind: 'large response',
         method: 'GET',
         path: clientPath('/rooms/:roomId/messages'),
         auth: 'guest',
@@ -72,6 +73,7 @@ function pageRoutes(
     route(
       {
         operationId: 'getEventContext',
+        limitedKind: 'large response',
         method: 'GET',
         path: clientPath('/rooms/:roomId/context/:eventId'),
         auth: 'guest',
@@ -106,6 +108,7 @@ function stateRoutes(stateReader: StateReader, checkAccess: AccessCheck): Route[
     route(
       {
         operationId: 'getRoomState',
+        limitedKind: 'large response',
         method: 'GET',
         path: clientPath('/rooms/:roomId/state'),
         auth: 'guest',
@@ -156,6 +159,7 @@ function memberRoutes(
     route(
       {
         operationId: 'getMembersByRoom',
+        limitedKind: 'large response',
         method: 'GET',
         path: clientPath('/rooms/:roomId/members'),
         auth: 'guest',
@@ -177,6 +181,7 @@ function memberRoutes(
     route(
       {
         operationId: 'getJoinedMembersByRoom',
+        limitedKind: 'large response',
         method: 'GET',
         path: clientPath('/rooms/:roomId/joined_members'),
         auth: 'guest',

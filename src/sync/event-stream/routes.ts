@@ -42,6 +42,7 @@ function initialRoutes(
     route(
       {
         operationId: 'initialSync',
+        limitedKind: 'large response',
         method: 'GET',
         path: paths('/initialSync'),
         auth: 'user',
@@ -55,6 +56,7 @@ function initialRoutes(
     route(
       {
         operationId: 'roomInitialSync',
+        limitedKind: 'large response',
         method: 'GET',
         path: ['/_proto/client/v3/rooms/:roomId/initialSync', '/_proto/client/r0/rooms/:roomId/initialSync'],
         auth: 'guest',
@@ -77,6 +79,7 @@ function streamRoutes({ eventStream, rooms }: EventStreamServices): Route[] {
       {
         // The specification calls the operation `peekEvents` when the request has a room id.
         operationId: 'getEvents',
+        limitedKind: 'long poll',
         method: 'GET',
         path: paths('/events'),
         auth: 'guest',

@@ -16,6 +16,7 @@ export function slidingSyncRoutes(
         method: 'POST',
         path: '/_proto/client/unstable/org.matrix.simplified_msc3575/sync',
         auth: 'guest',
+        limitedKind: 'long poll',
         query: Type.Object({
           pos: Type.Optional(Type.String()),
           timeout: Type.Optional(Type.Integer()),

@@ -1,5 +1,6 @@
 import { MatrixError, suspended, unknown } from '../../../protocol/index.ts';
 import { redactUrl } from '../../observability/index.ts';
+import type { UserSlots } from '../../rate-limits/index.ts';
 import { TimeSlices } from '../../time-slices.ts';
 import type { Authenticator, Requester, ServerAdmission, ServerAuthenticator } from '../requester.ts';
 import { accessTokenOf, authenticate, type ClientAuth, requireAccess } from '../requests/authentication.ts';
@@ -36,6 +37,7 @@ export interface RequestTracing {
 
 export interface EndpointDeps {
   readonly bodies: BodyReader;
+  readonly slots: UserSlots;
   readonly authenticator: Authenticator;
   readonly serverAuthenticator: ServerAuthenticator | undefined;
   /** Limits concurrent requests of remote servers; absent: all are processed at once. */
@@ -100,6 +102,7 @@ export class Endpoint {
     const { response } = exchange;
     this.#deps.began?.(this.#route);
     let finished: (() => void) | undefined;
+    let freeSlot: (() => void) | undefined;
     let isHandled = false;
     try {
       const authenticating = this.#authenticate(exchange);
@@ -108,6 +111,10 @@ export class Endpoint {
       if (exchange.origin !== undefined) {
         finished = await this.#deps.serverAdmission?.admit(exchange.origin, exchange.signal);
       }
+      const takingSlot = this.#takeSlot(exchange);
+      freeSlot = takingSlot instanceof Promise ? await takingSlot : takingSlot;
+      // The client may have disconnected while the request waited for its slot.
+      if (freeSlot && response.destroyed) return;
       if (this.#query !== undefined) exchange.query = this.#query.check(exchange.rawQuery);
       const checking = this.#route.contract.checkRate?.(exchange);
       if (checking) await checking;
@@ -127,10 +134,22 @@ export class Endpoint {
       if (failing) await failing;
     } finally {
       finished?.();
+      if (freeSlot) void exchange.wasSent.then(freeSlot);
       exchange.unparsedBody?.byteCount.release();
       exchange.stream?.destroy();
       this.#deps.observe(this.#route, exchange, this.#deps.monotonic() - exchange.started);
     }
+  }
+
+  /**
+   * Takes a slot of the user, which the request holds until it is handled and the response is sent. Application services,
+   * which act for many users, need none.
+   * @returns a function that frees the slot
+   */
+  #takeSlot({ requester }: Exchange): (() => void) | Promise<() => void> | undefined {
+    const { limitedKind } = this.#route.contract;
+    if (limitedKind === undefined || requester === undefined || requester.appservice !== undefined) return;
+    return this.#deps.slots.take(requester.userId, limitedKind);
   }
 
   #handle(exchange: Exchange): unknown {

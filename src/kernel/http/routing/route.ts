@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import type { Logger } from '../../observability/logger.ts';
+import type { LimitedKind } from '../../rate-limits/index.ts';
 import type { LongText } from '../long-text.ts';
 import type { Requester } from '../requester.ts';
 
@@ -95,6 +96,8 @@ export interface RouteContract {
    * handler, because programs check links with HEAD.
    */
   readonly getChanges?: boolean;
+  /** Bounds how many requests of one user to routes of this kind are answered at the same time. */
+  readonly limitedKind?: LimitedKind;
   /** `json` is the default. `page`: errors are shown as an HTML page, for routes that browsers request. */
   readonly errors?: 'json' | 'page';
 }

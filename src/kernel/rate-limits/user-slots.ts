@@ -1,0 +1,59 @@
+import { limitExceeded } from '../../protocol/index.ts';
+
+/**
+ * Kinds of routes of which one user may use only some at the same time: routes whose responses may have megabytes, and
+ * routes that wait for news and then respond, maybe with megabytes as well.
+ */
+export type LimitedKind = 'large response' | 'long poll';
+
+/** Maximum number of requests of each kind that are answered for one user at the same time. */
+const maxAtOnce: Readonly<Record<LimitedKind, number>> = { 'large response': 20, 'long poll': 50 };
+
+/** Maximum number of requests of each kind that wait for their turn. */
+const maxWaiting = 1_000;
+
+/** Milliseconds after which a client may repeat a request that was refused because too many wait. */
+const retryAfter = 5_000;
+
+interface Slots {
+  running: number;
+  /** Called in the order in which they were added. */
+  readonly waiting: Set<() => void>;
+}
+
+/**
+ * Bounds the requests of one user that are answered at the same time, by kind. Others wait for their turn: the responses to
+ * hundreds of requests, which a client sends at once and does not read, would fill the memory.
+ */
+export class UserSlots {
+  readonly #slots = new Map<string, Slots>();
+
+  /**
+   * Takes a slot.
+   * @returns a function that frees the slot; a promise of it when the request has to wait
+   * @throws MatrixError M_LIMIT_EXCEEDED when too many requests wait
+   */
+  take(userId: string, kind: LimitedKind): (() => void) | Promise<() => void> {
+    const key = `${kind} ${userId}`;
+    const slots = this.#slots.get(key) ?? { running: 0, waiting: new Set() };
+    this.#slots.set(key, slots);
+    const free = () => this.#free(key, slots);
+    if (slots.running < maxAtOnce[kind]) {
+      slots.running++;
+      return free;
+    }
+    if (slots.waiting.size >= maxWaiting) throw limitExceeded(retryAfter);
+    return new Promise((resolve) => slots.waiting.add(() => resolve(free)));
+  }
+
+  #free(key: string, slots: Slots): void {
+    const [next] = slots.waiting;
+    if (next !== undefined) {
+      slots.waiting.delete(next);
+      next();
+      return;
+    }
+    slots.running--;
+    if (slots.running === 0) this.#slots.delete(key);
+  }
+}
