@@ -176,11 +176,6 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       assert.equal(found['last_successful_stream_ordering'], null);
       assert.ok(Number(found['retry_last_ts']) > 1e12);
       assert.deepEqual(await admin.do('GET', `${destinationPath}/rooms`), { rooms: [], total: 0 });
-      const messages = { [`@x:${unreachable[1]}`]: { '*': {} } };
-      const sent = await admin.admin.call('PUT', '/sendToDevice/org.example/1', { messages });
-      assert.equal(sent.status, 200);
-      const { pending_rooms: rooms, pending_edus: edus } = await admin.do('GET', destinationPath);
-      assert.deepEqual([rooms, edus], [0, 1]);
       assert.deepEqual(await admin.do('POST', `${destinationPath}/reset_connection`, {}), {});
       const reset = await admin.do('GET', destinationPath);
       assert.deepEqual([reset['failure_ts'], reset['retry_last_ts'], reset['retry_interval']], [null, 0, 0]);
@@ -188,6 +183,12 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
         400,
         'M_UNKNOWN',
       ]);
+      // The message is sent after the other checks: a failed attempt to send it begins another backoff.
+      const messages = { [`@x:${unreachable[1]}`]: { '*': {} } };
+      const sent = await admin.admin.call('PUT', '/sendToDevice/org.example/1', { messages });
+      assert.equal(sent.status, 200);
+      const { pending_rooms: rooms, pending_edus: edus } = await admin.do('GET', destinationPath);
+      assert.deepEqual([rooms, edus], [0, 1]);
       assert.deepEqual(await admin.refused('GET', `${path}/unknown.example`), [404, 'M_NOT_FOUND']);
       assert.deepEqual(await admin.refused('GET', `${path}/unknown.example/rooms`), [404, 'M_NOT_FOUND']);
     });
