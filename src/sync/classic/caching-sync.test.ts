@@ -47,6 +47,11 @@ describe('repeated GET /sync requests', () => {
       ['one', 'two'],
       'another filter',
     );
+    assert.deepEqual(
+      bodies(await anna.sync(next_batch, { timeout: 1 }), roomId),
+      ['one', 'two'],
+      'another timeout',
+    );
     const laptop = await secondDevice();
     assert.deepEqual(bodies(await laptop.sync(next_batch), roomId), ['one', 'two'], 'another device');
     clock.advance(minute + 1);

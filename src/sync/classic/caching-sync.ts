@@ -80,12 +80,11 @@ export class CachingSync {
 
   async #answer(request: RepeatableRequest): Promise<string | LongText> {
     const key = keyOf(request);
-    const runningKey = `${request.timeout} ${key}`;
     for (;;) {
       const cached = this.#answers?.get(key);
       if (cached !== undefined) return cached.text;
-      const running = this.#running.get(runningKey);
-      if (!running) return this.#run(request, key, runningKey);
+      const running = this.#running.get(key);
+      if (!running) return this.#run(request, key);
       const { text } = await running.answer;
       // An answer that was cut short, because its client disconnected, is not used for another client.
       if (!running.request.client.signal.aborted || request.client.signal.aborted) return text;
@@ -97,15 +96,15 @@ export class CachingSync {
    * should include data that has arrived since; and a first sync that the client has received, because a client that
    * starts again wants the current state.
    */
-  async #run(request: RepeatableRequest, key: string, runningKey: string): Promise<string | LongText> {
+  async #run(request: RepeatableRequest, key: string): Promise<string | LongText> {
     const answer = this.#sync.sync(request);
-    this.#running.set(runningKey, { request, answer });
+    this.#running.set(key, { request, answer });
     try {
       const { text, hasNewData } = await answer;
       if (hasNewData) this.#remember(request, key, text);
       return text;
     } finally {
-      this.#running.delete(runningKey);
+      this.#running.delete(key);
     }
   }
 
@@ -121,4 +120,4 @@ export class CachingSync {
 
 const keyOf = (request: RepeatableRequest) =>
   `${request.userId} ${request.deviceId ?? ''} ${request.tokenId ?? ''} ${request.since ?? ''} ` +
-  `${request.fullState} ${request.stateAfter} ${request.filterText ?? ''}`;
+  `${request.fullState} ${request.stateAfter} ${request.timeout} ${request.filterText ?? ''}`;
