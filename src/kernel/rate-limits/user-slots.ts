@@ -26,7 +26,11 @@ interface Slots {
  * hundreds of requests, which a client sends at once and does not read, would fill the memory.
  */
 export class UserSlots {
-  readonly #slots = new Map<string, Slots>();
+  /** By kind, and by user id. */
+  readonly #slots: Readonly<Record<LimitedKind, Map<string, Slots>>> = {
+    'large response': new Map(),
+    'long poll': new Map(),
+  };
 
   /**
    * Takes a slot.
@@ -34,10 +38,13 @@ export class UserSlots {
    * @throws MatrixError M_LIMIT_EXCEEDED when too many requests wait
    */
   take(userId: string, kind: LimitedKind): (() => void) | Promise<() => void> {
-    const key = `${kind} ${userId}`;
-    const slots = this.#slots.get(key) ?? { running: 0, waiting: new Set() };
-    this.#slots.set(key, slots);
-    const free = () => this.#free(key, slots);
+    const ofKind = this.#slots[kind];
+    let slots = ofKind.get(userId);
+    if (slots === undefined) {
+      slots = { running: 0, waiting: new Set() };
+      ofKind.set(userId, slots);
+    }
+    const free = () => this.#free(ofKind, userId, slots);
     if (slots.running < maxAtOnce[kind]) {
       slots.running++;
       return free;
@@ -46,7 +53,7 @@ export class UserSlots {
     return new Promise((resolve) => slots.waiting.add(() => resolve(free)));
   }
 
-  #free(key: string, slots: Slots): void {
+  #free(ofKind: Map<string, Slots>, userId: string, slots: Slots): void {
     const [next] = slots.waiting;
     if (next !== undefined) {
       slots.waiting.delete(next);
@@ -54,6 +61,6 @@ export class UserSlots {
       return;
     }
     slots.running--;
-    if (slots.running === 0) this.#slots.delete(key);
+    if (slots.running === 0) ofKind.delete(userId);
   }
 }

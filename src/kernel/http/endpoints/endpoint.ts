@@ -134,7 +134,7 @@ export class Endpoint {
       if (failing) await failing;
     } finally {
       finished?.();
-      if (freeSlot) void exchange.wasSent.then(freeSlot);
+      if (freeSlot) freeWhenSent(exchange, freeSlot);
       exchange.unparsedBody?.byteCount.release();
       exchange.stream?.destroy();
       this.#deps.observe(this.#route, exchange, this.#deps.monotonic() - exchange.started);
@@ -289,6 +289,13 @@ export class Endpoint {
     }
     return sendErrorPage(exchange, error, errorPage, this.#slices);
   }
+}
+
+/** Frees a slot when the response is sent or its client has disconnected: until then the response takes memory. */
+function freeWhenSent(exchange: Exchange, freeSlot: () => void): void {
+  // Most responses are sent at once, and need no promise.
+  if (exchange.response.writableFinished) freeSlot();
+  else void exchange.wasSent.then(freeSlot);
 }
 
 /** Sends the page of an error, or JSON if the page cannot be rendered. */

@@ -21,26 +21,26 @@ export function oneAtATime(handler: RequestListener): RequestListener {
     connection.current = response;
     handler(request, response);
   };
+  const handleNext = (socket: Socket, connection: Connection) => {
+    if (socket.destroyed) return;
+    const next = connection.waiting.shift();
+    if (next === undefined) return;
+    handle(connection, ...next);
+    if (connection.waiting.length > 0) handleNextLater(socket, connection);
+  };
+  const handleNextLater = (socket: Socket, connection: Connection) =>
+    connection.current.once('close', () => handleNext(socket, connection));
   return (request, response) => {
     const { socket } = request;
     const connection = connections.get(socket);
     if (connection === undefined) {
-      const opened: Connection = { current: response, waiting: [] };
-      connections.set(socket, opened);
-      return handle(opened, request, response);
+      connections.set(socket, { current: response, waiting: [] });
+      return handler(request, response);
     }
     const { current, waiting } = connection;
     if (waiting.length === 0 && current.writableFinished) return handle(connection, request, response);
     if (waiting.length === maxWaiting) return void socket.destroy();
     waiting.push([request, response]);
-    if (waiting.length === 1) current.once('close', handleNext);
-
-    function handleNext(): void {
-      if (socket.destroyed) return;
-      const next = connection!.waiting.shift();
-      if (next === undefined) return;
-      handle(connection!, ...next);
-      if (connection!.waiting.length > 0) connection!.current.once('close', handleNext);
-    }
+    if (waiting.length === 1) handleNextLater(socket, connection);
   };
 }
