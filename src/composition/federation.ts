@@ -1,5 +1,9 @@
 import { EduOutbox, keyRoutes, versionRoute, whitelistRoutes } from '../federation/index.ts';
-import { type FederationClientSlice, openFederationClient } from '../federation-client/index.ts';
+import {
+  type FederationClientSlice,
+  openFederationClient,
+  trimDestinationsRegularly,
+} from '../federation-client/index.ts';
 import {
   type OutboundConfig,
   OutboundHttp,
@@ -50,6 +54,7 @@ export async function startFederation(kernel: MainKernel, opened: OpenedSlices):
     signingKeys: await loadSigningKeys(kernel),
     options: configuration.federationClient,
   });
+  trimDestinationsRegularly(kernel.jobs, kernel);
   opened.add('federation client', {
     routes: [
       versionRoute(),

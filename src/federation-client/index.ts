@@ -16,6 +16,7 @@ export { type FederationClientConfig, federationClientSection } from './config.t
 export { Destinations } from './destinations/destinations.ts';
 export type { Destination } from './destinations/store.ts';
 export type { DestinationTables } from './destinations/tables.ts';
+export { trimDestinationsRegularly } from './destinations/trim-destinations.ts';
 export { Discovery } from './discovery/discovery.ts';
 export type { Endpoint } from './discovery/endpoint.ts';
 export type { KeyPurpose } from './keys/key-fetcher.ts';

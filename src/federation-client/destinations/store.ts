@@ -78,3 +78,44 @@ export async function writeDestination(
     .onConflict((conflict) => conflict.column('server_name').doUpdateSet(values))
     .execute();
 }
+
+/**
+ * Deletes servers that have never answered, and whose backoff ended before a time in milliseconds since the epoch.
+ * @param limit maximum number of servers that are deleted
+ * @returns their number
+ */
+export function deleteUnansweringBefore(
+  writer: Writer<DestinationTables>,
+  before: number,
+  limit: number,
+): Promise<number> {
+  const ended = unanswering(writer).where(({ eb }) =>
+    eb(eb('retry_last_ts', '+', eb.ref('retry_interval')), '<', before),
+  );
+  return deleteServers(writer, ended.limit(limit));
+}
+
+/**
+ * Deletes servers that have never answered, except the `max` ones whose last failures are the newest.
+ * @param limit maximum number of servers that are deleted
+ * @returns their number
+ */
+export function deleteOldestUnanswering(
+  writer: Writer<DestinationTables>,
+  max: number,
+  limit: number,
+): Promise<number> {
+  const newestFirst = unanswering(writer).orderBy('retry_last_ts', 'desc').orderBy('server_name');
+  return deleteServers(writer, newestFirst.limit(limit).offset(max));
+}
+
+const unanswering = (writer: Writer<DestinationTables>) =>
+  writer.selectFrom('destinations').select('server_name').where('spelling', 'is', null);
+
+async function deleteServers(
+  writer: Writer<DestinationTables>,
+  names: ReturnType<typeof unanswering>,
+): Promise<number> {
+  const deleted = await writer.deleteFrom('destinations').where('server_name', 'in', names).execute();
+  return Number(deleted[0]?.numDeletedRows ?? 0);
+}

@@ -1,0 +1,52 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database, Writer } from '../../kernel/database/index.ts';
+import type { Jobs } from '../../kernel/jobs/index.ts';
+import { deleteOldestUnanswering, deleteUnansweringBefore } from './store.ts';
+import type { DestinationTables } from './tables.ts';
+
+export interface TrimDestinationsDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+}
+
+const minute = 60_000;
+
+/**
+ * Milliseconds after the end of its backoff after which a server that has never answered is forgotten. A server that has
+ * events or EDUs to receive is tried at the end of its backoff, and so is not forgotten.
+ */
+const maxAge = 24 * 60 * minute;
+
+/** Maximum number of stored servers that have never answered. */
+const maxUnanswering = 50_000;
+
+/**
+ * Deletes the facts about servers that have never answered, every ten minutes: users may name any number of servers that
+ * do not exist, for instance in queries of keys. Of such a server, only its backoff is lost.
+ */
+export function trimDestinationsRegularly(jobs: Jobs, deps: TrimDestinationsDeps): void {
+  jobs.every('federation-client/forget-servers', 10 * minute, { run: () => trimDestinations(deps) });
+}
+
+/** Maximum number of servers that one statement deletes, so that other writes do not wait for long. */
+const maxPerStatement = 5_000;
+
+/**
+ * Deletes the facts about servers that have never answered and whose backoff ended a day ago, and those whose last failures
+ * are the oldest if there are too many.
+ * @param max maximum number of servers that have never answered
+ */
+export async function trimDestinations(
+  { database, clock }: TrimDestinationsDeps,
+  max = maxUnanswering,
+): Promise<void> {
+  const remove = async (removeSome: (writer: Writer<DestinationTables>) => Promise<number>) => {
+    let removed = maxPerStatement;
+    while (removed === maxPerStatement) {
+      removed = await database.transaction<DestinationTables, number>(removeSome);
+    }
+  };
+  const endedBefore = clock.now() - maxAge;
+  await remove((writer) => deleteUnansweringBefore(writer, endedBefore, maxPerStatement));
+  await remove((writer) => deleteOldestUnanswering(writer, max, maxPerStatement));
+}
