@@ -1,4 +1,4 @@
-import { outboundConfigOfFederation, systemResolver } from '../kernel/outbound/index.ts';
+import { systemResolver } from '../kernel/outbound/index.ts';
 import type { MediaSlice } from '../media/index.ts';
 import { mailAppId, openPushers, Pushers, plainHttpCheck, subscribeNewUser } from '../pushers/index.ts';
 import type { Rooms } from '../rooms/index.ts';
@@ -56,7 +56,7 @@ export async function startPushers(
       results: { notified: conversations.push.eventNotifications, unread: conversations.push.badgeCounts },
       gateways: {
         http: federation.http,
-        allowsPlainHttp: plainHttpCheck(outboundConfigOfFederation(configuration.outbound), resolver),
+        allowsPlainHttp: plainHttpCheck(configuration.outbound, resolver),
       },
       mailing: mailingOf(kernel, thirdPartyIds, media),
     },

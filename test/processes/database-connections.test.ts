@@ -8,6 +8,13 @@ import { PostgresDatabases, type ServerOnDatabases, twoDatabases } from './serve
 const readDevices = async (server: ServerOnDatabases, token: string) =>
   assert.equal((await server.api('GET', 'devices', token)).status, 200);
 
+/** Sends a message to a device of another server: its transaction must need no second connection. */
+const sendToRemoteDevice = async (server: ServerOnDatabases, token: string) => {
+  const messages = { '@x:elsewhere.test': { '*': {} } };
+  const sent = await server.api('PUT', 'sendToDevice/org.example/1', token, { messages });
+  assert.equal(sent.status, 200);
+};
+
 /**
  * Checks that a server with `cp_min: 12` and `cp_max: 12` keeps its connections. Scans and the lease use up to three
  * more.
@@ -91,6 +98,7 @@ describe('the connections of a server to PostgreSQL', () => {
       await assertConnectionsReplaced(role, () =>
         Promise.all(Array.from({ length: 30 }, () => readDevices(server, user))),
       );
+      await sendToRemoteDevice(server, user);
       await server.stop();
     } finally {
       await databases.stopServer();

@@ -185,9 +185,11 @@ export class Login {
   }
 }
 
-/** @throws MatrixError M_FORBIDDEN when the account was deactivated, or its password was changed, since it was checked */
+/** @throws MatrixError M_USER_DEACTIVATED or M_FORBIDDEN when the account was deactivated or its password was changed */
 async function requirePassword(writer: AnyWriter, userId: string, passwordHash?: string): Promise<void> {
   if (passwordHash === undefined) return;
-  const isCurrent = await isStillActive(writerFor<AccountTables>(writer), userId, passwordHash);
-  if (!isCurrent) throw forbidden('The password has been changed');
+  const accounts = writerFor<AccountTables>(writer);
+  if (await isStillActive(accounts, userId, passwordHash)) return;
+  if (!(await isStillActive(accounts, userId))) throw deactivatedAccount();
+  throw forbidden('The password has been changed');
 }

@@ -107,7 +107,14 @@ export function sessionRoutes(deps: SessionRoutesDeps): Route[] {
       },
     ),
     route(
-      { operationId: 'logout_all', method: 'POST', path: paths.logoutAll, auth: 'guest', allowLocked: true },
+      {
+        operationId: 'logout_all',
+        method: 'POST',
+        path: paths.logoutAll,
+        auth: 'guest',
+        allowLocked: true,
+        allowExpired: true,
+      },
       async ({ requester }) => {
         await accounts.logoutAll(requester.userId);
         return {};

@@ -61,17 +61,18 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('POST /logout deletes the device of an expired access token, which POST /logout/all refuses', async () => {
+    it('POST /logout deletes the device of an expired access token, and POST /logout/all all devices of its user', async () => {
       await start();
       const { token } = await server.register('alice');
       const session = await server.login('alice', { refresh_token: true });
+      const other = await server.login('alice', { refresh_token: true });
       server.clock.advance(5 * minute);
-      const logOut = (path: string) => server.call('POST', path, { token: session.token });
-      assert.equal((await logOut('/logout/all')).body['soft_logout'], true);
-      assert.equal((await logOut('/logout')).status, 200);
+      assert.equal((await server.call('POST', '/logout', { token: session.token })).status, 200);
       assert.equal((await refresh(session.refreshToken)).body['errcode'], 'M_UNKNOWN_TOKEN');
       assert.equal((await whoami(session.token)).body['soft_logout'], false);
       assert.equal((await whoami(token)).status, 200);
+      assert.equal((await server.call('POST', '/logout/all', { token: other.token })).status, 200);
+      assert.equal((await whoami(token)).status, 401);
     });
 
     it('ends access tokens with the session, however often they are refreshed', async () => {

@@ -68,7 +68,8 @@ function checkSigned(name: string, key: JsonValue | undefined): void {
     isJsonObject(key) &&
     typeof key['key'] === 'string' &&
     (key['signatures'] === undefined || isJsonObject(key['signatures']));
-  if (!isWellFormed) throw badJson(`${name} must be an object with a key and signatures`);
+  if (!isWellFormed)
+    throw badJson(`${name} must be an object with a string "key"; its "signatures" must be an object`);
 }
 
 function digestOf(key: JsonValue | undefined): string {

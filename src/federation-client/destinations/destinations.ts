@@ -1,6 +1,6 @@
 import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import { type Clock, sleep } from '../../kernel/clock.ts';
-import type { Database } from '../../kernel/database/index.ts';
+import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { type Randomness, randomFraction } from '../../kernel/randomness.ts';
 import type { FederationClientConfig } from '../config.ts';
@@ -65,9 +65,9 @@ export class Destinations {
     return this.#known.getOrLoad(serverName, (name) => readDestination(this.#deps.database.reader(), name));
   }
 
-  /** Returns those of the servers that have ever answered a request. */
-  thatAnswered(serverNames: readonly string[]): Promise<ReadonlySet<string>> {
-    return readAnswering(this.#deps.database.reader(), serverNames);
+  /** Returns those of the servers that have ever answered a request, inside the caller's transaction. */
+  thatAnswered(writer: AnyWriter, serverNames: readonly string[]): Promise<ReadonlySet<string>> {
+    return readAnswering(writerFor<DestinationTables>(writer), serverNames);
   }
 
   /**

@@ -9,6 +9,7 @@ import { trimDestinations } from './trim-destinations.ts';
 
 const day = 24 * 3_600_000;
 const backoff = 600_000;
+const { signal } = new AbortController();
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('trimDestinations', () => {
@@ -40,9 +41,9 @@ forSelectedDatabases(import.meta.url, (open) => {
         await add(name, undefined);
         clock.advance(1);
       }
-      await trimDestinations({ database, clock });
+      await trimDestinations({ database, clock }, signal);
       assert.deepEqual(await stored(), ['a.example', 'b.example', 'c.example', 'known.example']);
-      await trimDestinations({ database, clock }, 2);
+      await trimDestinations({ database, clock }, signal, 2);
       assert.deepEqual(await stored(), ['b.example', 'c.example', 'known.example']);
     });
   });

@@ -25,7 +25,9 @@ const maxUnanswering = 50_000;
  * do not exist, for instance in queries of keys. Of such a server, only its backoff is lost.
  */
 export function trimDestinationsRegularly(jobs: Jobs, deps: TrimDestinationsDeps): void {
-  jobs.every('federation-client/forget-servers', 10 * minute, { run: () => trimDestinations(deps) });
+  jobs.every('federation-client/forget-servers', 10 * minute, {
+    run: ({ signal }) => trimDestinations(deps, signal),
+  });
 }
 
 /** Maximum number of servers that one statement deletes, so that other writes do not wait for long. */
@@ -38,11 +40,13 @@ const maxPerStatement = 5_000;
  */
 export async function trimDestinations(
   { database, clock }: TrimDestinationsDeps,
+  signal: AbortSignal,
   max = maxUnanswering,
 ): Promise<void> {
   const remove = async (removeSome: (writer: Writer<DestinationTables>) => Promise<number>) => {
     let removed = maxPerStatement;
     while (removed === maxPerStatement) {
+      signal.throwIfAborted();
       removed = await database.transaction<DestinationTables, number>(removeSome);
     }
   };

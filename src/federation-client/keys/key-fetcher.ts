@@ -1,9 +1,9 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { ConcurrencyLimit } from '../../kernel/concurrency-limit.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { FederationClient } from '../requests/federation-client.ts';
-import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { fetchFromNotary, fetchFromOwner, type KeyServer } from './fetch-keys.ts';
 import type { KeyResponse } from './key-response.ts';
 import { anyKey, satisfies, type WantedKey } from './wanted-key.ts';

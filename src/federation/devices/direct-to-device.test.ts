@@ -175,7 +175,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       messages: ReadonlyMap<string, ReadonlyMap<string, JsonObject>>,
       txnId = 'txn',
       unproven: Pick<UnprovenRecipients, 'allowed'> = {
-        allowed: async (_sender, servers) => new Set(servers),
+        allowed: async (_writer, _sender, servers) => new Set(servers),
       },
     ): Promise<[string, JsonObject][]> {
       const sent: [string, JsonObject][] = [];

@@ -51,7 +51,7 @@ export class DirectToDeviceSender implements RemoteDelivery {
     { sender, type, messageId, messages }: Parameters<RemoteDelivery['enqueue']>[2],
   ): Promise<void> {
     const servers = Map.groupBy(messages, ([userId]): string => serverOfUser(userId));
-    const allowed = await this.#unproven.allowed(sender, [...servers.keys()].filter(isServerName));
+    const allowed = await this.#unproven.allowed(writer, sender, [...servers.keys()].filter(isServerName));
     for (const [server, users] of servers) {
       if (!allowed.has(server)) continue;
       for (const [part, partMessages] of splitMessages(users).entries()) {

@@ -1,5 +1,6 @@
 import type { Destinations } from '../../federation-client/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import type { AnyWriter } from '../../kernel/database/index.ts';
 import { RateLimiter } from '../../kernel/rate-limits/index.ts';
 
 /**
@@ -24,9 +25,10 @@ export class UnprovenRecipients {
   /**
    * Returns the servers to which messages of a user may be sent, and counts those of them that have never answered. A
    * transaction that runs again counts them again.
+   * @param writer of the transaction that stores the messages: a second connection could be missing
    */
-  async allowed(sender: string, servers: readonly string[]): Promise<ReadonlySet<string>> {
-    const answered = await this.#destinations.thatAnswered(servers);
+  async allowed(writer: AnyWriter, sender: string, servers: readonly string[]): Promise<ReadonlySet<string>> {
+    const answered = await this.#destinations.thatAnswered(writer, servers);
     return new Set(servers.filter((name) => answered.has(name) || this.#limiter.tryTake(sender) === 0));
   }
 }

@@ -141,5 +141,20 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([gateway.received.length, gateway.received[0], await pendingStreams()], [18, 2, []]);
       assert.equal(outcomes.get('dropped'), 1);
     });
+
+    it('keeps an event that was prepared between two failures, however long its gateway was down', async () => {
+      const { gateway, preparation, addPendingEvent, passTime, outcomes } = await openPusher();
+      preparation.isBroken = true;
+      await addPendingEvent(1);
+      preparation.isBroken = false;
+      await passTime(hour);
+      assert.ok(gateway.attempts > 0);
+      preparation.isBroken = true;
+      for (const before = preparation.attempts; preparation.attempts === before; ) await passTime(minute);
+      preparation.isBroken = false;
+      gateway.isDown = false;
+      await passTime(3 * hour);
+      assert.deepEqual([gateway.received, outcomes.get('dropped') ?? 0], [[1], 0]);
+    });
   });
 });

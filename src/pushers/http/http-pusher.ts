@@ -154,6 +154,7 @@ export class HttpPusher {
     let prepared: PreparedNotification | undefined;
     try {
       prepared = await this.#prepare(pusher, push);
+      this.#unprepared = undefined;
     } catch (error) {
       if (!this.#isDropped(push)) throw error;
       return this.#dropUnprepared(push, error);

@@ -138,12 +138,11 @@ export class StateFetcher {
       const ids = await this.#deps.remote.stateIds(server, query.roomId, eventId, request);
       const missing = await this.#storeMissing(query, server, eventId, ids);
       const awaiting = await this.#awaitingKeys(query, missing);
-      if (awaiting.size > 0) {
-        if (!onMissingKeys) return undefined;
-        onMissingKeys();
-      }
+      if (awaiting.size > 0 && !onMissingKeys) return undefined;
       const withKeys = ids.state.filter((id) => !awaiting.has(id));
-      return this.#usableIds(query, withKeys, maxMissing);
+      const usable = await this.#usableIds(query, withKeys, maxMissing);
+      if (usable !== undefined && awaiting.size > 0) onMissingKeys?.();
+      return usable;
     });
     if (state === undefined)
       throw new FetchFailed(`the state before ${eventId} could not be fetched`, { outcome: query.outcome });

@@ -38,6 +38,14 @@ export interface BackfillerDeps {
   readonly caches: CacheRegistry;
 }
 
+/** The progress of one call of `Backfiller.backfill`. */
+interface Progress {
+  /** Whether a request of the room has placed events since the call began. */
+  hasPlaced: boolean;
+  /** Whether the timeout of the call has passed. */
+  isLate: boolean;
+}
+
 /** Backfills older history while a client waits for it. */
 export class Backfiller {
   readonly #deps: BackfillerDeps;
@@ -65,7 +73,7 @@ export class Backfiller {
    * @returns whether older events were placed
    */
   backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean> {
-    return this.#withTimeout((isLate) => this.#run(roomId, { eventIds, limit, isLate }));
+    return this.#withTimeout((progress) => this.#run(roomId, eventIds, limit, progress));
   }
 
   /** Resolves when no request is in progress. */
@@ -75,22 +83,23 @@ export class Backfiller {
 
   async #run(
     roomId: string,
-    { eventIds, limit, isLate }: { eventIds: readonly string[]; limit: number; isLate: () => boolean },
+    eventIds: readonly string[],
+    limit: number,
+    progress: Progress,
   ): Promise<boolean> {
-    let hasPlaced = false;
     for (;;) {
       const running = this.#running.get(roomId);
       if (running) {
-        hasPlaced = (await running) || hasPlaced;
-        if (isLate()) return hasPlaced;
+        if (await running) progress.hasPlaced = true;
+        if (progress.isLate) return progress.hasPlaced;
         continue;
       }
       const head = await this.#deps.heads.get(roomId);
       if (this.#running.get(roomId)) continue;
       const now = this.#deps.clock.now();
       const wanted = eventIds.filter((id) => (this.#retryAt.get(id) ?? 0) <= now).slice(0, maxIds);
-      if (wanted.length === 0 || !head || !this.isPossible(head)) return hasPlaced;
-      return (await this.#running.run(roomId, () => this.#fetch(head, wanted, limit))) || hasPlaced;
+      if (wanted.length === 0 || !head || !this.isPossible(head)) return progress.hasPlaced;
+      return (await this.#running.run(roomId, () => this.#fetch(head, wanted, limit))) || progress.hasPlaced;
     }
   }
 
@@ -108,19 +117,16 @@ export class Backfiller {
     }
   }
 
-  /**
-   * Waits for the result, or returns `false` after the timeout.
-   * @param work receives a function that returns whether the timeout has passed
-   */
-  async #withTimeout(work: (isLate: () => boolean) => Promise<boolean>): Promise<boolean> {
+  /** Waits for the result; after the timeout, returns whether events were placed until then. */
+  async #withTimeout(work: (progress: Progress) => Promise<boolean>): Promise<boolean> {
     const waiting = new AbortController();
-    let isLate = false;
+    const progress: Progress = { hasPlaced: false, isLate: false };
     const late = sleep(this.#deps.clock, clientTimeout, waiting.signal).then(() => {
-      isLate = true;
-      return false;
+      progress.isLate = true;
+      return progress.hasPlaced;
     });
     try {
-      return await Promise.race([work(() => isLate), late]);
+      return await Promise.race([work(progress), late]);
     } finally {
       waiting.abort();
     }

@@ -67,28 +67,28 @@ export class RoomPurge {
     const { database, streams, engine } = this.#deps;
     const { heads, removals } = engine;
     if ((await store.roomExists(database, room)) && !(await mayDelete())) return false;
-    const deleteLeftRows = async () => {
-      await this.#deleteRows(room, signal, deleted, ({ holds }) => holds === 'room nid');
-      return true;
-    };
-    if (await store.hasSuccessor(database, room)) return deleteLeftRows();
-    heads.block(room.roomId);
-    try {
-      await engine.settled();
-      // The room may have been joined again before it was blocked.
-      if (await store.hasSuccessor(database, room)) return await deleteLeftRows();
-      if (await store.roomExists(database, room)) {
-        if (!(await mayDelete())) return false;
-        await streams.write<RoomTables, void>(async (writer, publish) => {
-          await writer.deleteFrom('rooms').where('room_nid', '=', room.roomNid).execute();
-          publish(removals, { kind: 'purged', ...room });
-        });
+    if (!(await store.hasSuccessor(database, room))) {
+      heads.block(room.roomId);
+      try {
+        await engine.settled();
+        // The room may have been joined again before it was blocked. It is then unblocked before rows are deleted.
+        if (!(await store.hasSuccessor(database, room))) {
+          if (await store.roomExists(database, room)) {
+            if (!(await mayDelete())) return false;
+            await streams.write<RoomTables, void>(async (writer, publish) => {
+              await writer.deleteFrom('rooms').where('room_nid', '=', room.roomNid).execute();
+              publish(removals, { kind: 'purged', ...room });
+            });
+          }
+          await this.#deleteRows(room, signal, deleted, () => true);
+          return true;
+        }
+      } finally {
+        heads.unblock(room.roomId);
       }
-      await this.#deleteRows(room, signal, deleted, () => true);
-      return true;
-    } finally {
-      heads.unblock(room.roomId);
     }
+    await this.#deleteRows(room, signal, deleted, ({ holds }) => holds === 'room nid');
+    return true;
   }
 
   /** Deletes the rows of a room in the tables that `includes` accepts, then its state groups and events. */

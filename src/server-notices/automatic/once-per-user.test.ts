@@ -57,4 +57,23 @@ describe('OncePerUser', () => {
     check();
     assert.equal(runs.length, 2);
   });
+
+  it('runs the tasks of ten users at the same time, and those of others when these end', async () => {
+    const clock = manualClock();
+    const oncePerUser = new OncePerUser('users', { caches: plainCaches(clock), clock, log: silentLogger });
+    const runs: PromiseWithResolvers<void>[] = [];
+    for (let user = 0; user < 25; user++) {
+      oncePerUser.run(`@${user}:test`, () => {
+        const run = Promise.withResolvers<void>();
+        runs.push(run);
+        return run.promise;
+      });
+    }
+    for (const begun of [10, 20, 25]) {
+      await setImmediate();
+      assert.equal(runs.length, begun);
+      for (const run of runs) run.resolve();
+    }
+    await oncePerUser.settled();
+  });
 });

@@ -1,10 +1,17 @@
 import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { ConcurrencyLimit } from '../../kernel/concurrency-limit.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 
 /** Milliseconds after a failed task before it runs again for the same user. */
 const retryDelay = 3_600_000;
+
+/** Maximum number of tasks that run at the same time: thousands of users may become due at once. */
+const maxRunning = 10;
+
+/** Maximum number of tasks that wait. */
+const maxWaiting = 20_000;
 
 /**
  * Runs a task for each active user once. Tasks must be idempotent: a task runs again for a user whom the cache has
@@ -16,6 +23,7 @@ export class OncePerUser {
    */
   readonly #skipUntil: Cache<string, number>;
   readonly #running = new LoadOnce<string, void>();
+  readonly #limit = new ConcurrencyLimit(maxRunning, maxWaiting);
   /** Number of calls of `runAgain`: a task that began before the last one does not count as done. */
   #round = 0;
   readonly #log: Logger;
@@ -39,11 +47,24 @@ export class OncePerUser {
       if (round === this.#round) this.#skipUntil.set(userId, time);
     };
     this.#running
-      .run(userId, task, () => skipUntil(Number.POSITIVE_INFINITY))
+      .run(
+        userId,
+        () => this.#runWithinLimit(task),
+        () => skipUntil(Number.POSITIVE_INFINITY),
+      )
       .catch((err: unknown) => {
         skipUntil(this.#clock.monotonic() + retryDelay);
         this.#log.warn({ err, user: userId }, 'Failed to send or unpin a server notice');
       });
+  }
+
+  /** @throws Error when too many tasks wait */
+  async #runWithinLimit(task: () => Promise<void>): Promise<void> {
+    const hasRun = await this.#limit.run(async () => {
+      await task();
+      return true;
+    });
+    if (!hasRun) throw new Error('Too many server notices wait');
   }
 
   /**

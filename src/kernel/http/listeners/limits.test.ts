@@ -112,11 +112,24 @@ describe('connection limits', () => {
     );
   });
 
-  it('closes a connection on which more than 100 requests wait for an earlier response', async () => {
+  it('closes a connection on which more than 100 requests wait for an earlier response', {
+    timeout: 600_000,
+  }, async () => {
     let handled = 0;
     const port = await start(undefined, () => handled++);
     const requests = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(102);
     assert.equal(await sendAndWait(port, requests).catch(() => ''), '');
+    assert.equal(handled, 1);
+  });
+
+  it('handles no further request on a connection that a response closes', async () => {
+    let handled = 0;
+    const port = await start(undefined, (_request, response) => {
+      handled++;
+      setImmediate(() => response.writeHead(413, { connection: 'close' }).end('too large'));
+    });
+    const answer = await sendAndWait(port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(3));
+    assert.match(answer, /413/);
     assert.equal(handled, 1);
   });
 });

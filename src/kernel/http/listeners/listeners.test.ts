@@ -196,7 +196,7 @@ describe('listeners of an HTTP server', () => {
       const socket = tls ? connectTls({ ...to, rejectUnauthorized: false }) : connect(to);
       socket.on('error', () => {});
       await once(socket, tls ? 'secureConnect' : 'connect');
-      const closed = once(socket, 'close');
+      const closed = new Promise((resolve) => socket.once('close', resolve));
       await server!.stop(2 ** 31 - 1);
       await closed;
     }

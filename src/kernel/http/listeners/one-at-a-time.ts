@@ -22,7 +22,8 @@ export function oneAtATime(handler: RequestListener): RequestListener {
     handler(request, response);
   };
   const handleNext = (socket: Socket, connection: Connection) => {
-    if (socket.destroyed) return;
+    // The former response has closed the connection: the next one could not be sent.
+    if (!socket.writable) return;
     const next = connection.waiting.shift();
     if (next === undefined) return;
     handle(connection, ...next);
@@ -37,6 +38,7 @@ export function oneAtATime(handler: RequestListener): RequestListener {
       connections.set(socket, { current: response, waiting: [] });
       return handler(request, response);
     }
+    if (!socket.writable) return;
     const { current, waiting } = connection;
     if (waiting.length === 0 && current.writableFinished) return handle(connection, request, response);
     if (waiting.length === maxWaiting) return void socket.destroy();

@@ -94,9 +94,9 @@ const textMethods: Methods<string> = {
   replace: (text, from: string, to: string) => text.replaceAll(from, () => to),
   rpartition: (text, separator: string) =>
     cutAt(text, text.lastIndexOf(separator), separator) ?? ['', '', text],
-  rsplit: (text, separator?: string, max?: number) => splitFromEnd(text, separator, max),
+  rsplit: (text, separator?: string | null, max?: number) => splitFromEnd(text, separator, max),
   rstrip: (text, characters?: string) => stripped(text, characters, false, true),
-  split: (text, separator?: string, max?: number) => split(text, separator, max),
+  split: (text, separator?: string | null, max?: number) => split(text, separator, max),
   startswith: (text, start: string) => text.startsWith(start),
   strip: (text, characters?: string) => stripped(text, characters, true, true),
   title: (text) =>
@@ -120,16 +120,21 @@ function cutAt(text: string, index: number, separator: string): string[] | undef
 }
 
 /** Python's `rsplit`: as `split`, but the last `max` separators divide the text, and its beginning stays whole. */
-function splitFromEnd(text: string, separator: string | undefined, max = Number.POSITIVE_INFINITY): string[] {
+function splitFromEnd(text: string, separator: string | null | undefined, max = -1): string[] {
   const parts = split(text, separator);
-  if (separator === undefined || parts.length <= max + 1) return parts;
+  if (typeof separator !== 'string' || max < 0 || parts.length <= max + 1) return parts;
   const start = parts.length - max;
   return [parts.slice(0, start).join(separator), ...parts.slice(start)];
 }
 
-/** Python's `split`. After `max` parts, the rest stays whole. Without a separator, splits at all white space. */
-function split(text: string, separator: string | undefined, max = Number.POSITIVE_INFINITY): string[] {
-  if (separator === undefined) return text.split(/\s+/).filter((part) => part !== '');
+/**
+ * Python's `split`. After `max` parts, the rest stays whole; a negative `max` is no maximum. Without a separator, splits at
+ * all white space, whatever `max` is.
+ */
+function split(text: string, separator: string | null | undefined, max = -1): string[] {
+  if (typeof separator !== 'string') return text.split(/\s+/).filter((part) => part !== '');
   const parts = text.split(separator);
-  return parts.length > max + 1 ? [...parts.slice(0, max), parts.slice(max).join(separator)] : parts;
+  return max >= 0 && parts.length > max + 1
+    ? [...parts.slice(0, max), parts.slice(max).join(separator)]
+    : parts;
 }
