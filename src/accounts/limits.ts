@@ -50,8 +50,8 @@ export const challengeRate = (registration: RateLimit): RateLimit =>
   rateAtLeast(minChallengeRate, registration, challengesPerRegistration);
 
 /**
- * Minimum rate of `availability`: often enough for a form that checks while a name is typed, too rarely to try a list of
- * names.
+ * Minimum rate of `availability`: often enough for a form that checks while a name is typed, too rarely to try a list
+ * of names.
  */
 const minAvailabilityRate: RateLimit = { per_second: 1, burst_count: 10 };
 

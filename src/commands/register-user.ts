@@ -73,7 +73,7 @@ function validUserId(name: string, { server, accounts }: HearthConfiguration): s
   }
 }
 
-/** Describes what the password policy demands of users; it does not bind administrators; `undefined` when the configuration requires nothing. */
+/** Describes the password policy, which this command does not enforce; `undefined` when it requires nothing. */
 function passwordRequirements({ accounts }: HearthConfiguration): string | undefined {
   const { enabled, policy } = accounts.password_config;
   if (!enabled || !policy.enabled) return undefined;

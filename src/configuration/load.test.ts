@@ -21,7 +21,7 @@ describe('other names of options', () => {
     assert.equal(values.accounts.proto_authentication_service.secret, 's');
   });
 
-  it('accepts allow_underscore_prefixed_localpart, as the reference server reads it, without a warning', () => {
+  it('accepts allow_underscore_prefixed_localpart, the name that the reference server reads, without a warning', () => {
     const { values, errors, warnings } = load('allow_underscore_prefixed_localpart: true\n');
     assert.deepEqual([errors, warnings], [[], []]);
     assert.equal(values.accounts.allow_underscore_prefixed_registration, true);

@@ -84,7 +84,10 @@ export class LastSeen {
     this.#listeners.push(listener);
   }
 
-  /** Returns the users whose first activity in this minute the listeners have received. */
+  /**
+   * Returns the users with pending activities: until these are written, the listeners receive no further activity of
+   * the same devices and addresses.
+   */
   recentUsers(): readonly string[] {
     return [...this.#pending.keys()];
   }

@@ -85,8 +85,7 @@ export class RelatedEvents {
 
   /**
    * Returns the ids of the events whose children are requested: the event itself, and with `recurse` also its
-   * descendants of all relation types and event types. The types of the request select only from the events that are
-   * returned.
+   * descendants of all relation types and event types: the types of the request filter only the returned events.
    */
   async #parents(roomNid: number, request: RelatedEventsRequest): Promise<string[]> {
     const { engine, index } = this.#deps;
@@ -103,8 +102,9 @@ export class RelatedEvents {
   }
 
   /**
-   * Reads children until the page is full. Edits of a redacted parent are left out, because they contain what was
-   * redacted.
+   * Reads children until the page is full. Leaves out the edits of `parent` if it is redacted, because they contain
+   * what was redacted.
+   * @param parent the event of the request
    * @returns the visible events, and the place where the next page begins
    */
   async #collect(

@@ -41,8 +41,9 @@ export interface SendingDeps {
  * 2. The transaction id, which state events do not have, is new; a repeated request is answered with the earlier event
  *   id, without the later checks.
  * 3. The rate limit allows it (`Throttle`). Requests also call `checkRate` before their body is read.
- * 4. By kind of event: the sender of a message with a relation is in the room, and the relation is valid and no duplicate
- *   annotation; a redaction has a target that the sender may redact; a state event has valid content (`StateChecks`).
+ * 4. By kind of event: the sender of a message with a relation is in the room, and the relation is valid and no
+ *   duplicate annotation; a redaction has a target that the sender may redact; a state event has valid content
+ *   (`StateChecks`).
  * 5. The engine applies the authorization rules and its own checks when it appends the event.
  *
  * For redactions, steps 3 and 4 are one step, because the rate limit depends on the target.
@@ -84,9 +85,9 @@ export class Sending {
   }
 
   /**
-   * Refuses a message or state event before its content is read, when the rate limit refuses it in any case. A
-   * transaction id that was sent before is not refused, so that a repeated request is answered. Passes redactions, whose
-   * limit depends on their target, and membership events, which have limits of their own.
+   * Refuses a message or state event before its content is read, when the rate limit refuses it in any case. Passes a
+   * transaction id that was sent before, so that a repeated request is answered, redactions, whose limit depends on
+   * their target, and membership events, which have limits of their own.
    * @throws MatrixError M_LIMIT_EXCEEDED
    */
   checkRate(sender: Sender, roomId: string, type: string, txnId?: string): Promise<void> | undefined {

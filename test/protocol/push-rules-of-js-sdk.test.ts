@@ -36,8 +36,8 @@ interface Outcome {
 }
 
 /**
- * Returns the rules in the order into which the SDK's client brings received rules. Leaves out the rules that the client
- * adds: those for calls (MSC3401), and for server ACLs under an unstable name.
+ * Returns the rules in the order into which the SDK's client brings received rules. Leaves out the rules that the
+ * client adds: those for calls (MSC3401), and for server ACLs under an unstable name.
  */
 function rulesInSdk(ruleset: Ruleset): IPushRules {
   const silentLog = { warn: () => undefined } as unknown as RewriteLog;
@@ -137,8 +137,8 @@ const keys = [
 ];
 
 /**
- * A condition of a rule. Patterns begin and end with word characters or wildcards, because the word boundaries of the SDK
- * and of this server differ at other characters, as with `@room`.
+ * A condition of a rule. Patterns begin and end with word characters or wildcards, because the word boundaries of the
+ * SDK and of this server differ at other characters, as with `@room`.
  */
 const condition = fc.oneof(
   fc.record({

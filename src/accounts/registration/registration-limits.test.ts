@@ -18,7 +18,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await check('later')).status, 200);
     });
 
-    it('a client address may check three user names for each registration that rc_registration allows at once', async () => {
+    it('GET /register/available lets a client address check three names for each registration in the burst of rc_registration', async () => {
       await server.start({ burst: 20 });
       const check = (name: string) => server.accounts.call('GET', `/register/available?username=${name}`);
       for (let index = 0; index < 60; index++) assert.equal((await check(`name${index}`)).status, 200);

@@ -3,7 +3,7 @@ import { type Requester, type Route, route } from '../../kernel/http/index.ts';
 import type { RateLimit, RateLimiter } from '../../kernel/rate-limits/index.ts';
 import type { Networks } from './networks.ts';
 
-/** Returns a path in each version of the API. The SDKs of Element Classic request the paths below `unstable`. */
+/** Returns a path below `v3`, `r0` and `unstable`, below which the SDKs of Element Classic request it. */
 const paths = <Path extends string>(path: Path) =>
   [
     `/_proto/client/v3/thirdparty/${path}`,

@@ -13,8 +13,9 @@ export interface DeviceKeys {
 const maxKeysLength = 16_384;
 
 /**
- * Parses the object `device_keys` that a device uploads. Neither its signature, which may be missing, nor the
- * names and values of its keys are checked: the devices that use the keys verify them, and do not rely on the server.
+ * Parses the object `device_keys` that a device uploads. Its signature, which may be missing, and the names of its keys
+ * are not checked, and the keys may be any strings: the devices that use the keys verify them, and do not rely on the
+ * server.
  * Source: client-server API, `POST /keys/upload` and "Device keys".
  * @throws MatrixError M_BAD_JSON, M_TOO_LARGE
  */

@@ -17,8 +17,8 @@ export class TransactionsApi {
   }
 
   /**
-   * Sends a transaction. A response with status 200 means that the server has received
-   * the transaction, whatever else its JSON object says.
+   * Sends a transaction. A response with status 200 means that the server has received the transaction, whatever else
+   * its JSON object says.
    * Source: server-server API, `PUT /_matrix/federation/v1/send/{txnId}`.
    * @param bodyText the transaction as canonical JSON
    * @param request `signal` aborts the request; `duringRetryDelay` is called for each delay before a retry; `retry` is

@@ -42,8 +42,8 @@ export class DirectToDeviceSender implements RemoteDelivery {
   }
 
   /**
-   * Adds the messages to the outbox as EDUs: at least one EDU for each server with a recipient. Drops messages for servers
-   * that have never answered and are too many.
+   * Adds the messages to the outbox as EDUs: at least one EDU for each server with a recipient. Drops messages to
+   * servers that have never answered when the sender has sent to too many of these (`UnprovenRecipients`).
    */
   async enqueue(
     writer: AnyWriter,

@@ -23,7 +23,7 @@ describe('push gateways without TLS', () => {
     assert.deepEqual(await allowed(privateRanges, []), []);
   });
 
-  it('are allowed at private addresses, and at names of these, that the blacklist does not contain', async () => {
+  it('are allowed at private addresses that the blacklist does not contain, and at names that lead to these', async () => {
     const others = privateRanges.filter((range) => range !== '192.168.0.0/16');
     assert.deepEqual(await allowed(others, []), ['192.168.1.5', 'gateway.lan']);
     const all = ['127.0.0.1', '::1', 'dual.lan', '192.168.1.5', 'gateway.lan'];

@@ -251,7 +251,7 @@ export class RoomAliases {
   }
 
   /**
-   * Creates an alias for `PUT /directory/room/{roomAlias}`. Administrators of the server may do so for any room.
+   * Creates an alias for `PUT /directory/room/{roomAlias}`. Administrators need not be in the room.
    * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND, M_EXCLUSIVE, M_FORBIDDEN, 409 M_UNKNOWN when the alias exists,
    * M_TOO_LARGE
    */

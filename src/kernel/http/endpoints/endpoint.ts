@@ -142,9 +142,9 @@ export class Endpoint {
   }
 
   /**
-   * Takes a slot of the user, which the request holds until it is handled and the response is sent. Application services,
-   * which act for many users, need none.
-   * @returns a function that frees the slot
+   * Takes a slot of the user, which the request holds until it is handled and the response is sent. Application
+   * services, which act for many users, need none.
+   * @returns a function that frees the slot; a promise of it when the request has to wait; `undefined` without a slot
    */
   #takeSlot({ requester }: Exchange): (() => void) | Promise<() => void> | undefined {
     const { limitedKind } = this.#route.contract;

@@ -11,9 +11,9 @@ interface Connection {
 }
 
 /**
- * Passes the requests of each connection to a handler one at a time: the next one when the response to the former is sent.
- * A client may send thousands of requests without reading a response, and Node reports all of them at once, so all
- * responses would be in memory. Closes connections with too many waiting requests.
+ * Passes the requests of each connection to a handler one at a time: the next one when the response to the last one is
+ * sent. A client may send thousands of requests without reading a response, and Node reports all of them at once, so
+ * all responses would be in memory. Closes connections with too many waiting requests.
  */
 export function oneAtATime(handler: RequestListener): RequestListener {
   const connections = new WeakMap<Socket, Connection>();

@@ -42,8 +42,8 @@ export interface TimelineRequest {
   /** Decides which events the user may see; `undefined` when the user was joined all the time and may see all. */
   readonly view: RoomView | undefined;
   /**
-   * Whether the timeline has the events of the current state, except memberships, although the history visibility hides
-   * them. The user must be joined, and so may read the current state.
+   * Whether the timeline includes the events of the current state, except memberships, that the history visibility
+   * hides. The user must be joined, and so may read the current state.
    */
   readonly showsCurrentState?: boolean;
 }

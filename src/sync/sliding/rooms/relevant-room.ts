@@ -7,8 +7,8 @@ export interface RelevantRoom {
   /** Whether the room is in `room_subscriptions` of the request; it may be in lists as well. */
   readonly isSubscribed: boolean;
   /**
-   * What may have changed after the client's position: a mask with one bit for the timeline and one for each sync source
-   * (`SourceList`).
+   * What may have changed after the client's position: a mask with one bit for the timeline and one for each sync
+   * source (`SourceList`).
    */
   readonly changedBits: number;
 }
