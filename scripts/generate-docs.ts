@@ -4,8 +4,8 @@ import { adminApiDescription, adminApiPath } from './admin-api.ts';
 import { generatedDocs } from './generated-docs.ts';
 import { routesOfServer } from './running-routes.ts';
 
-// Writes the generated documentation. Writes nothing, and exits with status 1, when the titles of tests name an option that
-// does not exist, or no longer name an option that they are to prove.
+// Writes the generated documentation. Writes nothing, and exits with status 1, when a test title names an option that
+// the ledger does not count, or when an option has lost the test that proved it.
 
 const root = join(import.meta.dirname, '..');
 const { files, problems } = generatedDocs(root);

@@ -70,7 +70,7 @@ export class UsageLimit {
     return limit_usage_by_mau && this.#deps.monthly.count >= max_mau_value;
   }
 
-  /** Calls `listener` each time a counted user makes the limit reached. */
+  /** Calls `listener` each time the limit is reached because one more user is counted. */
   onReached(listener: () => void): void {
     this.#reachedListeners.push(listener);
   }

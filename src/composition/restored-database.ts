@@ -5,8 +5,7 @@ import { migrations, slices } from '../slices.ts';
 
 /**
  * Prepares a database that was restored from a backup. Clients and other servers know numbers that the server assigned
- * after the backup. Because of this preparation, the server accepts sync tokens with such numbers, and assigns no number
- * a second time.
+ * after the backup: a prepared server accepts sync tokens with such numbers, and assigns no number a second time.
  * @throws NewerDatabase when the backup is of a newer version of Hearth
  */
 export async function finishRestore(database: Database, now: () => number): Promise<void> {

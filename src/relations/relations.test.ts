@@ -178,7 +178,7 @@ forSelectedDatabases(import.meta.url, (open) => {
         assert.deepEqual([refused.status, refused.body['errcode']], [400, 'M_UNKNOWN']);
       });
 
-      it('answers users who are not in the room alike, whether or not the thread root is a reply itself', async () => {
+      it('answers M_FORBIDDEN to replies of users who are not in the room, whether or not the thread root is a reply itself', async () => {
         const talk = await TestRoom.create(server, alice);
         const root = await talk.say(alice, 'root');
         const reply = await talk.relate(alice, 'm.thread', root);

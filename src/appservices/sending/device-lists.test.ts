@@ -78,7 +78,7 @@ describe('deviceListsOf', () => {
 });
 
 describe('entriesWithFewMembers', () => {
-  it('ends a transaction after the entries of the position at which the rooms have more than 10,000 joined members, and counts each room once', async () => {
+  it('ends a transaction after all entries of the position at which its rooms together exceed 10,000 joined members, and counts each room once', async () => {
     const heads = { get: async () => ({ memberCount: () => 4_000 }) };
     const deps = { engine: { heads } } as unknown as DeviceListDeps;
     const entry = (position: number, kind: EntryKind, subject: string) => ({ position, kind, subject });

@@ -26,10 +26,10 @@ const cacheSize = 10_000;
  */
 const minPause = 1_000;
 
-/** Milliseconds between two requests to a server in backoff that users wait for. */
+/** Minimum milliseconds between two requests for users (`FederationRequest.isForUser`) to a server in backoff. */
 const userPause = 10_000;
 
-/** Maximum number of servers in backoff whose last request for a user is remembered. */
+/** Maximum number of servers in backoff for which the time of the last request for a user is kept. */
 const maxTriedForUsers = 10_000;
 
 /**
@@ -80,8 +80,8 @@ export class Destinations {
   }
 
   /**
-   * Returns whether a request that a user waits for may be sent to a server in backoff, and counts it: one in
-   * `userPause`.
+   * Returns whether a request for a user may be sent to a server in backoff: at most one in `userPause`. Takes the
+   * request as sent when it may.
    */
   async tryForUser(serverName: string): Promise<boolean> {
     const { retryLastTs } = await this.get(serverName);

@@ -284,7 +284,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.equal((await second.destinations.get(server.name)).failureSince, undefined);
     });
 
-    it('sends requests for users to a server in backoff every ten seconds, which neither retry nor extend the backoff, and ends the backoff after a success', async () => {
+    it('sends a server in backoff at most one request for users every ten seconds, does not retry it or extend the backoff when it fails, and ends the backoff when it succeeds', async () => {
       let [requestsSeen, status] = [0, 503];
       const server = await serve((_request, response) => {
         requestsSeen++;

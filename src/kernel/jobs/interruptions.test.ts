@@ -76,7 +76,7 @@ forEachDatabase((open) => {
     assert.match(job?.error ?? '', /interrupted/);
   });
 
-  test('a job that failed because of crashes runs again an hour later at the earliest, with the same count of attempts, when a start schedules it again', async () => {
+  test('runs a job that failed because of crashes again after an hour at the earliest when a start schedules it again, and continues the count of its attempts', async () => {
     const { database, clock, schedule, jobs } = await setUp();
     const start = (): Promise<number> =>
       crash(database, clock.now(), (started, run) => started.register('greet', { maxAttempts: 1, run }));

@@ -8,8 +8,9 @@ export type PlainHttpCheck = (host: string) => Promise<boolean>;
 type Ranges = Pick<OutboundConfig, 'ip_range_blacklist' | 'ip_range_whitelist'>;
 
 /**
- * Returns a check that allows the hosts of the operator's own network: all addresses to which requests may be sent are
- * private or in `ip_range_whitelist`. The specification demands https, which such gateways usually do not have.
+ * Returns a check that allows the hosts of the operator's own network: those that have addresses to which requests may
+ * be sent, all of them private or in `ip_range_whitelist`. The specification demands https, which such gateways usually
+ * do not have.
  */
 export function plainHttpCheck(
   { ip_range_blacklist, ip_range_whitelist }: Ranges,

@@ -5,7 +5,7 @@ export interface MemberProfiles {
   /** Returns the fields of a local user's profile that membership events contain. */
   profile(userId: string): Promise<{ displayname?: string | undefined; avatar_url?: string | undefined }>;
   /**
-   * Checks an avatar that a client chooses for one room. By default every avatar is allowed.
+   * Checks an avatar that a client chooses for one room. Absent: every avatar is allowed.
    * @throws MatrixError M_FORBIDDEN for an avatar that is not allowed (`max_avatar_size`, `allowed_avatar_mimetypes`)
    */
   checkAvatar?(url: string): Promise<void>;

@@ -95,7 +95,7 @@ export async function deleteExpired(
   return rows.length;
 }
 
-/** Deletes the sessions that expire first, when there are more than `max`; at most `limit` in one call. */
+/** Deletes the sessions that exceed `max`, those that expire first; at most `limit` in one call. */
 export async function deleteSurplus(
   writer: Writer<ThirdPartyIdTables>,
   max: number,

@@ -9,7 +9,7 @@ import { createHttpServer, type HttpServer, route } from '../index.ts';
 describe('requests of one user to routes with large responses', () => {
   let http: HttpServer;
   let base: string;
-  /** Ends the responses that have begun, in the order of their requests. */
+  /** Functions that answer the requests that are being handled, in the order in which their handling began. */
   let answers: (() => void)[];
   beforeEach(async () => {
     answers = [];
@@ -52,7 +52,7 @@ describe('requests of one user to routes with large responses', () => {
     await eventually(`${expected} requests that are handled`, () => answers.length === expected);
   };
 
-  it('handles 20 at a time, others when a response is sent, and those of other users at once', async () => {
+  it('handles 20 at a time, one more whenever a response is sent, and requests of another user at once', async () => {
     const sent = Array.from({ length: 22 }, () => request('alice'));
     await count(20);
     const ofBob = request('bob');

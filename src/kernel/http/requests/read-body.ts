@@ -57,7 +57,8 @@ export function readBody(
 }
 
 /**
- * Returns the body as a stream that fails with M_TOO_LARGE beyond `limit` bytes, and for a body of too many chunks.
+ * Returns the body as a stream that fails with M_TOO_LARGE beyond `limit` bytes, and for a body of too many chunks;
+ * with M_BAD_JSON when the client has disconnected before, and with the error of the request when it disconnects later.
  * After it is destroyed, the rest of the body is read and discarded, so that the client can read the response.
  * @throws MatrixError M_TOO_LARGE when `Content-Length` is above `limit`
  */

@@ -3,7 +3,7 @@ import type { StoredEvent } from '../../stored-event.ts';
 import { type AuthState, hasStorableKey, stateLookup, stateOfAuthEvents } from '../states/auth-state.ts';
 
 /**
- * Returns why an event is rejected by its auth events; `undefined` when they allow it.
+ * Returns why an event is rejected because of its own fields or by its auth events; `undefined` when it is not.
  * Source: server-server API, "Checks performed on receipt of a PDU", step 4.
  * @param auth all auth events, by event id
  */

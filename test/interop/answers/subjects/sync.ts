@@ -8,7 +8,7 @@ export const sync: Subject = {
   subject: 'sync, receipts, typing and presence',
   requests: [
     ['anna', 'GET /sync?timeout=1', undefined, { note: 'new user', save: { since: 'next_batch' } }],
-    // The next sync continues from this response: it may have presence, and Hearth would repeat it from its cache.
+    // The next sync continues from this response, so that it does not repeat the presence that this one may have.
     [
       'anna',
       'GET /sync?timeout=2&since={since}',
