@@ -18,8 +18,8 @@ export class SpecSource {
   readonly #documents = new Map<string, unknown>();
 
   /**
-   * Returns the value at a URL, undefined when the file has none there. Follows references on the way and at the end; the
-   * returned URL is that of the file to which they lead, against which references in the value are resolved.
+   * Returns the value at a URL, undefined when the file has none there. Follows references on the way and at the end.
+   * The returned URL is that of the file to which they lead: references in the value are relative to it.
    */
   at(url: URL): Located {
     const tokens = decodeURIComponent(url.hash).split('/').slice(1);

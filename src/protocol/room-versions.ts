@@ -37,8 +37,8 @@ export interface RoomVersion {
   /**
    * The unit of the 255 limit on `type`, `state_key`, `sender`, `room_id` and `event_id`. The specification says bytes
    * for every version. But in rooms up to v10, other servers have accepted events whose fields fit only if code points
-   * are counted, and later events refer to them. So events of other servers are refused by their bytes only since v11; in
-   * older versions such events are stored as rejected ones.
+   * are counted, and later events refer to them. So events of other servers whose fields have more bytes are refused
+   * only since v11; in older versions they are stored as rejected.
    * https://spec.matrix.org/latest/client-server-api/#size-limits
    */
   readonly fieldLimits: FieldLimitUnit;

@@ -43,7 +43,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     /**
      * Signs a transaction before the measurement.
      * @param signed the content that the signature covers
-     * @param otherHeaders further headers, or others in place of those with the same names, also of the signature
+     * @param otherHeaders are added, and replace headers with the same names, also the one with the signature
      * @returns a function that sends the transaction and returns the status of the response
      */
     function prepared(

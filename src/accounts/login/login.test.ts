@@ -218,7 +218,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await server.slice.devices.list(userId), []);
     });
 
-    it('accepts the right password of two logins at once that replace an imported hash', async () => {
+    it('responds 200 to two logins with the right password that replace an imported hash at the same time', async () => {
       await start({ options: { bcrypt_rounds: 5 } });
       await server.register('alice');
       const password_hash = (await hash('password', { cost: 4 })).replace('$2b$', '$2y$');

@@ -61,7 +61,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('POST /logout deletes the device of an expired access token, and POST /logout/all all devices of its user', async () => {
+    it('POST /logout accepts an expired access token and deletes its device; POST /logout/all accepts it and deletes all devices', async () => {
       await start();
       const { token } = await server.register('alice');
       const session = await server.login('alice', { refresh_token: true });

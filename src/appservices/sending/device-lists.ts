@@ -55,13 +55,14 @@ async function usersOf(
   return users;
 }
 
-/** A transaction takes no further entries when the rooms of its entries have more than this number of joined members. */
+/** A transaction takes no further entries when the rooms of its entries have more joined members than this. */
 const maxMembers = 10_000;
 
 /**
- * Returns the first of the entries of the outbox, which make one transaction: entries about rooms stand for all joined
- * members of these rooms, so that many entries about large rooms would make a transaction of any size. Entries with the
+ * Returns the entries of the outbox, from the first, that one transaction takes. An entry about a room stands for all
+ * joined members of the room, so many entries about large rooms would make a transaction of any size. Entries with the
  * same position stay together.
+ * @param rows in the order of their positions
  */
 export async function entriesWithFewMembers<R extends Row & Pick<OutboxRow, 'position'>>(
   { engine }: Pick<DeviceListDeps, 'engine'>,

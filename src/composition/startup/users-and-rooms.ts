@@ -13,7 +13,7 @@ import type { Foundation } from './foundation.ts';
 
 export type UsersAndRooms = Awaited<ReturnType<typeof startUsersAndRooms>>;
 
-/** Opens users, rooms, and what both of them need for encryption and profiles. */
+/** Opens users and rooms, and what needs both of them: end-to-end encryption and requests for profiles. */
 export async function startUsersAndRooms(kernel: MainKernel, foundation: Foundation, opened: OpenedSlices) {
   const { federation, lookups, modules, media, appservices, oauth, pages, pushers } = foundation;
   const { thirdPartyIds, providerHttp } = foundation;

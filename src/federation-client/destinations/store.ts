@@ -42,7 +42,7 @@ export async function readDestination(
 /** Maximum number of server names in one statement. */
 const namesPerStatement = 1_000;
 
-/** Returns those of the servers that have ever answered a request. */
+/** Returns those of the servers that have ever answered a request with success: their `spelling` is known. */
 export async function readAnswering(
   reader: Reader<DestinationTables>,
   serverNames: readonly string[],

@@ -132,7 +132,10 @@ export class FederationClient {
     }
   }
 
-  /** Checks whether a request may be sent. @returns the request; without retries if it goes to a server in backoff for a user */
+  /**
+   * Checks whether a request may be sent.
+   * @returns the request; without retries and with a shorter timeout if it is sent for a user to a server in backoff
+   */
   async #check(request: FederationRequest): Promise<FederationRequest> {
     const { destination, ignoreBackoff, isForUser, budget } = request;
     const { whitelist, signer, destinations, options } = this.#deps;

@@ -70,8 +70,8 @@ export interface JobAttempt<P extends JsonValue> {
   /** Number of the attempt, from 1. */
   readonly attempt: number;
   /**
-   * Aborts when the server stops: the attempt must end soon. If it throws then, the job runs again after the next start; if
-   * it returns, the job is done.
+   * Aborts when the server stops: the attempt must end soon. If it throws then, the job runs again after the next
+   * start; if it returns, the job is done.
    */
   readonly signal: AbortSignal;
   /** Replaces the payload, so that the next attempt continues from here. */

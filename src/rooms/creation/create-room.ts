@@ -133,7 +133,7 @@ export class RoomCreation {
     return roomId;
   }
 
-  /** Throws MatrixError M_LIMIT_EXCEEDED when the user may not create a room at this time. */
+  /** Checks whether the user may create a room at this time. @throws MatrixError M_LIMIT_EXCEEDED */
   checkRate(requester: RequestingUser): void {
     this.#deps.throttle.checkCreation(requester);
   }

@@ -19,7 +19,7 @@ export interface PageRequest {
 
 export interface Page {
   readonly events: readonly VisibleEvent[];
-  /** The place to continue from; `undefined` at the end of the history, and when there are no events before `to`. */
+  /** The place to continue from; `undefined` at the end of the history, and if no event was selected up to `to`. */
   readonly next: SplitPlace | undefined;
 }
 

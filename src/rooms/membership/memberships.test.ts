@@ -264,7 +264,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(await contentOf(fixture, roomId, bob), before);
     });
 
-    it('refuses an avatar for one room that is not allowed as an avatar, and no avatar that is removed or replaced by the global one', async () => {
+    it('refuses an avatar_url in a membership event that is not allowed as an avatar; accepts an empty one, and any where allow_per_room_profiles is false', async () => {
       const checkAvatar = async (url: string) => {
         if (url === 'mxc://test/large') throw forbidden('This file is too large for an avatar');
       };

@@ -40,8 +40,8 @@ export class RoomPurge {
   }
 
   /**
-   * Deletes a room. The room is unknown to local users from the start of the deletion. If the room was deleted before and
-   * joined again since, only the rows that are left of the deleted room are deleted.
+   * Deletes a room. The room is unknown to local users from the start of the deletion. If the room has been deleted
+   * before, and joined again since, only the rows that are left of the deleted room are deleted.
    * @param mayDelete whether the room may be deleted. Is called twice: before the room becomes unknown, so that a room
    * that must stay never becomes unknown, and again when the room can no longer change. Not called when an earlier call
    * has begun the deletion

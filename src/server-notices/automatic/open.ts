@@ -59,7 +59,7 @@ export function sendAutomaticNotices(deps: AutomaticNoticesDeps): () => Promise<
     const oncePerUser = newOncePerUser('users_notified_of_limit');
     const notices = new UsageLimitNotices({ ...deps, oncePerUser, limit: usageLimit, alerts });
     lastSeen.subscribe(({ userId }) => notices.onActivity(userId));
-    // The listener receives no further activity of these users within the minute.
+    // `lastSeen` may not report these users again within the minute.
     usageLimit.onReached(() => {
       for (const userId of lastSeen.recentUsers()) notices.onActivity(userId);
     });

@@ -24,8 +24,9 @@ import { UnverifiedBodies, type UnverifiedBody, type UnverifiedBounds } from './
 const longBodyTimeout = 60_000;
 
 /**
- * Maximum bytes of long bodies and forms of clients that are in memory until they are parsed. One user may send two of the
- * largest bodies at a time: a client could otherwise send parts of very many, and keep them in memory for minutes.
+ * Maximum bytes of long bodies of clients, JSON and forms, that are in memory until they are parsed. One user may send
+ * two of the largest bodies at a time. Without these bounds, a client could send parts of any number of bodies, and
+ * keep them in memory for minutes.
  */
 export const defaultClientBounds: MemoryBounds = {
   ofSender: 32 * 1024 * 1024,

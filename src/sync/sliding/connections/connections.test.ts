@@ -11,8 +11,8 @@ const body = {
 };
 
 /**
- * Minimum milliseconds of a timer that ends a long poll of these tests. Other timers of the server are shorter than this
- * or longer than `maxPoll`, so tests recognise the timer of a long poll.
+ * Minimum milliseconds of a timer that ends a long poll of these tests. Other timers of the server are shorter than
+ * this or longer than `maxPoll`, so tests recognise the timer of a long poll.
  */
 const minPoll = 200_000;
 
