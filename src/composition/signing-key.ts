@@ -26,7 +26,7 @@ export async function loadNotaryKeys(kernel: Kernel): Promise<readonly SigningKe
   return path === null ? [await loadSigningKey(kernel)] : readKeys(path, 'key_server_signing_keys_path: ');
 }
 
-/** @param prefix of error messages */
+/** Reads the keys in a file. @param prefix the beginning of error messages, such as the name of the option */
 async function readKeys(path: string, prefix = ''): Promise<readonly [SigningKey, ...SigningKey[]]> {
   const [first, ...more] = await startStep(`${prefix}cannot use the signing key file ${path}`, async () =>
     readSigningKeys(await readFile(path, 'utf8')),

@@ -17,9 +17,9 @@ interface CompiledRule {
 }
 
 /**
- * Compiles the operator's rules. The first rule that matches decides, for administrators too; when none matches, the
- * action is denied. Without rules (null), all aliases are allowed, and only administrators may publish rooms. A room that
- * is being created has no id yet, and matches only the pattern `*`.
+ * Compiles the operator's rules. The first rule that matches decides, also for administrators; when none matches, the
+ * action is denied. Without rules (null), all users may create all aliases, and only administrators may publish rooms.
+ * A room that is being created has no id yet, and matches only the pattern `*`.
  */
 export function directoryRules(
   options: DirectoryRuleOptions,

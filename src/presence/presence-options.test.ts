@@ -50,7 +50,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('limits no changes of presence while presence is untracked, because it ignores them [option: presence.enabled, rc_presence.per_user]', async () => {
+    it('does not limit changes of presence while presence is untracked, because they have no effect [option: presence.enabled, rc_presence.per_user]', async () => {
       const limit = { per_second: 0.1, burst_count: 1 };
       const { presence } = await PresenceUnderTest.open(open, { enabled: 'untracked', limit });
       for (let times = 0; times < 3; times++) {

@@ -46,7 +46,7 @@ export interface AuthenticatedUser {
   readonly userId: string;
   /** Fields that are added to the response of the login. */
   readonly extraFields?: JsonObject | undefined;
-  /** Hash of the password that the login has proved. The login is refused if the account has another one by then. */
+  /** Hash of the password that was checked. No session is opened if it has been replaced since. */
   readonly passwordHash?: string | undefined;
   /** Runs in the transaction that opens the session. */
   readonly opened?: ((writer: AnyWriter, deviceId: string) => Promise<void>) | undefined;
@@ -69,8 +69,8 @@ export interface LoginDeps {
   readonly types: readonly LoginType[];
   readonly accounts: Pick<AccountReader, 'isAdmin'>;
   /**
-   * Makes the error that refuses logins while the server is disabled (`hs_disabled`); absent otherwise. Administrators are
-   * exempt.
+   * Makes the error that refuses logins, except those of administrators, while the server is disabled (`hs_disabled`);
+   * absent while it is not disabled.
    */
   readonly disabledError?: (() => MatrixError) | undefined;
   /** Runs after the user is authenticated. */
@@ -96,8 +96,8 @@ export class Login {
 
   /**
    * Authenticates a user, runs the check, and opens a session.
-   * @throws MatrixError M_UNKNOWN for a type that is not offered, M_LIMIT_EXCEEDED, and the errors of the login type, of
-   * the check and of `Devices.check`
+   * @throws MatrixError M_UNKNOWN for a type that is not offered, M_LIMIT_EXCEEDED, M_FORBIDDEN when the password was
+   * changed since it was checked, and the errors of the login type, of `check`, of `open` and of `Devices.check`
    */
   async login(
     body: JsonObject,
@@ -124,8 +124,9 @@ export class Login {
   }
 
   /**
-   * Checks whether an authenticated user may open a session: not while the server is disabled, and only if modules and the
-   * limit of monthly active users allow it. `login` does this itself; callers of `open` do it first.
+   * Checks whether an authenticated user may open a session: while the server is disabled, only administrators may; and
+   * modules and the limit of monthly active users must allow it. `login` calls this itself; other callers of `open` call
+   * it first.
    * @throws MatrixError when the login is refused
    */
   async check(login: AuthenticatedLogin): Promise<void> {
@@ -135,7 +136,7 @@ export class Login {
   }
 
   /**
-   * Opens a session for a user who has been authenticated and checked. Refuses an account that was deactivated since.
+   * Opens a session for a user who has been authenticated and checked, unless the account was deactivated since then.
    * @param login the user, and the login type that modules receive
    * @param before runs in the same transaction, before the session is opened
    * @param opened runs in the same transaction, after the session is opened

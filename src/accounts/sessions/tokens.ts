@@ -44,6 +44,6 @@ function randomId(randomness: Randomness): number {
   return Buffer.from(bytes.buffer, bytes.byteOffset, 6).readUIntBE(0, 6) + 1;
 }
 
-/** Returns a positive number of 48 bits that identifies a token which the delegated authentication service has issued. */
+/** Returns a positive number of 48 bits that identifies a token of the delegated authentication service. */
 export const idOfForeignToken = (secret: string): number =>
   Number.parseInt(hash('sha256', secret, 'hex').slice(0, 12), 16) + 1;

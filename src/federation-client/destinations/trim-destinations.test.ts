@@ -13,7 +13,7 @@ const { signal } = new AbortController();
 
 forSelectedDatabases(import.meta.url, (open) => {
   describe('trimDestinations', () => {
-    it('forgets servers that have never answered a day after their backoff, and those with the oldest failures beyond a limit', async () => {
+    it('forgets servers that have never answered: each a day after its backoff, and those with the oldest failures when there are too many', async () => {
       const database = await open(destinationMigrations);
       const clock = manualClock();
       const add = (serverName: string, spelling: 'ecosystem' | undefined) =>

@@ -25,8 +25,8 @@ export interface FederationRequest {
   /** Sends the request although the server is in backoff, and does not record a failure. */
   readonly ignoreBackoff?: boolean;
   /**
-   * Whether a user waits for the response. Such a request is sent to a server in backoff too, but only every ten
-   * seconds, without retries, and with a timeout of at most ten seconds; then its failure does not extend the backoff.
+   * Whether a user waits for the response. Such a request is sent to a server in backoff too, but only one in ten
+   * seconds, without retries, and with a timeout of at most ten seconds; its failure then does not extend the backoff.
    */
   readonly isForUser?: boolean;
   readonly signal?: AbortSignal;

@@ -391,7 +391,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual([mailed, scheduled], [['!busy'], ['!busy']]);
     });
 
-    it('leaves out an event that cannot be read from the tenth attempt of the job on, and mails the others', async () => {
+    it('retries a mail with an event that cannot be read, and from the tenth attempt on mails the other events without it', async () => {
       const { add, run, mailed } = await openMails(1);
       await add('!room', 1, 2);
       await assert.rejects(run('!room', 9), /The event cannot be read/);

@@ -98,9 +98,9 @@ export class RoomView {
   }
 
   /**
-   * Opens the view of a viewer who requests one event by its id. The rules of history visibility apply to each event, so
-   * the user may see single events of a room whose history they may not read: those since an invite, or from a time when
-   * the room was world-readable. A user who has forgotten the room reads it like one who never joined.
+   * Opens the view of a viewer who requests one event by its id. The history visibility decides about each event, so a
+   * user who may not read the history of a room may still see some of its events: those since an invite, or from a time
+   * when the room was world-readable.
    * @throws MatrixError M_FORBIDDEN for an unknown room, and for users who have forgotten the room, unless it is
    * world-readable; M_NOT_FOUND as `forViewer`
    */

@@ -37,7 +37,7 @@ export async function roomExists(database: Database, { roomNid }: PurgedRoom): P
   return row !== undefined;
 }
 
-/** Whether this server has joined the room again after its deletion: the room has another nid then. */
+/** Whether the room is known again after its deletion, for instance by a new join: then it has another nid. */
 export async function hasSuccessor(database: Database, { roomId, roomNid }: PurgedRoom): Promise<boolean> {
   const row = await database
     .reader<RoomTables>()

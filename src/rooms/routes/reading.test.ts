@@ -83,7 +83,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       }
     });
 
-    it('ends at to: the page that contains no more events before to has no end, in both directions', async () => {
+    it('returns pages of /messages up to the token `to`: the page after the last of these events is empty and has no end token, in both directions', async () => {
       const { anna } = users;
       const roomId = await anna.createRoom();
       for (const body of ['one', 'two', 'three', 'four']) await anna.say(roomId, body);

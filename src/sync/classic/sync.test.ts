@@ -222,7 +222,7 @@ for (const database of selectedDatabases(import.meta.url)) {
       });
     });
 
-    it('marks the timeline as limited when the limit is 0 and there are events, which do not end a long poll', async () => {
+    it('marks the timeline as limited if the limit of the timeline is 0 and there are events; messages alone make no entry of the room', async () => {
       const { anna, ben, roomId } = await usersInRoom(2);
       const timelineOf = async (since: string | undefined, timeline: object, more: object = {}) =>
         (await ben.sync(since, { filter: { room: { timeline } }, ...more })).rooms?.join?.[roomId]?.timeline;

@@ -157,8 +157,8 @@ export class ServerQueue {
   }
 
   /**
-   * Returns how a transaction is retried before the backoff. EDUs alone are sent once to a server that has never answered:
-   * users may send to-device messages to made-up servers.
+   * Returns how a transaction is retried before the backoff. A transaction without events is not retried if the server
+   * has never answered: users may send to-device messages to made-up servers.
    */
   async #retryOf({ pdus }: Transaction): Promise<'long' | 'none'> {
     return pdus.length > 0 || (await this.#hasAnswered()) ? 'long' : 'none';

@@ -8,12 +8,12 @@ export interface MemoryBounds {
   readonly total: number;
 }
 
-/** Milliseconds after which a client or server may repeat a request that was refused because too many bytes wait. */
+/** Milliseconds after which a client or server may repeat a request that was refused because of these bounds. */
 const retryAfter = 5_000;
 
 /** The bytes of one body that are in memory. */
 export interface CountedBody {
-  /** Counts bytes that have arrived. @throws MatrixError M_LIMIT_EXCEEDED when too many wait */
+  /** Counts bytes that have arrived. @throws MatrixError M_LIMIT_EXCEEDED beyond the bounds */
   add(bytes: number): void;
   /** Ends the count of the body's bytes: it has been processed or dropped. */
   release(): void;

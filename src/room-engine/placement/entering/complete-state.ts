@@ -47,10 +47,10 @@ export class CompleteState {
    *    from them;
    * 4. writes the revised events, the current state and the end of the partial state in one transaction.
    *
-   * Calls for one room must be serialized. Does nothing for rooms whose state is complete.
+   * Calls for one room must be serialized. Does nothing for rooms whose state is complete. With `lacksKeys`, the state
+   * that replaces the partial one lacks events whose keys could not be fetched, so the room's state stays partial.
    * Source: server-server API, `PUT /send_join`, "omit_members".
-   * When `lacksKeys` is set, the state stays partial: events may still depend on the events that it lacks.
-   * @param state the complete state before the join
+   * @param state the state before the join; complete unless `lacksKeys` is set
    */
   async complete(roomId: string, state: SuppliedState, { lacksKeys = false } = {}): Promise<void> {
     const { heads } = this.#deps;
@@ -89,7 +89,7 @@ export class CompleteState {
         const revisedExtremities = await revision.extremities();
         // The result of the resolution stays valid while only message events are sent.
         revised = await this.#resolveCurrentState(head, revision, revisedExtremities, revised);
-        // The invite of a local user may be one of the missing events.
+        // Out-of-band memberships stay if keys are missing: the invite of a local user may be among the missing events.
         const outOfBandMembers = lacksKeys
           ? []
           : await readOutOfBandMembers(this.#deps.database.reader(), head.roomNid);
@@ -231,7 +231,10 @@ function endPartial(
   return { completedAt: position, ...head.formerPartial };
 }
 
-/** Records that the partial state of a head lacks only events without a known key. @returns the value of `rooms.partial_state` */
+/**
+ * Records that the partial state of a head lacks only events whose keys could not be fetched.
+ * @returns the value of `rooms.partial_state`
+ */
 function keepPartial(head: WritableHead, position: number): PartialStateColumn | undefined {
   if (!head.partial) return undefined;
   head.partial = { ...head.partial, membersAt: position };
