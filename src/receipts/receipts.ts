@@ -42,7 +42,7 @@ export type ReceiptRequest = Pick<Receipt, 'userId' | 'roomId' | 'type' | 'event
  */
 const maxInContent = 500;
 
-/** Maximum number of stored receipts of a remote user for threads of one room. */
+/** Maximum number of stored receipts of one type of a remote user for threads of one room. */
 const maxThreadsOfRemoteUser = 100;
 
 /** The cache of recent receipts: syncs read them without a query. */
@@ -115,21 +115,22 @@ export class Receipts {
   }
 
   /**
-   * Stores a checked receipt of a local user, unless a receipt for the same or a later event is stored. Where one of the two events is unknown, the new receipt replaces the stored one.
+   * Stores a checked receipt of a local user, unless a receipt for the same or a later event is stored. Where one of
+   * the two events is unknown, the new receipt replaces the stored one.
    */
   record(receipt: Receipt): Promise<void> {
     return this.#write(receipt, async () => undefined);
   }
 
   /**
-   * Stores the receipt of a remote user as `record` does, and deletes the oldest receipts for threads of the same user and
-   * room when they are more than `maxThreadsOfRemoteUser`: other servers name any threads, also unknown ones.
+   * Stores the receipt of a remote user as `record` does. Keeps the newest `maxThreadsOfRemoteUser` receipts for
+   * threads of each user, room and type, and deletes the others: other servers may name any threads, also unknown ones.
    */
   recordRemote(receipt: Receipt): Promise<void> {
     return this.#write(receipt, (writer) => deleteOldestThreads(writer, receipt, maxThreadsOfRemoteUser));
   }
 
-  /** @param bound deletes other receipts after the first receipt for a thread was stored */
+  /** @param bound deletes surplus receipts; runs after the first receipt of a user for a thread was stored */
   async #write(receipt: Receipt, bound: (writer: Writer<ReceiptTables>) => Promise<void>): Promise<void> {
     try {
       await this.#deps.streams.write<ReceiptTables, void>(async (writer, publish) => {

@@ -95,8 +95,8 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       const secretId = await anna.say(elsewhere, 'secret');
       const first = await syncSince(initialSync.next_batch);
       const messages: string[] = [];
-      // EDUs about users of the hostile server: in rooms that the users have not joined, about an event of another room,
-      // and about the presence of a user who is in no room.
+      // EDUs about users of the hostile server: in rooms that the users have not joined, about an event of another
+      // room, and about the presence of a user who is in no room.
       await visitor.sendEdus(
         typing('@absent:evil.test'),
         receipt('@absent:evil.test'),

@@ -19,8 +19,8 @@ const urlOrEmpty = () =>
   });
 
 /**
- * The localpart of a sender. Upper case is accepted although new users may not have it: mautrix bridges generate random
- * letters. Source: appendices, "Historical User IDs".
+ * The localpart of a sender. All characters of historical user ids are accepted: mautrix bridges generate localparts
+ * with upper case, which new users may not have. Source: appendices, "Historical User IDs".
  */
 const senderLocalpart = () =>
   string({

@@ -8,9 +8,9 @@ import type { Messaging } from './messaging.ts';
 import type { UsersAndRooms } from './users-and-rooms.ts';
 
 /**
- * Opens the admin API, and what it shows of the server.
+ * Opens the admin API, with its views of the whole server.
  * @param origins the file and the line of each given option
- * @returns the audit log of administrators, and the views of the server
+ * @returns the audit log of administrators, and these views
  */
 export function startAdministration(
   kernel: MainKernel,

@@ -12,8 +12,8 @@ export interface TrimDestinationsDeps {
 const minute = 60_000;
 
 /**
- * Milliseconds after the end of its backoff after which a server that has never answered is forgotten. A server that has
- * events or EDUs to receive is tried at the end of its backoff, and so is not forgotten.
+ * Milliseconds from the end of its backoff until a server that has never answered is deleted. A server to which events
+ * or EDUs are to be sent receives a request at the end of its backoff, and so is not deleted.
  */
 const maxAge = 24 * 60 * minute;
 
@@ -21,8 +21,9 @@ const maxAge = 24 * 60 * minute;
 const maxUnanswering = 50_000;
 
 /**
- * Deletes the facts about servers that have never answered, every ten minutes: users may name any number of servers that
- * do not exist, for instance in queries of keys. Of such a server, only its backoff is lost.
+ * Deletes the facts about servers that have never answered, as `trimDestinations` does, every ten minutes: users may
+ * name any number of servers that do not exist, for instance in queries of keys. Of such a server, only the backoff is
+ * lost.
  */
 export function trimDestinationsRegularly(jobs: Jobs, deps: TrimDestinationsDeps): void {
   jobs.every('federation-client/forget-servers', 10 * minute, {
@@ -34,8 +35,8 @@ export function trimDestinationsRegularly(jobs: Jobs, deps: TrimDestinationsDeps
 const maxPerStatement = 5_000;
 
 /**
- * Deletes the facts about servers that have never answered and whose backoff ended a day ago, and those whose last failures
- * are the oldest if there are too many.
+ * Deletes the facts about servers that have never answered: those whose backoff ended more than a day ago, and, if more
+ * than `max` remain, those whose last failures are the oldest.
  * @param max maximum number of servers that have never answered
  */
 export async function trimDestinations(

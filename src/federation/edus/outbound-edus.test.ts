@@ -115,7 +115,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await presence.stop();
     });
 
-    it('sends last_active_ago also for a user without any activity but the change of the presence', async () => {
+    it('sends last_active_ago also for a user whose only activity is the change of their presence', async () => {
       const { presence, sent, clock } = await startEdus(open);
       presence.set({ userId: alice, deviceId: 'D' }, 'unavailable', 'away');
       clock.advance(1_000);

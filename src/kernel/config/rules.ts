@@ -38,7 +38,8 @@ export class RuleView {
 
   /**
    * Reports an error at the place of the option, or of the nearest mapping around it.
-   * @param cause path of the option that requires `path`; its place is reported where no file contains `path`
+   * @param cause path of the option that requires `path`; its place is reported where no file contains `path` or a
+   * mapping around it
    */
   error(path: string, message: string, cause: string = path): void {
     this.#findings.error(path, message, this.#placeOf(path) ?? this.#placeOf(cause));

@@ -16,8 +16,8 @@ const day = 24 * hour;
 
 forSelectedDatabases(import.meta.url, (open) => {
   /**
-   * Opens a pusher whose gateway fails each request while `gateway.isDown`, and whose notifications cannot be prepared
-   * while `preparation.isBroken`, or whose position is `preparation.brokenEvent`.
+   * Opens a pusher whose gateway fails each request while `gateway.isDown`. No notification can be prepared while
+   * `preparation.isBroken`, and never that of the event at the position `preparation.brokenEvent`.
    */
   const openPusher = async () => {
     const database = await open(pusherMigrations);

@@ -45,7 +45,7 @@ const kind = 'pushers/mail';
  */
 const maxPending = 1_000;
 
-/** From this attempt of a job on, about nine minutes after the first, events that cannot be read are dropped. */
+/** The first attempt of a job that drops events that cannot be read, about nine minutes after the first attempt. */
 const droppingAttempt = 10;
 
 /** The pending events that one mail considers. */

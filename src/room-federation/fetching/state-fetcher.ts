@@ -30,8 +30,8 @@ export interface StateOptions {
    */
   readonly maxMissing?: number;
   /**
-   * Accepts a state that lacks events whose keys may still be fetched, and is called for it. By default such a state is
-   * not accepted.
+   * Is called when a state lacks events whose keys may still be fetched. Without this function, such a state is not
+   * accepted.
    */
   readonly onMissingKeys?: (() => void) | undefined;
   /** Whether servers in backoff for this room receive requests, too. */
@@ -98,7 +98,8 @@ export class StateFetcher {
 
   /**
    * Fetches the state before an event, and the event itself. If `maxMissing` is above 0, succeeds even if no server
-   * provides the event, unless a key for it may still be fetched.
+   * provides the event. While a key for the event may still be fetched, succeeds without it only if `onMissingKeys` is
+   * given.
    * @throws FetchFailed
    */
   async #stateAfter(query: ServerQuery, eventId: string, options: StateOptions): Promise<StateAfterEvent> {
@@ -123,8 +124,9 @@ export class StateFetcher {
   /**
    * Fetches the state before an event with a request for that event, and stores all events of the state. Each event of
    * the response can be checked, but not whether the response is complete. Leaves out events that no server provides,
-   * or whose signatures are wrong, up to the share `maxMissing`. Fails while a key of such an event may still be
-   * fetched: without the event, later events of its server's users would be rejected for ever.
+   * or whose signatures are wrong, up to the share `maxMissing`. Events whose keys may still be fetched are left out in
+   * any number if `onMissingKeys` is given. Otherwise the state fails: without these events, later events of the users
+   * of their servers would be rejected for ever.
    * @returns event ids
    * @throws FetchFailed when no server provides enough of the state
    */

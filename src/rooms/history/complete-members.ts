@@ -2,11 +2,14 @@ import { unknown } from '../../protocol/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 
 /**
- * Waits until a partial state is complete. The state of a room is partial after a join through another server that did
- * not send the members.
+ * Waits until the members of rooms are known. They are unknown after a join through another server that did not send
+ * them.
  */
 export interface StateCompletion {
-  /** Resolves when all members of the room are known but those whose keys could not be fetched, or when `signal` aborts. */
+  /**
+   * Resolves when all members of the room are known, except those whose keys could not be fetched, or when `signal`
+   * aborts.
+   */
   whenMembersKnown(roomId: string, options: { readonly signal: AbortSignal }): Promise<void>;
 }
 

@@ -57,8 +57,8 @@ export class ExternalIds {
 
   /**
    * Stores the issuer of an external id, unless one is stored already.
-   * @param issuer the entity id of the SAML identity provider that has authenticated the user: the one provider `saml`
-   * may have several
+   * @param issuer the entity id of the SAML identity provider that has authenticated the user; there may be several,
+   * which share the provider `saml` of external ids
    */
   setIssuer(id: ExternalId, issuer: string): Promise<void> {
     return this.#database.transaction<SsoTables, void>((writer) => setIssuerOf(writer, id, issuer));

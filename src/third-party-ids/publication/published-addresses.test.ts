@@ -64,7 +64,7 @@ forSelectedDatabases(import.meta.url, (open) => {
     });
   });
 
-  it('the paths below unstable, which the SDKs of Element Classic request, are answered like those of r0 and v3', async () => {
+  it('the paths below /unstable/account/3pid, which the SDKs of Element Classic request, are answered like those of r0 and v3', async () => {
     for (const path of ['add', 'bind', 'unbind', 'delete']) {
       for (const version of ['v3', 'r0', 'unstable']) {
         const answer = await fixture.server.api('POST', `/_matrix/client/${version}/account/3pid/${path}`, {

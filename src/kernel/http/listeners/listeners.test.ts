@@ -36,8 +36,9 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 
 let server: HttpServer | undefined;
 
-/** Whether a request to `late-ip` waits until its client disconnects, and the address that it has read after that. */
+/** Whether a request to `late-ip` waits until its client disconnects. */
 let isWaiting = false;
+/** The address of the client that this request reads after that. */
 let lateIp: string | undefined;
 
 async function start(config: Overrides<HttpConfig>) {

@@ -8,7 +8,7 @@ import { type Requester, type Route, route } from '../index.ts';
 
 const path = '/_proto/client/v3/body';
 
-/** What the streamed body of a request ended with. */
+/** The error with which the streamed body of a request ended. */
 let streamEnd: unknown;
 
 const routes: Readonly<Record<string, Route>> = {
@@ -23,9 +23,9 @@ const routes: Readonly<Record<string, Route>> = {
   }),
 };
 
-describe('a client that disconnects while its request is authenticated', () => {
+describe('a request whose client disconnects while it is authenticated', () => {
   for (const [body, only] of Object.entries(routes)) {
-    it(`ends a request with ${body}, although the request emits no further event`, {
+    it(`is ended when it has ${body}, although it emits no further event`, {
       timeout: 10_000,
     }, async () => {
       const authentication = Promise.withResolvers<Requester>();

@@ -41,7 +41,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       authChain: [...authEventsWithChains.state, ...authEventsWithChains.authChain],
       partial: partialInfo,
     });
-    /** Supplies the state before the join: the whole state, or without the events of a user whose keys are missing. */
+    /** Supplies the state before the join: all of it, or all but the events of a user whose keys are missing. */
     const complete = async (tested = fixture, { withoutKeysOf }: { withoutKeysOf?: string } = {}) => {
       const fullState = room.stateAndAuthChain(room.stateBefore(entry.event.event.eventId));
       const isKnown = ({ event }: VerifiedEvent) => event.sender !== withoutKeysOf;
@@ -91,7 +91,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       await check(last);
     });
 
-    it('keeps invites and events that depend on events without a known key until these are known, also after a restart', async () => {
+    it('keeps an invite, and accepts events, that depend on a member whose keys are missing, until the state is complete, also after a restart', async () => {
       const { fixture, room, complete, send, check } = await joinWithPartialState(
         async (remoteRoom, { engine }) => {
           remoteRoom.member(cat, 'join');

@@ -6,7 +6,7 @@ export const isPartialAt = ({ isPartial, completedAt }: RoomHead, position: numb
   isPartial || completedAt > position;
 
 /**
- * Whether the members of a room were missing at a stream position, which may be in the past. Members whose keys could not
+ * Whether members of a room were missing at a stream position, which may be in the past. Members whose keys could not
  * be fetched do not count.
  */
 export function lacksMembersAt(
