@@ -35,8 +35,8 @@ export function logsToConsole(values: HearthConfiguration): boolean {
 
 /**
  * Reads the file `log_config` again, and changes the logs accordingly.
- * @throws CommandFailure if it cannot be read or is not valid, or a log file cannot be opened; the logs then stay as they
- * were
+ * @throws CommandFailure if it cannot be read or is not valid, or a log file cannot be opened; the logs then stay as
+ * they were
  */
 export function reloadLogs(logs: Logs, values: HearthConfiguration): void {
   asCommandFailure(values, () => {
@@ -54,12 +54,15 @@ function logRemarks({ root }: Logs, { remarks }: LogConfig): void {
   if (remarks.length > 0) root.warn({ remarks }, 'Warnings about the log configuration');
 }
 
-/** @throws CommandFailure with the path of the log configuration, and the first line of the error of `action` */
+/**
+ * Runs `action`.
+ * @throws CommandFailure with the path of the log configuration and the first line of the error of `action`
+ */
 function asCommandFailure<T>({ observability }: HearthConfiguration, action: () => T): T {
   try {
     return action();
   } catch (error) {
-    // Errors about YAML continue with an excerpt of the file.
+    // After the first line, messages about invalid YAML have an excerpt of the file.
     const [reason] = (error instanceof Error ? error.message : String(error)).split('\n');
     throw new CommandFailure(`log_config: ${observability.log_config}: ${reason}`);
   }

@@ -42,7 +42,10 @@ export class EventFilter {
   }
 }
 
-/** Names by which clients request the unread counts of each thread, and read them. The second is that of MSC3773. */
+/**
+ * Names of the filter field that requests the unread counts of each thread, and of the field of the response that has
+ * them. The second is that of MSC3773.
+ */
 const threadCountsNames = [
   'unread_thread_notifications',
   'org.matrix.msc3773.unread_thread_notifications',

@@ -28,8 +28,9 @@ export const profileMigrations: readonly Migration[] = [
     },
   },
   {
-    // Names of new users were not always checked, and PostgreSQL fails to index long ones. The next migration makes the
-    // index, in a transaction of its own, because an index made in this transaction would contain the old long names too.
+    // Names of new users were not always checked, and PostgreSQL fails to index long ones. The next migration makes
+    // the index, in a transaction of its own, because an index made in this transaction would contain the old long
+    // names too.
     name: 'profiles/0003-bounded-names',
     async up({ db }) {
       const { rows } = await sql<{ user_id: string; value: string }>`
@@ -55,8 +56,8 @@ export const profileMigrations: readonly Migration[] = [
     },
   },
   {
-    // The names, pictures and search texts of the list of users in the admin API. The migrations of the admin API fill the
-    // table, because they can read the table of accounts.
+    // The table has the names, pictures and search texts of the list of users in the admin API. The migrations of the
+    // admin API fill it, because they can read the table of accounts.
     name: 'profiles/0004-listed-profiles',
     async up({ db }) {
       await db.schema

@@ -3,7 +3,7 @@ import { MAIN_TIMELINE } from '../protocol/index.ts';
 import type { PlacedReceipt, Receipt, ReceiptType } from './receipt.ts';
 import type { ReceiptTables } from './tables.ts';
 
-/** Maximum number of receipts that one statement deletes. */
+/** Maximum number of receipts that `deleteOldestThreads` deletes at once. */
 const maxDeleted = 1_000;
 
 /**
@@ -47,8 +47,8 @@ export async function writeReceipt(writer: Writer<ReceiptTables>, receipt: Place
 }
 
 /**
- * Deletes the receipts of a user for threads of a room other than the newest `max` ones, of the given type. Receipts for
- * the whole room and for the main timeline stay.
+ * Deletes receipts of a type that a user has for threads of a room, except for the newest `max` ones; at most
+ * `maxDeleted` at once. Receipts for the whole room and for the main timeline stay.
  */
 export async function deleteOldestThreads(
   writer: Writer<ReceiptTables>,

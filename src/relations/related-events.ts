@@ -103,7 +103,7 @@ export class RelatedEvents {
 
   /**
    * Reads children until the page is full. Leaves out the edits of `parent` if it is redacted, because they contain
-   * what was redacted.
+   * the redacted content.
    * @param parent the event of the request
    * @returns the visible events, and the place where the next page begins
    */

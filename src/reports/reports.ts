@@ -37,8 +37,9 @@ export interface Report extends ReportDetails {
 const maxReasonLength = 10_000;
 
 /**
- * Stores reports for the administrators. Reports of local users who do not exist are accepted but not stored, so that the
- * existence of accounts is not revealed. Unknown rooms are 404, as in responses to joins. Source: client-server API, "Reporting Content".
+ * Stores reports for the administrators. Reports of local users who do not exist are accepted but not stored, so that
+ * the existence of accounts is not revealed. Reports of unknown rooms are refused: responses to joins, too, reveal
+ * whether this server knows a room. Source: client-server API, "Reporting Content".
  */
 export class Reports {
   readonly #deps: ReportsDeps;
@@ -81,7 +82,7 @@ export class Reports {
     await this.#store('room', reporter, details, { roomId });
   }
 
-  /** Stores a report of a user, unless the user would be local and does not exist. @throws MatrixError M_LIMIT_EXCEEDED */
+  /** Stores a report of a user, except of a local user who does not exist. @throws MatrixError M_LIMIT_EXCEEDED */
   async reportUser(reporter: string, userId: string, details: ReportDetails): Promise<void> {
     const { limit, serverName, userExists } = this.#deps;
     limit.take(reporter);

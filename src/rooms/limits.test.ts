@@ -140,7 +140,7 @@ describe('rate limits of actions in rooms', () => {
     assert.equal(await timesUntilRefused(() => anna.call('POST', '/createRoom', {})), 2);
   });
 
-  it('answers 429 before the body is read when a limit is reached, but answers repeated transaction ids', async () => {
+  it('answers 429 before the body is read when a limit is reached, except to repeated transaction ids', async () => {
     await server?.stop();
     const [anna] = await open({
       rc_message: twoActions,

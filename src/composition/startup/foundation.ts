@@ -15,8 +15,8 @@ import { startUrlPreviews } from '../url-previews.ts';
 export type Foundation = Awaited<ReturnType<typeof startFoundation>>;
 
 /**
- * Opens what users and rooms build on: requests to other servers, modules, media, and the parts of accounts that are
- * opened before users.
+ * Opens what must be open before users and rooms: requests to other servers, modules, media, application services,
+ * templates, and the parts of OAuth 2.0, third-party ids and pushers that accounts use.
  */
 export async function startFoundation(kernel: MainKernel, opened: OpenedSlices) {
   const federation = await startFederation(kernel, opened);

@@ -127,7 +127,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       assert.deepEqual(body['device_keys'], { [alice.userId]: { [alice.deviceId]: alice.deviceKeys } });
     });
 
-    it('returns device keys of unknown algorithms and with names and values that no client can use as they were uploaded', async () => {
+    it('returns device keys as they were uploaded, also without algorithms and with names and values that no client can use', async () => {
       await start();
       const alice = await server.user('alice');
       const keys = { [`ed25519:${alice.deviceId}`]: 'short', 'curve25519:OTHER': 'not base64', other: 'key' };

@@ -61,9 +61,9 @@ export interface PublicRoomsResponse {
 }
 
 /**
- * Requests that a user waits for: profiles, aliases, room lists and spaces. A server in backoff receives the
- * first three now and then, because a backoff may last a week although the server has returned. A hierarchy may need many
- * servers, and so skips those in backoff.
+ * Requests that a user waits for: profiles, aliases, room lists and spaces. Servers in backoff receive requests for
+ * profiles, aliases and room lists now and then, because a backoff may last a week although the server has returned.
+ * They receive none for spaces, because one hierarchy may need many servers.
  * Source: server-server API, "Querying for information", "Published Room Directory", "Spaces".
  */
 export class QueriesApi {

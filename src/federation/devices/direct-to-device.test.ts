@@ -241,7 +241,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
     });
 
-    it('drops messages to servers that have never answered beyond a burst of 1,000 servers for each user', async () => {
+    it('drops messages of a user to servers that have never answered, beyond 1,000 at once and one more each 100 seconds', async () => {
       await start();
       const answers = async () => new Set(['elsewhere']);
       const unproven = new UnprovenRecipients({ thatAnswered: answers }, clock);

@@ -96,7 +96,7 @@ export class PresenceEduSender {
 
   #send(userId: string, status: PresenceStatus, servers: Iterable<string>): void {
     const { sender, clock } = this.#deps;
-    // `last_active_ago` is required: a user without any other activity has just changed the presence.
+    // `last_active_ago` is required, so a user whose last activity is unknown counts as active at this moment.
     const update = { user_id: userId, last_active_ago: 0, ...statusContent(status, clock.now()) };
     const content = { push: [update] };
     sender.sendEdu(servers, { type: 'm.presence', key: userId, lifetime, content, combine }, { lazy: true });

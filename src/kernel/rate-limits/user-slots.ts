@@ -6,10 +6,10 @@ import { limitExceeded } from '../../protocol/index.ts';
  */
 export type LimitedKind = 'large response' | 'long poll';
 
-/** Maximum number of requests of each kind that are answered for one user at the same time. */
+/** Maximum number of requests of one user, by kind, that are answered at the same time. */
 const maxAtOnce: Readonly<Record<LimitedKind, number>> = { 'large response': 20, 'long poll': 50 };
 
-/** Maximum number of requests of each kind that wait for their turn. */
+/** Maximum number of requests of one user and kind that wait for their turn. */
 const maxWaiting = 1_000;
 
 /** Milliseconds after which a client may repeat a request that was refused because too many wait. */
@@ -22,8 +22,8 @@ interface Slots {
 }
 
 /**
- * Bounds the requests of one user that are answered at the same time, by kind. Others wait for their turn: the responses to
- * hundreds of requests, which a client sends at once and does not read, would fill the memory.
+ * Bounds the requests of one user that are answered at the same time, by kind. Further requests wait for their turn:
+ * the responses to hundreds of requests, which a client sends at once and does not read, would fill the memory.
  */
 export class UserSlots {
   /** By kind, and by user id. */
@@ -34,7 +34,7 @@ export class UserSlots {
 
   /**
    * Takes a slot.
-   * @returns a function that frees the slot; a promise of it when the request has to wait
+   * @returns a function that frees the slot, to be called once; a promise of it when the request has to wait
    * @throws MatrixError M_LIMIT_EXCEEDED when too many requests wait
    */
   take(userId: string, kind: LimitedKind): (() => void) | Promise<() => void> {

@@ -60,9 +60,9 @@ export interface CheckedFile {
 }
 
 /**
- * Decides what users of this server may do, and what this server accepts from other servers. A check cannot permit what
- * the specification or the configuration forbids. When a check throws or times out, the request is rejected, except where
- * its description says otherwise.
+ * Decides what users of this server may do, and what this server accepts from other servers. A check cannot permit
+ * what the specification or the configuration forbids. When a check throws or times out, the request is rejected,
+ * except where its description says otherwise.
  */
 export interface SpamChecker {
   /** Checks every event of local users: messages, redactions, state, memberships, and all events of new rooms. */
@@ -84,8 +84,8 @@ export interface SpamChecker {
   /** Checks new aliases. */
   mayCreateAlias?(userId: string, alias: string): Answer;
   /**
-   * Checks whether a user may publish a room in the room directory. A denied request is rejected with M_FORBIDDEN, whatever
-   * `errcode` the denial has; for a room that is being created, only the directory entry is left out.
+   * Checks whether a user may publish a room in the room directory. A denied request is rejected with M_FORBIDDEN,
+   * whatever `errcode` the denial has; for a room that is being created, only the directory entry is left out.
    */
   mayPublishRoom?(userId: string, roomId: string): Answer;
   /**
@@ -111,9 +111,9 @@ export interface SpamChecker {
    */
   checkReceivedEvent?(event: NewEvent, state: RoomStateView): Answer;
   /**
-   * Checks events of remote servers that have a valid format, before their signatures are checked; and invites of remote
-   * servers, before they are stored. An event that is denied, or whose check throws, is dropped: this server then lacks it,
-   * and may be unable to place later events that refer to it.
+   * Checks events of remote servers that have a valid format, before their signatures are checked; and invites of
+   * remote servers, before they are stored. An event that is denied, or whose check throws, is dropped: this server
+   * then lacks it, and may be unable to place later events that refer to it.
    */
   mayReceiveEvent?(event: NewEvent): Answer;
   /** Checks whether a search of the user directory may show a user. When the check throws, the user is not shown. */

@@ -22,8 +22,8 @@ const limitedFields = ['event_id', 'room_id', 'sender', 'state_key', 'type'] as 
  * Checks the size of an event and of its fields.
  * Source: client-server API, "Size limits".
  * @param json the canonical JSON of the event
- * @param unit how the lengths of fields are counted: in bytes for events that this server creates, and as the room version
- * counts them for events of other servers
+ * @param unit how the lengths of fields are counted: in bytes for events that this server creates, and as the room
+ * version counts them for events of other servers
  * @throws MatrixError M_TOO_LARGE
  */
 export function checkSize(pdu: Pdu, json: string, unit: FieldLimitUnit): void {
@@ -38,8 +38,8 @@ export function checkSize(pdu: Pdu, json: string, unit: FieldLimitUnit): void {
 }
 
 /**
- * Returns the name of a field of an event that is longer than the specification allows, measured in bytes in every room
- * version; `undefined` where there is none.
+ * Returns the name of a field of an event that has more bytes than the specification allows, whatever the room version
+ * counts; `undefined` when there is none.
  * Source: client-server API, "Size limits".
  */
 export function tooLongField(pdu: Pdu): string | undefined {

@@ -34,7 +34,7 @@ const maxBackoff = 3_600_000;
 /** Returns the milliseconds of the backoff after a number of consecutive failures. */
 const backoffAfter = (failures: number): number => Math.min(minBackoff * 2 ** (failures - 1), maxBackoff);
 
-/** Milliseconds after which an event is dropped if every attempt to prepare its notification has failed. */
+/** Milliseconds after the first failure to prepare a notification; a failure after that time drops the event. */
 const maxPreparation = 10 * 60_000;
 
 /** Maximum number of pending events of a pusher that stay stored after a failure. */
@@ -60,7 +60,7 @@ export class HttpPusher {
   #badgeIsStale = false;
   /** Number of consecutive steps with an error of this server; failures of the gateway are counted in the database. */
   #failedSteps = 0;
-  /** The position of the last event whose notification could not be prepared, and the time of the first attempt. */
+  /** Position of the last event whose notification could not be prepared, and monotonic time of the first failure. */
   #unprepared: { readonly stream: number; readonly since: number } | undefined;
   #timer: Timer | undefined;
   /**

@@ -38,7 +38,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
       ben = await TestClient.register(server, 'ben');
     };
 
-    /** Creates a room of Anna and Ben. @param max_lifetime of its policy in milliseconds; absent: the room has no policy */
+    /** Creates a room of Anna and Ben. @param max_lifetime of its policy in milliseconds; absent: it has no policy */
     const createRoom = async (max_lifetime?: number) => {
       const policy = [{ type: 'm.room.retention', content: { max_lifetime } }];
       const initial_state = max_lifetime === undefined ? [] : policy;

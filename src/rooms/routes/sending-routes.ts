@@ -67,8 +67,8 @@ function requestedDelay(query: { [delayKey]?: number; [parentKey]?: string }): n
 }
 
 /**
- * Returns the check of the rate limit before the content of an event is read. Requests with a delay pass: their
- * transaction ids are those of delayed events.
+ * Returns a function that checks the rate limit before the content of an event is read. Requests with a delay pass,
+ * because their transaction ids are those of delayed events, which `Sending` does not know.
  */
 function checkRate(sending: Sending): RateCheck {
   return ({ requester, params: { roomId = '', eventType = '', txnId }, query }) => {
@@ -126,7 +126,7 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
   ];
 }
 
-/** Returns the content of a redaction: the reason and the other fields of the body, by which bridges mark their events. */
+/** Returns the content of a redaction: the reason and the other fields of the body, such as the marks of bridges. */
 function redactionContent(body: WithReason): JsonObject {
   const { reason: _reason, ...fields } = body;
   return { ...fields, ...reasonOf(body) };

@@ -23,8 +23,8 @@ export async function clientAuthentication(config: OidcProviderConfig, clock: Cl
 }
 
 /**
- * Sends the client id and the secret by Basic authentication. Characters that need no encoding, such as hyphens, are
- * sent as they are, because many providers do not decode them.
+ * Returns the authentication that sends the client id and the secret in the `Authorization` header (Basic), both
+ * form-encoded. Hyphens and other characters that need no encoding stay, because many providers do not decode them.
  * Source: RFC 6749, section 2.3.1.
  */
 function secretByBasic(secret: string): ClientAuth {

@@ -141,7 +141,7 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     });
 
     for (const response of ['has', 'omits'] as const) {
-      it(`sends the room also without lazy_load_members when the keys of one member cannot be fetched, and that member once the keys can be fetched, where the response to the join ${response} the members`, async () => {
+      it(`sends the room to syncs without lazy_load_members although the keys of one member cannot be fetched, and then that member when they can be fetched, where the response to the join ${response} the members`, async () => {
         const { several, clock } = residents;
         const server = await several.scripted(`resident-${response}.test`);
         const gone = await several.scripted(`gone-${response}.test`);

@@ -147,8 +147,8 @@ async function listenUnix(
 }
 
 /**
- * Reads the address of a client while it is connected. Node keeps an address that was read once; after the client has
- * disconnected, it cannot be read for the first time. Closes a connection whose client has disconnected already.
+ * Reads the address of a client while it is connected, so that Node keeps it: after the client has disconnected, Node
+ * returns only an address that was read before. Closes a connection whose client has disconnected already.
  */
 function rememberAddress(socket: Socket): void {
   if (socket.remoteAddress === undefined) socket.destroy();
@@ -165,7 +165,7 @@ function closerOfIdleConnections(server: Server): () => void {
     socket.once('close', () => sockets.delete(socket));
   };
   server.on('connection', add);
-  // The first socket of a TLS connection has read the bytes of the handshake, this one only those of requests.
+  // The socket of `connection` also counts the bytes of the TLS handshake, this one only those of requests.
   server.on('secureConnection', add);
   return () => {
     server.closeIdleConnections();
@@ -174,7 +174,7 @@ function closerOfIdleConnections(server: Server): () => void {
 }
 
 /**
- * Deletes the socket that a crash left behind, so that the path is free.
+ * Deletes a socket that a crash left behind, so that the path is free.
  * @throws Error when the path is a file of another kind, which is kept, or its directory does not exist
  */
 async function removeOldSocket(path: string): Promise<void> {

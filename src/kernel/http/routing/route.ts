@@ -36,8 +36,8 @@ export interface RouteContract {
   readonly actsAs?: string;
   readonly method: Method;
   /**
-   * One path, or several with the same meaning (`r0` and `v3`). A path begins with `/_proto` where the specification has
-   * `/_matrix`; the route answers both prefixes. Parameters are `:name`, the rest of a path is `*`.
+   * One path, or several with the same meaning (`r0` and `v3`). A path begins with `/_proto` where the specification
+   * has `/_matrix`; the route answers both prefixes. Parameters are `:name`, the rest of a path is `*`.
    */
   readonly path: string | readonly string[];
   readonly auth: Auth;
@@ -72,13 +72,14 @@ export interface RouteContract {
    */
   readonly checkAccess?: AccessCheck;
   /**
-   * Throws when the requester has reached a rate limit of the route. Is called before the body is read, so that requests
-   * beyond the limit cost little. Counts nothing: the handler counts the requests that it accepts.
+   * Throws when the requester has reached a rate limit of the route. Is called before the body is read, so that
+   * requests beyond the limit cost little. Counts nothing: the handler counts the requests.
    */
   readonly checkRate?: RateCheck;
   /**
-   * Is called when a request fails before its handler is called, because the user may not call the route, or the
-   * request is invalid. `requester` is absent in `request` if the access token is not valid. Must not throw.
+   * Is called when a request fails before its handler is called: because the user may not call the route or has
+   * reached a limit, or the request is invalid. `requester` is absent in `request` if the access token is not valid.
+   * Must not throw.
    */
   readonly refused?: (request: Omit<RouteRequest, 'query' | 'body'>, error: unknown) => Promise<void>;
   /** The body of a 200 response; checked in the tests only. */
@@ -110,7 +111,7 @@ export type AccessCheck = (
 
 /** The parts of a request that are known before its body is read. */
 export interface UnreadRequest {
-  /** Absent with `auth: 'none'`, and with `auth: 'optional'` for requests without a token. */
+  /** Absent for requests of other servers, requests without a token, and routes that read none before their handler. */
   readonly requester: Requester | undefined;
   readonly params: Readonly<Record<string, string>>;
   /** The converted and checked query parameters. */

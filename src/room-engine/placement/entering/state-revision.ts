@@ -73,8 +73,8 @@ export class StateRevision {
   /**
    * Revises the join and all events since that are on disk.
    * @param state the whole state before the join
-   * @param lacksKeys whether it lacks events whose keys could not be fetched: memberships that are missing in a state are
-   * then taken from the auth events of the event, as in every partial state
+   * @param lacksKeys whether `state` lacks events whose keys could not be fetched. Then memberships that are missing in
+   * the state before an event are taken from its auth events, as in every partial state
    * @throws MissingEvents
    */
   static async begin(

@@ -212,7 +212,8 @@ export class BeforeStates {
 
   /**
    * Adds the state key nids of a state's entries, and of the entries of the current state.
-   * @throws Error when no database can store a state key; events with such keys are rejected, so no state has any
+   * @throws Error when a state key has characters that no database stores; events with such keys are rejected, so no
+   * state has any
    */
   async #addKeys(
     keyNids: Map<string, number>,
