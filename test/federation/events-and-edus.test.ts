@@ -60,8 +60,10 @@ forSelectedDatabases(import.meta.url, ({ kind }) => {
     /** Returns the contents of the room's ephemeral events in a sync, by type. */
     const ephemeral = async (user: TestClient) => {
       const { rooms } = await user.do('GET', '/sync', undefined, { timeout: 0 });
-      const room = (rooms as { join: Record<string, { ephemeral: { events: Ephemeral[] } }> }).join[roomId];
-      return new Map(room?.ephemeral.events.map(({ type, content }) => [type, content]));
+      // The room is absent until its members are known.
+      const joined = (rooms as { join?: Record<string, { ephemeral: { events: Ephemeral[] } }> } | undefined)
+        ?.join;
+      return new Map(joined?.[roomId]?.ephemeral.events.map(({ type, content }) => [type, content]));
     };
 
     it('delivers messages in both directions', async () => {
