@@ -5,6 +5,21 @@ import { alice } from '../../test/support/rooms/rooms.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import { creator, joinedRoom, remoteBob } from './test/joined-room.ts';
 
+type Peers = Awaited<ReturnType<typeof joinedRoom>>['peers'];
+
+/** Takes down all other servers except c.example, which does not know one event and returns no missing events. */
+function lackStateAt(peers: Peers, unknownId: string): void {
+  const { stateIds } = peers.events;
+  peers.scripts.set('c.example', {
+    missingEvents: async () => [],
+    stateIds: async (_server, roomId, eventId, request) => {
+      if (eventId === unknownId) throw new Error('this event is not known');
+      return stateIds('honest.example', roomId, eventId, request);
+    },
+  });
+  peers.down.add('a.example').add('b.example');
+}
+
 forSelectedDatabases(import.meta.url, (open) => {
   describe('Incoming fetches missing events and states before it places an event', () => {
     it('fetches the events of a gap with get_missing_events', async () => {
@@ -52,15 +67,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       });
       const carol = room.join('@carol:c.example');
       const last = room.say('@carol:c.example', 'hello');
-      const { stateIds } = peers.events;
-      peers.scripts.set('c.example', {
-        missingEvents: async () => [],
-        stateIds: async (_server, roomId, eventId, request) => {
-          if (eventId === last) throw new Error('this event is not known');
-          return stateIds('honest.example', roomId, eventId, request);
-        },
-      });
-      peers.down.add('a.example').add('b.example');
+      lackStateAt(peers, last);
       await send('c.example', last);
       assert.deepEqual(await statuses(last, topic, carol), ['placed', 'outlier', 'outlier']);
       const stateRequests = peers.receivedRequests.filter(
@@ -80,15 +87,7 @@ forSelectedDatabases(import.meta.url, (open) => {
       const { room, peers, send, statuses, fixture } = await joinedRoom(open);
       const carol = room.join('@carol:c.example');
       const last = room.say('@carol:c.example', 'hello');
-      const { stateIds } = peers.events;
-      peers.scripts.set('c.example', {
-        missingEvents: async () => [],
-        stateIds: async (_server, roomId, eventId, request) => {
-          if (eventId === carol) throw new Error('this event is not known');
-          return stateIds('honest.example', roomId, eventId, request);
-        },
-      });
-      peers.down.add('a.example').add('b.example');
+      lackStateAt(peers, carol);
       await send('c.example', last);
       for (let minutes = 0; minutes < 130; minutes++) {
         if (minutes === 115) assert.deepEqual(await statuses(last), ['unknown']);

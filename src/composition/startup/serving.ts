@@ -49,7 +49,7 @@ export async function startLastSlices(
 export async function openHttp(
   kernel: MainKernel,
   parts: Parts & ReturnType<typeof startAdministration>,
-  endServiceBackoff: Awaited<ReturnType<typeof startLastSlices>>,
+  endServiceBackoff: (serviceId: string) => void,
   opened: OpenedSlices,
 ): Promise<{ readonly http: HttpServer; readonly routes: readonly Route[] }> {
   const { configuration, namedLog, clock, metrics, tracing } = kernel;

@@ -13,7 +13,7 @@ const minute = 60_000;
 
 /**
  * Milliseconds from the end of its backoff until a server that has never answered is deleted. A server to which events
- * or EDUs are to be sent receives a request at the end of its backoff, and so is not deleted.
+ * or EDUs are to be sent receives a request at the end of its backoff, and so is not deleted for its age.
  */
 const maxAge = 24 * 60 * minute;
 
@@ -21,12 +21,12 @@ const maxAge = 24 * 60 * minute;
 const maxUnanswering = 50_000;
 
 /**
- * Deletes the facts about servers that have never answered, as `trimDestinations` does, every ten minutes: users may
- * name any number of servers that do not exist, for instance in queries of keys. Of such a server, only the backoff is
+ * Deletes the rows of servers that have never answered, as `trimDestinations` does, every ten minutes: users may
+ * name any number of servers that do not exist, for instance in `/keys/query`. Of such a server, only the backoff is
  * lost.
  */
 export function trimDestinationsRegularly(jobs: Jobs, deps: TrimDestinationsDeps): void {
-  jobs.every('federation-client/forget-servers', 10 * minute, {
+  jobs.every('federation-client/trim-destinations', 10 * minute, {
     run: ({ signal }) => trimDestinations(deps, signal),
   });
 }
@@ -35,7 +35,7 @@ export function trimDestinationsRegularly(jobs: Jobs, deps: TrimDestinationsDeps
 const maxPerStatement = 5_000;
 
 /**
- * Deletes the facts about servers that have never answered: those whose backoff ended more than a day ago, and, if more
+ * Deletes the rows of servers that have never answered: those whose backoff ended more than a day ago, and, if more
  * than `max` remain, those whose last failures are the oldest.
  * @param max maximum number of servers that have never answered
  */

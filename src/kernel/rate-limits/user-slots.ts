@@ -1,8 +1,8 @@
 import { limitExceeded } from '../../protocol/index.ts';
 
 /**
- * Kinds of routes of which one user may use only some at the same time: routes whose responses may have megabytes, and
- * routes that wait for news and then respond, maybe with megabytes as well.
+ * Kinds of routes for which the number of simultaneous requests of one user is limited: routes with responses of several
+ * megabytes, and routes that wait for new data before they respond, such as `/sync`.
  */
 export type LimitedKind = 'large response' | 'long poll';
 
@@ -22,11 +22,11 @@ interface Slots {
 }
 
 /**
- * Bounds the requests of one user that are answered at the same time, by kind. Further requests wait for their turn:
- * the responses to hundreds of requests, which a client sends at once and does not read, would fill the memory.
+ * Bounds the requests of one user that are answered at the same time, by kind. Others wait for their turn. Otherwise a
+ * client that sends hundreds of requests, and does not read the responses, would fill the memory.
  */
 export class UserSlots {
-  /** By kind, and by user id. */
+  /** By kind, then by user id. */
   readonly #slots: Readonly<Record<LimitedKind, Map<string, Slots>>> = {
     'large response': new Map(),
     'long poll': new Map(),

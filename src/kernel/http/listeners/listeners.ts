@@ -7,7 +7,7 @@ import { createSecureContext } from 'node:tls';
 import { startStep } from '../../start-failure.ts';
 import type { Route } from '../routing/route.ts';
 import { refuseMalformed } from './malformed-requests.ts';
-import { oneAtATime } from './one-at-a-time.ts';
+import { oneAtATimePerConnection } from './one-at-a-time.ts';
 import type { ListenerResource } from './resources.ts';
 
 /** Address and resources of one listener (option `listeners`). */
@@ -81,7 +81,7 @@ export async function listen(
   limits = defaultLimits,
 ): Promise<OpenListener[]> {
   const { bind } = options;
-  const handle = oneAtATime(handler);
+  const handle = oneAtATimePerConnection(handler);
   if (bind.kind === 'unix') return [await listenUnix(bind, handle, limits)];
   const opened: OpenListener[] = [];
   let { port } = bind;

@@ -15,14 +15,14 @@ interface Connection {
  * sent. A client may send thousands of requests without reading a response, and Node reports all of them at once, so
  * all responses would be in memory. Closes connections with too many waiting requests.
  */
-export function oneAtATime(handler: RequestListener): RequestListener {
+export function oneAtATimePerConnection(handler: RequestListener): RequestListener {
   const connections = new WeakMap<Socket, Connection>();
   const handle = (connection: Connection, request: IncomingMessage, response: ServerResponse) => {
     connection.current = response;
     handler(request, response);
   };
   const handleNext = (socket: Socket, connection: Connection) => {
-    // The former response has closed the connection: the next one could not be sent.
+    // The previous response or the client has closed the connection: the next response could not be sent.
     if (!socket.writable) return;
     const next = connection.waiting.shift();
     if (next === undefined) return;
